@@ -1,0 +1,53 @@
+"""The command line: one file per verb, imported only when the verb is used."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from rig import __version__
+from rig.errors import RigError
+
+VERBS = {
+    "run": "rig.cli.run",
+    "runs": "rig.cli.runs",
+    "show": "rig.cli.show",
+    "models": "rig.cli.models",
+    "world": "rig.cli.world",
+    "check": "rig.cli.check",
+    "doctor": "rig.cli.doctor",
+}
+"""Each verb's module holds a click command (or group) called `command`."""
+
+
+class _LazyGroup(click.Group):
+    """Imports a verb's module when it is asked for, so that `rig runs` never loads llama.cpp."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(VERBS[name]).command
+        return command
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="rig")
+def cli() -> None:
+    """Evaluate local tool-calling models, offline.
+
+    Point rig at GGUF files: it lets each model read conversations, call tools in a mock world and be right
+    or wrong, and says which file can be trusted.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line. A RigError becomes one line on stderr and exit code 2; a bug is a traceback."""
+    try:
+        cli.main(args=list(arguments) if arguments is not None else None, prog_name="rig")
+    except RigError as error:
+        click.echo(f"rig: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,229 @@
+"""Conversations in ToolTalk's JSON shape, ours and the public dataset's alike.
+
+The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`; where its files are irregular
+(missing or wrong `index`, two user turns in a row, no `scenario`) the position in the list decides.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig.errors import RigError
+from rig.paths import CONVERSATIONS
+
+SUITES = ("easy", "hard")
+TIMESTAMP = "%Y-%m-%d %H:%M:%S"
+MAX_FILE_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One utterance. `calls` are the ground truth of an assistant turn, made before `text` is said."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    calls: tuple[ExecutedCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who is talking. With a `session_token` the simulator starts logged in as `username`."""
+
+    username: str
+    email: str | None = None
+    phone: str | None = None
+    name: str | None = None
+    password: str | None = None
+    session_token: str | None = None
+    verification_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What the prompt and the clock are told: place, time (`%Y-%m-%d %H:%M:%S`) and who is logged in."""
+
+    location: str
+    timestamp: str
+    username: str | None = None
+
+    @property
+    def now(self) -> datetime:
+        """The conversation's clock, without a time zone as in the dataset."""
+        return datetime.strptime(self.timestamp, TIMESTAMP)  # noqa: DTZ007 - the dataset has no zones
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A whole conversation with its ground truth. Turns are addressed by their position in `turns`."""
+
+    name: str
+    id: str
+    user: User
+    metadata: Metadata
+    turns: tuple[Turn, ...]
+    plugins: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    scenario: str = ""
+    source: JsonObject = field(default_factory=dict, compare=False, repr=False)
+    """The file's JSON as it was read, so that an export can give it back with additions."""
+
+    @property
+    def assistant_turns(self) -> tuple[int, ...]:
+        """Positions of the turns to predict: one prediction prefix ends just before each."""
+        return tuple(index for index, turn in enumerate(self.turns) if turn.role == "assistant")
+
+    @property
+    def ground_truth(self) -> tuple[ExecutedCall, ...]:
+        """Every ground-truth call, in order."""
+        return tuple(call for turn in self.turns for call in turn.calls)
+
+    def ground_truth_positions(self) -> Iterator[tuple[int, int]]:
+        """(turn, call) of every ground-truth call, in the order of `ground_truth`."""
+        for index, turn in enumerate(self.turns):
+            for number in range(len(turn.calls)):
+                yield index, number
+
+
+class _Request(BaseModel):
+    api_name: str
+    parameters: dict[str, Any]
+
+
+class _Call(BaseModel):
+    request: _Request
+    response: Any = None
+    exception: str | None = None
+
+
+class _Turn(BaseModel):
+    role: Literal["user", "assistant"]
+    text: str
+    apis: list[_Call] = Field(default_factory=list)
+
+
+class _User(BaseModel):
+    username: str
+    email: str | None = None
+    phone: str | None = None
+    name: str | None = None
+    password: str | None = None
+    session_token: str | None = None
+    verification_code: str | None = None
+
+
+class _Metadata(BaseModel):
+    location: str
+    timestamp: str
+    username: str | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    name: str
+    conversation_id: str
+    user: _User
+    metadata: _Metadata
+    conversation: list[_Turn] = Field(min_length=1)
+    suites_used: list[str] = Field(default_factory=list)
+    apis_used: list[str] = Field(default_factory=list)
+    scenario: str = ""
+
+
+def parse_conversation(source: JsonObject, where: str) -> Conversation:
+    """A conversation from its JSON object. `where` names it in errors. Raises RigError on a bad shape."""
+    try:
+        file = _File.model_validate(source)
+        datetime.strptime(file.metadata.timestamp, TIMESTAMP)  # noqa: DTZ007 - the dataset has no zones
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "top level"
+        raise RigError(f"{where}: not a conversation: {place}: {first['msg']}") from error
+    except ValueError as error:
+        raise RigError(f"{where}: not a conversation: metadata.timestamp: {error}") from error
+    return Conversation(
+        name=file.name,
+        id=file.conversation_id,
+        user=User(**file.user.model_dump()),
+        metadata=Metadata(**file.metadata.model_dump()),
+        turns=tuple(
+            Turn(
+                turn.role,
+                turn.text,
+                tuple(
+                    ExecutedCall(
+                        Call(call.request.api_name, call.request.parameters),
+                        Outcome(call.response, call.exception),
+                    )
+                    for call in turn.apis
+                ),
+            )
+            for turn in file.conversation
+        ),
+        plugins=tuple(file.suites_used),
+        tools=tuple(file.apis_used),
+        scenario=file.scenario,
+        source=source,
+    )
+
+
+def load_conversation(path: Path) -> Conversation:
+    """Read one conversation file. Raises RigError when it cannot be read or is no conversation."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise RigError(f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; not a conversation")
+        source = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise RigError(f"{path}: not JSON: {error}") from error
+    if not isinstance(source, dict):
+        raise RigError(f"{path}: not a conversation: the top level is not an object")
+    return parse_conversation(source, str(path))
+
+
+def load_directory(directory: Path) -> list[Conversation]:
+    """Every `*.json` of a directory, by name. Raises RigError when there is none or names repeat."""
+    if not directory.is_dir():
+        raise RigError(f"{directory}: no such directory of conversations")
+    conversations = [load_conversation(path) for path in sorted(directory.glob("*.json"))]
+    if not conversations:
+        raise RigError(f"{directory}: holds no conversation (*.json)")
+    names = [conversation.name for conversation in conversations]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise RigError(f"{directory}: conversation names must be unique; repeated: {', '.join(repeated)}")
+    return conversations
+
+
+def load_suite(suite: str) -> list[Conversation]:
+    """The conversations of `easy`, `hard` or `all` (easy first). Raises RigError for any other name."""
+    if suite == "all":
+        return [conversation for name in available_suites() for conversation in load_suite(name)]
+    if suite not in available_suites():
+        known = ", ".join((*available_suites(), "all"))
+        raise RigError(f"unknown suite {suite!r}; there are: {known} (your own files: --conversations DIR)")
+    return load_directory(CONVERSATIONS / suite)
+
+
+def available_suites() -> tuple[str, ...]:
+    """The suites that ship with this installation."""
+    return tuple(suite for suite in SUITES if (CONVERSATIONS / suite).is_dir())
+
+
+def select(
+    conversations: Sequence[Conversation], only: Sequence[str] = (), limit: int | None = None
+) -> list[Conversation]:
+    """Those named in `only` (all when empty), then the first `limit`. Raises RigError for unknown names."""
+    known = {conversation.name for conversation in conversations}
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise RigError(f"no conversation named {', '.join(unknown)}; `rig check` lists what there is")
+    chosen = [conversation for conversation in conversations if not only or conversation.name in only]
+    return chosen if limit is None else chosen[:limit]

@@ -1,0 +1,234 @@
+"""What happens in a run, one typed event for each thing. Displays only listen; nothing flows back.
+
+Events of one conversation are ordered. `Where` addresses them: an arm, a conversation, an assistant turn.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from rig.calls import ExecutedCall, JsonObject
+from rig.models import Prediction
+from rig.verdicts import Metrics, Verdict
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Where:
+    """Which conversation of which arm: `arm` is its position in `RunStarted.arms`."""
+
+    arm: int
+    conversation: str
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArmInfo:
+    """One arm: a model and its settings. `fingerprint` is everything that can change an answer."""
+
+    name: str
+    fingerprint: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationInfo:
+    """A conversation to be run: its name and how many turns are to be predicted."""
+
+    name: str
+    turns: int
+    ground_truths: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens and seconds so far. Sums over steps; rates in tokens per second, None before any token."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    forced_tokens: int = 0
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+    mask_s: float = 0.0
+    tools_s: float = 0.0
+    scoring_s: float = 0.0
+    store_s: float = 0.0
+    wall_s: float = 0.0
+    steps: int = 0
+
+    @property
+    def prefill_rate(self) -> float | None:
+        new = self.prompt_tokens - self.cached_tokens
+        return new / self.prefill_s if self.prefill_s and new else None
+
+    @property
+    def decode_rate(self) -> float | None:
+        return self.completion_tokens / self.decode_s if self.decode_s else None
+
+    @property
+    def cached_share(self) -> float | None:
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+    @property
+    def forced_share(self) -> float | None:
+        return self.forced_tokens / self.completion_tokens if self.completion_tokens else None
+
+    def as_json(self) -> JsonObject:
+        """Sums and rates by name."""
+        names = [*self.__dataclass_fields__, "prefill_rate", "decode_rate", "cached_share", "forced_share"]
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """First event of a run. `finished_turns` counts those an earlier, interrupted start left in the store."""
+
+    run: str
+    store: str
+    arms: tuple[ArmInfo, ...]
+    conversations: tuple[ConversationInfo, ...]
+    repeats: int = 1
+    finished_turns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArmStarted:
+    """An arm's model is about to be loaded."""
+
+    arm: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArmReady:
+    """An arm's model is loaded; its fingerprint is now complete."""
+
+    arm: int
+    info: ArmInfo
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationStarted:
+    """A conversation begins, or goes on after a resume at `first_turn`."""
+
+    where: Where
+    first_turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """An assistant turn is about to be predicted.
+
+    `history` is what was said since the previous assistant turn (usually one user utterance);
+    `ground_truth` are the calls this turn should make; `reply` is the recorded reply.
+    """
+
+    where: Where
+    turn: int
+    history: tuple[str, ...]
+    ground_truth: tuple[ExecutedCall, ...]
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class PieceGenerated:
+    """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch."""
+
+    where: Where
+    turn: int
+    step: int
+    text: str
+    tokens: int
+    forced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionMade:
+    """A step is complete: a call (not yet executed), a reply, or an error."""
+
+    where: Where
+    turn: int
+    step: int
+    prediction: Prediction
+
+
+@dataclass(frozen=True, slots=True)
+class CallJudged:
+    """A predicted call was executed in the world and matched against the ground truth."""
+
+    where: Where
+    turn: int
+    step: int
+    executed: ExecutedCall
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """A turn is in the store. `metrics` and `speed` are the arm's so far, finished conversations only
+    for the former.
+    """
+
+    where: Where
+    turn: int
+    metrics: Metrics
+    speed: Speed
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationFinished:
+    """All turns of a conversation are done. `metrics` are its own, `arm_metrics` the arm's so far."""
+
+    where: Where
+    metrics: Metrics
+    arm_metrics: Metrics
+    speed: Speed
+    errors: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def success(self) -> bool:
+        return self.metrics.successes == 1
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFinished:
+    """An arm is through, or `failure` says in one line why it could not go on."""
+
+    arm: int
+    metrics: Metrics
+    speed: Speed
+    errors: dict[str, int] = field(default_factory=dict)
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """Last event of a run. `interrupted` runs can be resumed."""
+
+    run: str
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a person should know that is not part of the result, in one line."""
+
+    text: str
+
+
+Event: TypeAlias = (
+    RunStarted
+    | ArmStarted
+    | ArmReady
+    | ConversationStarted
+    | TurnStarted
+    | PieceGenerated
+    | PredictionMade
+    | CallJudged
+    | TurnFinished
+    | ConversationFinished
+    | ArmFinished
+    | RunFinished
+    | Notice
+)
+
+Emit: TypeAlias = Callable[[Event], None]

@@ -1,0 +1,159 @@
+"""What a model is to the rest of rig: something that answers a request with a prediction, piece by piece.
+
+The llama.cpp engine, the oracle and the scripted models of the tests are equal citizens of this protocol.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from rig.calls import Call, Json, JsonObject, Outcome
+from rig.errors import ErrorKind
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """Words of the user."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyMessage:
+    """Words of the assistant."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallMessage:
+    """A tool call the assistant made, and what came back."""
+
+    call: Call
+    outcome: Outcome
+
+
+Message: TypeAlias = UserMessage | ReplyMessage | CallMessage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDoc:
+    """What a model is told of one tool. `parameters` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    returns: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StepKey:
+    """Which step of which evaluation a request is. Seeds and the oracle depend on it, prompts never do.
+
+    `turn` is the position of the assistant turn in the conversation; `step` counts the predictions made in
+    that turn; `repeat` counts the passes over a conversation.
+    """
+
+    conversation: str
+    turn: int
+    step: int
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One step to predict: the shared part of the prompt, the history, and what may be called.
+
+    `instructions` and `tools` are the same for every request of an arm, so an engine can keep their state;
+    `context` (place, time, user) is the same within a conversation.
+    """
+
+    key: StepKey
+    instructions: str
+    tools: tuple[ToolDoc, ...]
+    context: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and seconds of one step.
+
+    `cached_tokens` of the `prompt_tokens` were served from the KV cache; `forced_tokens` of the
+    `completion_tokens` were determined by the grammar alone. `first_token_s` counts from the request.
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    forced_tokens: int = 0
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+    mask_s: float = 0.0
+    first_token_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One step of a model: a call, a reply in words, or a failure of a named kind. Exactly one is set.
+
+    `raw` is the text as it was generated, complete or not. `token_ids` and `logprobs` (natural logarithms,
+    of the distribution left by the grammar; 0 for forced tokens) are empty for models that have none.
+    """
+
+    raw: str = ""
+    call: Call | None = None
+    reply: str | None = None
+    error: ErrorKind | None = None
+    error_detail: str = ""
+    finish_reason: Literal["stop", "length", "error"] = "stop"
+    usage: Usage = field(default_factory=Usage)
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if sum(part is not None for part in (self.call, self.reply, self.error)) != 1:
+            raise ValueError("a prediction is a call, a reply or an error")
+
+    @property
+    def kind(self) -> Literal["call", "reply", "error"]:
+        if self.call is not None:
+            return "call"
+        return "reply" if self.reply is not None else "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text as it is generated. `text` may be empty while the bytes of a character are still incomplete."""
+
+    text: str
+    tokens: int = 1
+    forced: bool = False
+
+
+OnPiece: TypeAlias = Callable[[Piece], None]
+
+
+class Model(Protocol):
+    """Anything that predicts. Not thread-safe unless an implementation says so."""
+
+    @property
+    def name(self) -> str:
+        """How the arm is called: the registry name, the file's stem, or `oracle`."""
+        ...
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        """Every property of the model and its settings that can change an answer, as flat JSON values."""
+        ...
+
+    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
+        """Predict one step, calling `on_piece` as text appears.
+
+        Failures of generation are returned as predictions with an `error`; an exception is a bug.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the model holds. Calling it twice is harmless."""
+        ...

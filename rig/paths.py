@@ -1,0 +1,31 @@
+"""Where the files that ship with rig lie, and where a user's own models and runs go.
+
+In a checkout the conversations, the world and the registry stand at the top of the repository; in an
+installed wheel the same files are under `rig/data`.
+"""
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_CHECKOUT = _PACKAGE.parent
+_IN_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "conversations").is_dir()
+_SHIPPED = _CHECKOUT if _IN_CHECKOUT else _PACKAGE / "data"
+
+CONVERSATIONS = _SHIPPED / "conversations"
+WORLD_DATABASE = _SHIPPED / "tools_db.sqlite"
+WORLD_SEED = _PACKAGE / "world" / "seed"
+REGISTRY = _SHIPPED / "models" / "registry.toml"
+
+
+def models_directory() -> Path:
+    """Where GGUF files are kept: `$RIG_MODELS`, else the checkout's `models/`, else `./models`."""
+    chosen = os.environ.get("RIG_MODELS")
+    if chosen:
+        return Path(chosen).expanduser()
+    return _CHECKOUT / "models" if _IN_CHECKOUT else Path("models")
+
+
+def runs_file() -> Path:
+    """The run store: `$RIG_RUNS`, else `./runs.sqlite`."""
+    return Path(os.environ.get("RIG_RUNS", "runs.sqlite")).expanduser()

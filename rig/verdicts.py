@@ -1,0 +1,111 @@
+"""What scoring says: of one prediction, and of many. The numbers every display and report shows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from rig.calls import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One reason why a predicted call is not the ground-truth call it was held against.
+
+    `what` names an argument, `response` or `exception`. For free text, `similarity` was below `threshold`.
+    """
+
+    what: str
+    expected: Json
+    got: Json
+    similarity: float | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The match status of one predicted call.
+
+    `ground_truth` is the (turn, call) position it matched, None without a match. `bad_action` follows
+    ToolTalk: an action tool that executed without an error and matched nothing. `reason` is one line for
+    people; `differences` are those to the nearest ground-truth call of the same tool, if there is one.
+    """
+
+    match: bool
+    ground_truth: tuple[int, int] | None = None
+    bad_action: bool = False
+    reason: str = ""
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counts over calls and conversations, and the rates ToolTalk makes of them.
+
+    Counts add up over conversations, so the rates are micro-averages (upstream's summary), except
+    `success_rate` and `soft_success`, which are means over conversations. A rate with nothing to divide by
+    is None. Source: ToolTalk, section 3.4 and Algorithm 2; `soft_success` from its repository (2024-05).
+    """
+
+    conversations: int = 0
+    successes: int = 0
+    soft_successes: float = 0.0
+    predictions: int = 0
+    ground_truths: int = 0
+    matches: int = 0
+    actions: int = 0
+    valid_actions: int = 0
+    bad_actions: int = 0
+
+    def __add__(self, other: "Metrics") -> "Metrics":
+        return Metrics(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @classmethod
+    def total(cls, parts: Iterable["Metrics"]) -> "Metrics":
+        """The sum of many."""
+        total = cls()
+        for part in parts:
+            total += part
+        return total
+
+    @property
+    def precision(self) -> float | None:
+        return _rate(self.matches, self.predictions)
+
+    @property
+    def recall(self) -> float | None:
+        return _rate(self.matches, self.ground_truths)
+
+    @property
+    def action_precision(self) -> float | None:
+        return _rate(self.valid_actions, self.actions)
+
+    @property
+    def incorrect_action_rate(self) -> float | None:
+        return _rate(self.bad_actions, self.actions)
+
+    @property
+    def success_rate(self) -> float | None:
+        return _rate(self.successes, self.conversations)
+
+    @property
+    def soft_success(self) -> float | None:
+        return _rate(self.soft_successes, self.conversations)
+
+    def as_json(self) -> JsonObject:
+        """Counts and rates by name; rates are fractions or None."""
+        counts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "soft_successes"}
+        rates = {
+            name: getattr(self, name)
+            for name in (
+                "success_rate",
+                "recall",
+                "precision",
+                "incorrect_action_rate",
+                "action_precision",
+                "soft_success",
+            )
+        }
+        return {**rates, **counts}
+
+
+def _rate(part: float, whole: int) -> float | None:
+    return part / whole if whole else None
