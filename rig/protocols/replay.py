@@ -1,0 +1,110 @@
+"""Models that need no weights: the oracle, which knows the ground truth, and scripted ones for tests."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from rig.calls import Call, Json, JsonObject
+from rig.conversations import Conversation
+from rig.errors import ErrorKind
+from rig.models import OnPiece, Piece, Prediction, Request, StepKey
+
+SESSION_TOKEN = "session_token"
+"""The argument that the simulator injects into calls of tools that need a login; no model ever writes it."""
+
+
+def called(name: str, arguments: Json = None) -> Prediction:
+    """The prediction of a call, with the JSON text that stands for it."""
+    arguments = {} if arguments is None else arguments
+    return Prediction(raw=json.dumps({"name": name, "arguments": arguments}), call=Call(name, arguments))
+
+
+def replied(text: str) -> Prediction:
+    """The prediction of a reply in words."""
+    return Prediction(raw=text, reply=text)
+
+
+def failed(kind: ErrorKind, detail: str = "", raw: str = "") -> Prediction:
+    """The prediction that a step failed."""
+    return Prediction(
+        raw=raw,
+        error=kind,
+        error_detail=detail,
+        finish_reason="length" if kind is ErrorKind.TRUNCATED else "error",
+    )
+
+
+class Oracle:
+    """Replays the ground truth: each turn's calls without their session token, then the recorded reply."""
+
+    name = "oracle"
+
+    def __init__(self, conversations: Iterable[Conversation]) -> None:
+        self._turns = {conversation.name: conversation.turns for conversation in conversations}
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        return {"engine": "oracle"}
+
+    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
+        turn = self._turns[request.key.conversation][request.key.turn]
+        if request.key.step < len(turn.calls):
+            call = turn.calls[request.key.step]
+            prediction = called(call.name, without_token(call.arguments))
+        else:
+            prediction = replied(turn.text)
+        on_piece(Piece(prediction.raw, tokens=0))
+        return prediction
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+class Scripted:
+    """A model for tests: `script` gives the prediction of a request, by function or by key.
+
+    A key that a mapping lacks is answered with an empty reply. The raw text is handed out in pieces of
+    `chunk` characters (0: one piece), each after `delay_s` seconds.
+    """
+
+    def __init__(
+        self,
+        script: Callable[[Request], Prediction] | Mapping[StepKey, Prediction],
+        *,
+        name: str = "scripted",
+        chunk: int = 0,
+        delay_s: float = 0.0,
+        fingerprint: JsonObject | None = None,
+    ) -> None:
+        self.name = name
+        self._script = script if callable(script) else self._looked_up(script)
+        self._chunk = chunk
+        self._delay_s = delay_s
+        self._fingerprint = {"engine": "scripted", **(fingerprint or {})}
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        return self._fingerprint
+
+    @staticmethod
+    def _looked_up(script: Mapping[StepKey, Prediction]) -> Callable[[Request], Prediction]:
+        return lambda request: script.get(request.key, replied(""))
+
+    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
+        prediction = self._script(request)
+        size = self._chunk or max(len(prediction.raw), 1)
+        for start in range(0, len(prediction.raw), size):
+            if self._delay_s:
+                time.sleep(self._delay_s)
+            on_piece(Piece(prediction.raw[start : start + size]))
+        return prediction
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def without_token(arguments: Json) -> Json:
+    """Arguments as a model would write them, without the injected session token."""
+    if not isinstance(arguments, dict):
+        return arguments
+    return {name: value for name, value in arguments.items() if name != SESSION_TOKEN}
