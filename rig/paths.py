@@ -7,6 +7,8 @@ installed wheel the same files are under `rig/data`.
 import os
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parent
 _IN_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "conversations").is_dir()
@@ -29,3 +31,9 @@ def models_directory() -> Path:
 def runs_file() -> Path:
     """The run store: `$RIG_RUNS`, else `./runs.sqlite`."""
     return Path(os.environ.get("RIG_RUNS", "runs.sqlite")).expanduser()
+
+
+def cache_directory() -> Path:
+    """What can be computed again: `$RIG_CACHE`, else the user's cache folder. It may not be writable."""
+    chosen = os.environ.get("RIG_CACHE")
+    return Path(chosen).expanduser() if chosen else user_cache_path("rig")

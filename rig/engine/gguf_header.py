@@ -1,0 +1,250 @@
+"""The header of a GGUF file, read with every count held against the size of the file first.
+
+`gguf.GGUFReader` trusts the counts it finds and makes an array for each vocabulary entry: a hostile header
+makes it allocate without end, and an honest one takes 1.8 s for 49,152 tokens (9 ms here). So only the
+constants of that package are used.
+"""
+
+import math
+import mmap
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import TypeAlias
+
+from gguf.constants import (
+    GGML_QUANT_SIZES,
+    GGUF_DEFAULT_ALIGNMENT,
+    GGUF_MAGIC,
+    GGMLQuantizationType,
+    GGUFValueType,
+)
+
+from rig.errors import RigError
+
+SUPPORTED_VERSIONS = (2, 3)
+
+MAX_HEADER = 128 * 2**20
+MAX_ENTRIES = 65_536
+MAX_DIMENSIONS = 4
+"""Bounds far above any model's; without them a sparse file could back any count that it claims."""
+
+_U32 = Struct("<I")
+_U64 = Struct("<Q")
+_SCALARS = {
+    GGUFValueType.UINT8: Struct("<B"),
+    GGUFValueType.INT8: Struct("<b"),
+    GGUFValueType.UINT16: Struct("<H"),
+    GGUFValueType.INT16: Struct("<h"),
+    GGUFValueType.UINT32: _U32,
+    GGUFValueType.INT32: Struct("<i"),
+    GGUFValueType.FLOAT32: Struct("<f"),
+    GGUFValueType.UINT64: _U64,
+    GGUFValueType.INT64: Struct("<q"),
+    GGUFValueType.FLOAT64: Struct("<d"),
+    GGUFValueType.BOOL: Struct("<?"),
+}
+_DECODED_NUMBERS = 4_096
+"""Longest numeric array that is decoded: per-layer values are, token types and scores are not."""
+_SMALLEST_ENTRY = 8 + 4 + 1
+_SMALLEST_TENSOR = 8 + 4 + 4 + 8
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array that was stepped over: what it holds and how many."""
+
+    type: str
+    length: int
+
+
+Scalar: TypeAlias = str | int | float | bool
+Value: TypeAlias = Scalar | tuple[Scalar, ...] | Array
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor: its shape (fastest dimension first), its GGML type and the bytes it takes."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: GGMLQuantizationType
+    bytes: int
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Everything before the weights, and the size of the whole file in bytes."""
+
+    version: int
+    size: int
+    metadata: Mapping[str, Value]
+    tensors: tuple[Tensor, ...]
+
+
+def read_header(path: Path) -> Header:
+    """Read and check a GGUF header: structure, bounds, and that the weights it lists are all there.
+
+    Raises RigError where the file cannot be read, is no GGUF, is truncated or makes no sense.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise RigError(f"{path}: not a file; give the path of a .gguf file")
+        with path.open("rb") as file:
+            if file.read(4) != _U32.pack(GGUF_MAGIC):
+                raise RigError(f"{path}: not a GGUF file (it does not begin with the letters GGUF)")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                return _Reader(data).header()
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
+    except _Broken as broken:
+        raise RigError(f"{path}: {broken}") from broken
+
+
+class _Broken(Exception):
+    """What is wrong with the file, without its path."""
+
+
+class _Reader:
+    """A cursor over the mapped file that never steps beyond its end."""
+
+    def __init__(self, data: mmap.mmap) -> None:
+        self._data = data
+        self._end = min(len(data), MAX_HEADER)
+        self._at = 4
+
+    def header(self) -> Header:
+        version = self._unpack(_U32)
+        if version not in SUPPORTED_VERSIONS:
+            swapped = int.from_bytes(_U32.pack(version), "big")
+            if swapped in SUPPORTED_VERSIONS:
+                raise _Broken("a big-endian GGUF file; convert it for this machine")
+            known = " and ".join(map(str, SUPPORTED_VERSIONS))
+            raise _Broken(f"GGUF version {version} is not supported (only {known}); convert the model again")
+        tensors = self._count(_SMALLEST_TENSOR, MAX_ENTRIES)
+        entries = self._count(_SMALLEST_ENTRY, MAX_ENTRIES)
+        metadata = self._metadata(entries)
+        infos = [self._tensor() for _ in range(tensors)]
+        self._check_weights(infos, _alignment(metadata))
+        return Header(version, len(self._data), metadata, tuple(tensor for tensor, _ in infos))
+
+    def _metadata(self, entries: int) -> dict[str, Value]:
+        metadata: dict[str, Value] = {}
+        for _ in range(entries):
+            key = self._string()
+            if key in metadata:
+                raise _Broken(f"damaged: metadata key {_shown(key)} appears twice")
+            metadata[key] = self._value(self._type(key), key)
+        return metadata
+
+    def _tensor(self) -> tuple[Tensor, int]:
+        name = self._string()
+        dimensions = self._unpack(_U32)
+        if dimensions > MAX_DIMENSIONS:
+            raise _Broken(f"damaged: tensor {_shown(name)} claims {dimensions} dimensions")
+        shape = tuple(self._unpack(_U64) for _ in range(dimensions))
+        code = self._unpack(_U32)
+        offset = self._unpack(_U64)
+        try:
+            kind = GGMLQuantizationType(code)
+        except ValueError as error:
+            raise _Broken(
+                f"tensor {_shown(name)} has type {code}, unknown to this version of the gguf package"
+            ) from error
+        block, block_bytes = GGML_QUANT_SIZES[kind]
+        elements = math.prod(shape)
+        if (shape[0] if shape else 1) % block:
+            raise _Broken(f"damaged: the rows of tensor {_shown(name)} are no whole blocks of {kind.name}")
+        return Tensor(name, shape, kind, elements // block * block_bytes), offset
+
+    def _check_weights(self, infos: list[tuple[Tensor, int]], alignment: int) -> None:
+        start = -(-self._at // alignment) * alignment
+        end = max((start + offset + tensor.bytes for tensor, offset in infos), default=0)
+        if end > len(self._data):
+            raise _Broken(
+                f"truncated: {len(self._data):,} bytes of at least {end:,}; copy or download the file again"
+            )
+
+    def _value(self, kind: GGUFValueType, key: str) -> Value:
+        if kind == GGUFValueType.STRING:
+            return self._string()
+        if kind != GGUFValueType.ARRAY:
+            return self._scalar(kind)
+        kind = self._type(key)
+        if kind == GGUFValueType.ARRAY:
+            raise _Broken(f"damaged: {_shown(key)} is an array of arrays, which llama.cpp cannot read")
+        if kind == GGUFValueType.STRING:
+            length = self._count(8)
+            self._skip_strings(length)
+            return Array(kind.name, length)
+        size = _SCALARS[kind].size
+        length = self._count(size)
+        if length > _DECODED_NUMBERS:
+            self._at += length * size
+            return Array(kind.name, length)
+        return tuple(self._scalar(kind) for _ in range(length))
+
+    def _skip_strings(self, length: int) -> None:
+        # The one hot loop: a vocabulary and its merges are some 100,000 to 1,000,000 strings.
+        data, at, last, unpack = self._data, self._at, self._end - 8, _U64.unpack_from
+        for _ in range(length):
+            if at > last:
+                raise self._ends_early()
+            at += 8 + unpack(data, at)[0]
+        if at > self._end:
+            raise self._ends_early()
+        self._at = at
+
+    def _scalar(self, kind: GGUFValueType) -> Scalar:
+        return self._unpack(_SCALARS[kind])
+
+    def _type(self, key: str) -> GGUFValueType:
+        code = self._unpack(_U32)
+        try:
+            return GGUFValueType(code)
+        except ValueError as error:
+            raise _Broken(f"damaged: {_shown(key)} has value type {code}, which does not exist") from error
+
+    def _string(self) -> str:
+        length = self._count(1)
+        start, self._at = self._at, self._at + length
+        return self._data[start : self._at].decode("utf-8", errors="replace")
+
+    def _count(self, smallest: int, most: int | None = None) -> int:
+        """A count of things that take at least `smallest` bytes each and of which there are never `most`."""
+        count = self._unpack(_U64)
+        if count * smallest > self._end - self._at:
+            raise self._ends_early()
+        if most is not None and count > most:
+            raise _Broken(f"damaged: its header claims {count:,} entries")
+        return count
+
+    def _unpack(self, struct: Struct) -> int:
+        if self._at + struct.size > self._end:
+            raise self._ends_early()
+        value: int = struct.unpack_from(self._data, self._at)[0]
+        self._at += struct.size
+        return value
+
+    def _ends_early(self) -> _Broken:
+        if len(self._data) > MAX_HEADER:
+            return _Broken(f"damaged: its header claims more than {MAX_HEADER // 2**20} MiB")
+        return _Broken("truncated or damaged: the file ends inside its header; copy or download it again")
+
+
+def _alignment(metadata: Mapping[str, Value]) -> int:
+    alignment = metadata.get("general.alignment", GGUF_DEFAULT_ALIGNMENT)
+    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+        raise _Broken("damaged: general.alignment is no power of two")
+    return alignment
+
+
+def _shown(name: str) -> str:
+    """A name out of a file that may be hostile: short, and without control characters."""
+    return repr(name if len(name) <= 64 else name[:63] + "…")

@@ -1,0 +1,123 @@
+"""What every test stands on: no network, no file of the user's, and the data it may ask for."""
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from rig.errors import RigError
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise AssertionError("a test tried to use the network")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Block sockets before any test module is imported. Local (AF_UNIX) sockets stay: asyncio needs them."""
+
+    def guarded(method: str) -> Callable[..., Any]:
+        original = getattr(socket.socket, method)
+
+        def connect(self: socket.socket, *arguments: Any) -> Any:
+            return original(self, *arguments) if self.family == socket.AF_UNIX else _refuse()
+
+        return connect
+
+    for method in ("connect", "connect_ex", "sendto"):
+        setattr(socket.socket, method, guarded(method))
+    for name in ("getaddrinfo", "gethostbyname", "create_connection"):
+        setattr(socket, name, _refuse)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Caches go to a folder of this session; what is in them depends on content alone, so tests share it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RIG_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs of a test, and of the processes it starts, go to a folder of its own."""
+    monkeypatch.setenv("RIG_RUNS", str(tmp_path_factory.mktemp("runs") / "runs.sqlite"))
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The real SmolLM2-135M-Instruct. Its absence is a failure: the tests are not run without a model."""
+    from rig.engine.registry import resolve
+
+    try:
+        return resolve("smollm2-135m").path
+    except RigError as error:
+        pytest.fail(f"{error} (`make setup` does all of it)")
+
+
+@pytest.fixture(scope="session")
+def tooltalk() -> Path:
+    """The data folder of a checkout of the public ToolTalk repository, named by $RIG_TOOLTALK."""
+    place = os.environ.get("RIG_TOOLTALK")
+    if not place:
+        pytest.skip("RIG_TOOLTALK does not name a checkout of the ToolTalk data")
+    for part in ("data/easy", "data/databases"):
+        assert (Path(place) / part).is_dir(), f"RIG_TOOLTALK={place} holds no {part}"
+    return Path(place)
+
+
+@pytest.fixture
+def write_gguf(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a small but complete GGUF model; see `_write_gguf` for what can be chosen."""
+
+    def write(name: str = "tiny.gguf", **choices: Any) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_gguf(path, **choices)
+        return path
+
+    return write
+
+
+def _write_gguf(
+    path: Path,
+    architecture: str = "llama",
+    numbers: Mapping[str, int | Sequence[int]] | None = None,
+    texts: Mapping[str, str] | None = None,
+    vocabulary: int = 50,
+) -> None:
+    """`numbers` is metadata under the architecture's name, `texts` under its own; None means the default."""
+    import gguf
+    import numpy as np
+
+    writer = gguf.GGUFWriter(path, architecture)
+    defaults: Mapping[str, int | Sequence[int]] = {
+        "context_length": 2048,
+        "block_count": 4,
+        "embedding_length": 64,
+        "attention.head_count": 8,
+        "attention.head_count_kv": 2,
+    }
+    for key, value in (defaults if numbers is None else numbers).items():
+        if isinstance(value, int):
+            writer.add_uint32(f"{architecture}.{key}", value)
+        else:
+            writer.add_array(f"{architecture}.{key}", value)
+    for key, text in ({"general.name": "Tiny"} if texts is None else texts).items():
+        writer.add_string(key, text)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list([f"token{number}" for number in range(vocabulary)])
+    writer.add_bos_token_id(1)
+    weights = np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64)
+    quantized = gguf.quants.quantize(weights, gguf.GGMLQuantizationType.Q8_0)
+    writer.add_tensor("token_embd.weight", quantized, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    writer.add_tensor("output_norm.weight", np.ones(64, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

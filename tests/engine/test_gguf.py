@@ -1,0 +1,280 @@
+"""What `rig.engine.gguf` reads from files: good ones, damaged ones and hostile ones."""
+
+import json
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from gguf import GGUFReader
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rig.engine.gguf import inspect
+from rig.engine.gguf_header import MAX_HEADER, Array, read_header
+from rig.errors import RigError
+
+WriteGguf = Callable[..., Path]
+STRING, ARRAY, UINT32 = 8, 9, 4
+
+
+def header(version: int = 3, tensors: int = 0, entries: int = 0) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, entries)
+
+
+def text(value: str) -> bytes:
+    encoded = value.encode()
+    return struct.pack("<Q", len(encoded)) + encoded
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(RigError) as error:
+        inspect(path)
+    message = str(error.value)
+    assert "\n" not in message
+    assert message.startswith(f"{path}: ")
+    return message.removeprefix(f"{path}: ")
+
+
+def test_reads_what_a_model_says_of_itself(write_gguf: WriteGguf) -> None:
+    info = inspect(write_gguf())
+    assert (info.architecture, info.name, info.quantization) == ("llama", "Tiny", "Q8_0")
+    assert (info.layers, info.heads, info.kv_heads, info.key_length, info.value_length) == (4, 8, 2, 8, 8)
+    assert (info.context_length, info.embedding_length, info.vocabulary_size) == (2048, 64, 50)
+    assert info.parameters == 64 * 64 + 64
+    assert info.special_tokens == {"bos": 1}
+    assert info.chat_template is None
+    assert info.memory == "attention"
+
+
+def test_tensor_types_are_counted_not_believed(write_gguf: WriteGguf) -> None:
+    info = inspect(write_gguf())
+    assert {name: (t.tensors, t.bytes) for name, t in info.tensor_types.items()} == {
+        "Q8_0": (1, 64 * 64 // 32 * 34),
+        "F32": (1, 64 * 4),
+    }
+    assert info.weight_bytes == 64 * 64 // 32 * 34 + 64 * 4
+    assert info.bits_per_weight == pytest.approx(8 * info.weight_bytes / info.parameters)
+
+
+def test_named_templates_are_kept_apart(write_gguf: WriteGguf) -> None:
+    texts = {"tokenizer.chat_template": "{{ a }}", "tokenizer.chat_template.tool_use": "{{ b }}"}
+    info = inspect(write_gguf(texts=texts))
+    assert info.chat_template == "{{ a }}"
+    assert info.other_templates == {"tool_use": "{{ b }}"}
+
+
+@pytest.mark.parametrize(
+    ("kv_type", "bytes_per_block"), [("f16", 64), ("f32", 128), ("q8_0", 34), ("q4_0", 18)]
+)
+def test_kv_cache_counts_blocks_of_32_values(
+    write_gguf: WriteGguf, kv_type: str, bytes_per_block: int
+) -> None:
+    info = inspect(write_gguf())
+    values = 1024 * 3 * 4 * 2 * (8 + 8)  # tokens, sequences, layers, KV heads, dimensions of key and value
+    assert info.kv_bytes(1024, 3, kv_type) == values // 32 * bytes_per_block
+
+
+def test_kv_cache_is_rounded_up_as_llama_cpp_does(write_gguf: WriteGguf) -> None:
+    info = inspect(write_gguf())
+    assert info.kv_bytes(1) == info.kv_bytes(256) != info.kv_bytes(257)
+
+
+def test_an_unknown_kv_type_is_a_bug_of_the_caller(write_gguf: WriteGguf) -> None:
+    with pytest.raises(ValueError, match="q2_k"):
+        inspect(write_gguf()).kv_bytes(1, 1, "q2_k")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "memory", "attention_layers", "per_token"),
+    [
+        ({"block_count": 4, "ssm.state_size": 16}, "recurrent", 0, 0),
+        (
+            {
+                "block_count": 3,
+                "embedding_length": 64,
+                "ssm.state_size": 16,
+                "attention.head_count": 8,
+                "attention.head_count_kv": [0, 2, 0],
+            },
+            "hybrid",
+            1,
+            2 * 16,
+        ),
+        (
+            {
+                "block_count": 8,
+                "embedding_length": 64,
+                "ssm.state_size": 16,
+                "full_attention_interval": 4,
+                "attention.head_count": 8,
+                "attention.head_count_kv": 2,
+            },
+            "hybrid",
+            2,
+            2 * 2 * 16,
+        ),
+        (
+            {"block_count": 2, "embedding_length": 64, "attention.head_count": [8, 4]},
+            "attention",
+            2,
+            12 * 16,
+        ),
+        ({"block_count": 2}, "attention", 2, None),
+    ],
+)
+def test_layers_that_keep_keys_and_values(
+    write_gguf: WriteGguf, numbers: dict[str, int], memory: str, attention_layers: int, per_token: int | None
+) -> None:
+    info = inspect(write_gguf(numbers=numbers))
+    assert (info.memory, info.attention_layers, info.kv_values_per_token) == (
+        memory,
+        attention_layers,
+        per_token,
+    )
+    assert (info.kv_bytes(256) is None) == (per_token is None)
+
+
+def test_agrees_with_the_gguf_package_on_the_real_model(smollm2: Path) -> None:
+    ours, theirs = read_header(smollm2), GGUFReader(smollm2)
+    assert [(t.name, t.elements, t.bytes, t.type) for t in ours.tensors] == [
+        (t.name, t.n_elements, t.n_bytes, t.tensor_type) for t in theirs.tensors
+    ]
+    own_fields = [name for name in theirs.fields if not name.startswith("GGUF.")]
+    assert list(ours.metadata) == own_fields
+    for name in own_fields:
+        value = ours.metadata[name]
+        found = theirs.fields[name]
+        if isinstance(value, Array):
+            assert value.length == len(found.data)
+        else:
+            assert value == found.contents()
+
+
+def test_the_real_model_is_what_its_name_says(smollm2: Path) -> None:
+    info = inspect(smollm2)
+    assert (info.architecture, info.quantization, info.context_length) == ("llama", "Q4_1", 8192)
+    assert 134e6 < info.parameters < 136e6
+    assert "<|im_start|>" in (info.chat_template or "")
+    assert info.kv_bytes(4096) == 90 * 2**20  # what llama.cpp itself reports for 4096 cells in f16
+
+
+def test_inspecting_is_fast_enough_to_list_a_folder(smollm2: Path) -> None:
+    start = time.perf_counter()
+    for _ in range(20):
+        inspect(smollm2)
+    assert time.perf_counter() - start < 2
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    assert "No such file" in refusal(tmp_path / "none.gguf")
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    assert "not a file" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"GG", b"hello, I am a text file\n" * 100, b"PK\x03\x04" + bytes(100)]
+)
+def test_what_is_no_gguf(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "text.gguf"
+    path.write_bytes(content)
+    assert "not a GGUF file" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (header(version=1), "version 1 is not supported"),
+        (header(version=99), "version 99 is not supported"),
+        (b"GGUF" + struct.pack(">I", 3) + bytes(100), "big-endian"),
+        (b"GGUF", "truncated"),
+        (header(entries=1), "truncated"),
+        (header(entries=2**63), "truncated"),
+        (header(tensors=2**63), "truncated"),
+        (header(tensors=70_000) + bytes(2_000_000), "70,000 entries"),
+        (header(entries=1) + struct.pack("<Q", 2**62) + bytes(64), "truncated"),
+        (header(entries=1) + text("a") + struct.pack("<I", 77) + bytes(64), "value type 77"),
+        (header(entries=1) + text("a") + struct.pack("<IIQ", ARRAY, 99, 1) + bytes(64), "value type 99"),
+        (header(entries=1) + text("a") + struct.pack("<IIQ", ARRAY, ARRAY, 1) + bytes(64), "array of arrays"),
+        (header(entries=1) + text("a") + struct.pack("<IIQ", ARRAY, STRING, 2**60) + bytes(64), "truncated"),
+        (header(entries=1) + text("a") + struct.pack("<IIQ", ARRAY, UINT32, 2**60) + bytes(64), "truncated"),
+        (
+            header(entries=1) + text("a") + struct.pack("<IIQQQ", ARRAY, STRING, 2, 2**63, 0) + bytes(64),
+            "truncated",
+        ),
+        (
+            header(entries=2) + (text("a") + struct.pack("<II", UINT32, 1)) * 2 + bytes(64),
+            "'a' appears twice",
+        ),
+        (header(tensors=1) + text("t") + struct.pack("<I", 2**31) + bytes(64), "2147483648 dimensions"),
+        (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 64, 9_999, 0) + bytes(64), "type 9999"),
+        (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 33, 8, 0) + bytes(64), "no whole blocks"),
+        (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 2**60, 0, 0) + bytes(64), "truncated"),
+        (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 1, 0, 2**63) + bytes(64), "truncated"),
+        (
+            header(entries=1) + text("general.alignment") + struct.pack("<II", UINT32, 3) + bytes(64),
+            "general.alignment",
+        ),
+        (header() + bytes(64), "holds no model"),
+        (
+            header(entries=2)
+            + text("general.architecture")
+            + struct.pack("<I", STRING)
+            + text("llama")
+            + text("split.count")
+            + struct.pack("<II", UINT32, 3),
+            "one part of 3",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_makes_no_sense_is_said_in_one_line(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(content)
+    assert says in refusal(path)
+
+
+def test_names_out_of_the_file_are_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(header(entries=1) + text("\x1b[2J" + "x" * 500) + struct.pack("<I", 77) + bytes(64))
+    message = refusal(path)
+    assert "\x1b" not in message
+    assert len(message) < 200
+
+
+def test_a_sparse_file_cannot_make_the_reader_run_on(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.gguf"
+    path.write_bytes(header(entries=1) + text("a") + struct.pack("<IIQ", ARRAY, STRING, 2**32))
+    with path.open("r+b") as file:
+        file.truncate(2**36)
+    start = time.perf_counter()
+    assert f"more than {MAX_HEADER // 2**20} MiB" in refusal(path)
+    assert time.perf_counter() - start < 2
+
+
+def test_every_truncation_is_noticed(write_gguf: WriteGguf) -> None:
+    path = write_gguf(vocabulary=3)
+    whole = path.read_bytes()
+    inspect(path)
+    for length in range(4, len(whole) - 32, 7):  # the last tensor may end in padding
+        path.write_bytes(whole[:length])
+        assert "truncated" in refusal(path)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damage_anywhere_gives_an_answer_or_one_line(write_gguf: WriteGguf, data: st.DataObject) -> None:
+    path = write_gguf(vocabulary=3)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 8))):
+        position = data.draw(st.integers(4, 900))
+        content[position] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    with suppress(RigError):
+        info = inspect(path)
+        info.kv_bytes(4096)
+        json.dumps(info.as_json())

