@@ -1,0 +1,117 @@
+"""The form of an answer: one JSON object that either calls a tool or replies in words.
+
+The same form is described to the model, enforced by the grammar, checked after decoding, and used to show
+the model its own earlier answers.
+"""
+
+import json
+from typing import Any
+
+import jsonschema
+
+from rig.calls import Call, JsonObject
+from rig.models import ToolDoc
+
+FORM = (
+    "Answer every time with exactly one JSON object on one line, in one of two forms.\n"
+    'To use a tool: {"tool": "<name of the tool>", "arguments": {<its parameters>}}\n'
+    'To speak to the user: {"reply": "<your words>"}\n'
+    "After a tool was used you are shown its result, and answer again."
+)
+
+_DOCUMENTATION = ("description", "x-format", "title")
+
+
+class AnswerError(ValueError):
+    """Text that is no valid answer; the message says why in one line."""
+
+
+def call_text(call: Call) -> str:
+    """A call as the model would have written it."""
+    return json.dumps({"tool": call.name, "arguments": call.arguments}, ensure_ascii=False)
+
+
+def reply_text(text: str) -> str:
+    """A reply as the model would have written it."""
+    return json.dumps({"reply": text}, ensure_ascii=False)
+
+
+class AnswerForm:
+    """What a tool set makes of an answer.
+
+    `description` tells a model the form and the tools, one JSON object a line in the shape of function
+    declarations; `schema` is the JSON Schema (2020-12) of an answer; `parse` checks finished text against it.
+    """
+
+    def __init__(self, tools: tuple[ToolDoc, ...]) -> None:
+        self.tools = tools
+        self.description = "\n\n".join(
+            [FORM, *(["\n".join(["Tools:", *map(_line, tools)])] if tools else [])]
+        )
+        arguments = {tool.name: _strip(tool.parameters, _DOCUMENTATION) for tool in tools}
+        calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in arguments.items()]
+        self.schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
+        self._validators = {name: jsonschema.Draft202012Validator(part) for name, part in arguments.items()}
+
+    def parse(self, text: str) -> Call | str:
+        """The call, or the words of the reply. Raises AnswerError."""
+        try:
+            answer = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise AnswerError(f"not JSON: {error}") from error
+        if not _is_unicode(text, answer):
+            raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text")
+        match answer:
+            case {"reply": str(reply), **rest} if not rest:
+                return reply
+            case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
+                if name not in self._validators:
+                    raise AnswerError(f"no tool is called {name!r}")
+                fault = next(self._validators[name].iter_errors(arguments), None)
+                if fault is not None:
+                    raise AnswerError(f"{name}: {fault.message[:200]}")
+                return Call(name, arguments)
+        raise AnswerError("neither a tool call nor a reply")
+
+
+def _is_unicode(text: str, answer: Any) -> bool:
+    if "\\u" not in text:
+        return True
+    try:
+        json.dumps(answer, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _line(tool: ToolDoc) -> str:
+    sentences = [tool.description, *([f"Returns: {tool.returns}"] if tool.returns else [])]
+    description = " ".join(filter(None, sentences))
+    declaration = {
+        "name": tool.name,
+        **({"description": description} if description else {}),
+        "parameters": _strip(tool.parameters, ("x-format", "title")),
+    }
+    return json.dumps(declaration, ensure_ascii=False)
+
+
+def _object(properties: JsonObject) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _strip(node: Any, keywords: tuple[str, ...], *, names: bool = False) -> Any:
+    """A schema without some keywords. Under `properties` the keys are names and stay, whatever they are."""
+    if isinstance(node, dict):
+        return {
+            key: _strip(value, keywords, names=key == "properties" and not names)
+            for key, value in node.items()
+            if names or key not in keywords
+        }
+    if isinstance(node, list):
+        return [_strip(item, keywords) for item in node]
+    return node

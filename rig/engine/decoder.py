@@ -1,0 +1,88 @@
+"""The decode loop: tokens one by one under a grammar, with the forced ones taken along in the same batch."""
+
+import codecs
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rig.engine.grammar import Constraint, ConstraintError
+from rig.engine.llama import LlamaContext
+from rig.engine.sampling import Sampler
+from rig.engine.tokenizer import Tokenizer
+from rig.models import OnPiece, Piece
+
+
+@dataclass(slots=True)
+class Generation:
+    """One step as it grows, so that a failure still leaves what there was."""
+
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    text: str = ""
+    forced: int = 0
+    mask_s: float = 0.0
+    first_token_at: float | None = None
+    complete: bool = False
+
+
+class Decoder:
+    """Decodes one step at a time on a context that holds the prompt."""
+
+    def __init__(self, context: LlamaContext, tokenizer: Tokenizer, *, fast_forward: bool) -> None:
+        self._context = context
+        self._tokenizer = tokenizer
+        self._fast_forward = fast_forward
+        self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
+
+    def run(
+        self,
+        constraint: Constraint,
+        sampler: Sampler,
+        generation: Generation,
+        *,
+        position: int,
+        budget: int,
+        on_piece: OnPiece,
+    ) -> None:
+        """Generate from `position` until the grammar is complete or `budget` tokens are spent.
+
+        A chosen token and those the grammar forces after it are decoded as one batch. Raises ConstraintError,
+        DecodeError, FloatingPointError, and whatever `on_piece` raises; `generation` holds what came before.
+        """
+        bytes_to_text = codecs.getincrementaldecoder("utf-8")("replace")
+
+        def add(tokens: list[int], logprob: float, *, forced: bool) -> None:
+            text = bytes_to_text.decode(b"".join(map(self._tokenizer.piece, tokens)))
+            generation.first_token_at = generation.first_token_at or time.perf_counter()
+            generation.token_ids += tokens
+            generation.logprobs += [logprob] * len(tokens)
+            generation.forced += len(tokens) if forced else 0
+            generation.text += text
+            on_piece(Piece(text, tokens=len(tokens), forced=forced))
+
+        pending: list[int] = []
+        while True:
+            left = budget - len(generation.token_ids)
+            clock = time.perf_counter()
+            forced = constraint.forced()[:left] if self._fast_forward and left else []
+            generation.complete = constraint.complete
+            generation.mask_s += time.perf_counter() - clock
+            if forced:
+                add(forced, 0.0, forced=True)
+                pending += forced
+            if generation.complete or len(generation.token_ids) >= budget:
+                generation.text += bytes_to_text.decode(b"", final=True)
+                return
+            self._context.decode_all(pending, position)
+            position += len(pending)
+            clock = time.perf_counter()
+            allowed = constraint.allowed()
+            allowed[self._ends] = False  # the grammar ends every answer by itself
+            generation.mask_s += time.perf_counter() - clock
+            if not allowed.any():
+                raise ConstraintError("no token of the vocabulary can go on")
+            choice = sampler.choose(self._context.logits(), allowed)
+            constraint.accept(choice.token)
+            add([choice.token], choice.logprob, forced=False)
+            pending = [choice.token]

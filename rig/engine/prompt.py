@@ -1,0 +1,74 @@
+"""From a request to token segments: the pieces in which a prompt is prefilled and found again in the cache.
+
+A segment ends where a message's content ends. Prefill is always cut at the same places, so a segment that is
+found in the cache and one that is computed anew went through the same batches and hold the same bits.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from rig.engine import answers
+from rig.engine.answers import AnswerForm
+from rig.engine.template import ChatMessage, ChatTemplate, ContentText
+from rig.engine.tokenizer import Tokenizer
+from rig.models import CallMessage, Message, ReplyMessage, Request, UserMessage
+
+Segment: TypeAlias = tuple[int, ...]
+
+FORMAT = "rig-json-1"
+"""Version of the prompt's wording and form; part of every fingerprint."""
+
+
+class PromptBuilder:
+    """Renders requests through a chat template and tokenises them."""
+
+    def __init__(self, template: ChatTemplate, tokenizer: Tokenizer) -> None:
+        self._template = template
+        self._tokenizer = tokenizer
+        self._contents: dict[str, list[int]] = {}
+
+    def build(self, request: Request, form: AnswerForm) -> list[Segment]:
+        """The prompt's segments; the last one is the template's opening of the assistant's answer.
+
+        Raises TemplateError where the template refuses the messages.
+        """
+        shared = f"{request.instructions}\n\n{form.description}"
+        system = ChatMessage("system", (shared, "\n\n" + request.context))
+        fragments = self._template.render([system, *_chat(request.messages)])
+        segments: list[Segment] = []
+        open_segment: list[int] = []
+        for fragment in fragments:
+            if isinstance(fragment, ContentText):
+                open_segment += self._content(fragment.text)
+                segments.append(tuple(open_segment))
+                open_segment = []
+            else:
+                open_segment += self._tokenizer.template(fragment.text)
+        segments.append(tuple(open_segment))
+        if self._tokenizer.adds_bos and segments[0][:1] != (self._tokenizer.bos,):
+            segments[0] = (self._tokenizer.bos, *segments[0])
+        return [segment for segment in segments if segment]
+
+    def _content(self, text: str) -> list[int]:
+        """Long shared parts come again with every request; tokenising them once is enough."""
+        if text not in self._contents:
+            if len(self._contents) >= 1024:
+                self._contents.clear()
+            self._contents[text] = self._tokenizer.content(text)
+        return self._contents[text]
+
+
+def _chat(messages: Sequence[Message]) -> list[ChatMessage]:
+    chat: list[ChatMessage] = []
+    for message in messages:
+        match message:
+            case UserMessage(text):
+                chat.append(ChatMessage("user", (text,)))
+            case ReplyMessage(text):
+                chat.append(ChatMessage("assistant", (answers.reply_text(text),)))
+            case CallMessage(call, outcome):
+                result = json.dumps(outcome.as_json(), ensure_ascii=False)
+                chat.append(ChatMessage("assistant", (answers.call_text(call),)))
+                chat.append(ChatMessage("tool", (result,)))
+    return chat

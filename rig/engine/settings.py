@@ -1,0 +1,41 @@
+"""Everything about generation that a user can set. All of it is part of an arm's fingerprint."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+DEFAULT_CONTEXT = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """How a GGUF file is run.
+
+    None means: decided at loading and then recorded. `n_ctx` becomes the smaller of the model's own and 8192;
+    `n_gpu_layers` all of them where this llama.cpp can offload, else none; `flash_attention` on with a GPU
+    and off without, where decoding over a long prefix is measurably slower with it.
+    `temperature` 0 is greedy; `seed` matters only above it.
+    """
+
+    n_ctx: int | None = None
+    n_batch: int = 512
+    n_threads: int = field(default_factory=lambda: available_cores())
+    n_gpu_layers: int | None = None
+    flash_attention: bool | None = None
+    kv_type: Literal["f16", "q8_0"] = "f16"
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    seed: int = 0
+    fast_forward: bool = True
+    chat_template: Path | None = None
+
+
+def available_cores() -> int:
+    """Cores this process may use; more threads than that make llama.cpp spin."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1

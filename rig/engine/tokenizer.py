@@ -1,0 +1,66 @@
+"""Text to token ids and back, by the GGUF file's own vocabulary."""
+
+import ctypes
+
+import llama_cpp as C
+
+from rig.engine.llama import LlamaModel
+
+_SPM = 1  # llama.h: LLAMA_VOCAB_TYPE_SPM
+
+
+class Tokenizer:
+    """Tokenises template text, where special tokens count, and content, where they must not.
+
+    Content comes from users, tools and models; `<|im_end|>` in it stays text.
+    """
+
+    def __init__(self, model: LlamaModel) -> None:
+        self._vocab = model.vocab
+        self.n_vocab = model.n_vocab
+        self.bos: int = C.llama_vocab_bos(self._vocab)
+        self.eos: int = C.llama_vocab_eos(self._vocab)
+        self.adds_bos: bool = C.llama_vocab_get_add_bos(self._vocab) and self.bos >= 0
+        self.end_of_generation: tuple[int, ...] = tuple(
+            token for token in range(self.n_vocab) if C.llama_vocab_is_eog(self._vocab, token)
+        )
+        # SentencePiece vocabularies may put a space before any text they are given. Content follows other
+        # text, so it is tokenised after a newline whose own tokens are then taken away.
+        self._lead = "\n" if C.llama_vocab_type(self._vocab) == _SPM else ""
+        self._lead_tokens = self._tokenize(self._lead, special=False)
+
+    def template(self, text: str) -> list[int]:
+        """Token ids of text that the chat template wrote; special tokens are recognised."""
+        return self._tokenize(text, special=True)
+
+    def content(self, text: str) -> list[int]:
+        """Token ids of text from outside; nothing in it is taken for a special token."""
+        tokens = self._tokenize(self._lead + text, special=False)
+        lead = len(self._lead_tokens)
+        # A merge across the seam would change the newline's own tokens; then the text stands alone.
+        return tokens[lead:] if tokens[:lead] == self._lead_tokens else self._tokenize(text, special=False)
+
+    def piece(self, token: int) -> bytes:
+        """The bytes of one token, empty for control tokens. May be a part of a UTF-8 character."""
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = C.llama_token_to_piece(self._vocab, token, buffer, size, 0, False)
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+    def special_text(self, token: int) -> str:
+        """How a special token is spelled, as chat templates want `bos_token` and `eos_token`."""
+        return C.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace") if token >= 0 else ""
+
+    def _tokenize(self, text: str, *, special: bool) -> list[int]:
+        data = text.encode("utf-8", "replace")
+        size = len(data) + 8
+        buffer = (C.llama_token * size)()
+        count = C.llama_tokenize(self._vocab, data, len(data), buffer, size, False, special)
+        if count < 0:
+            size = -count
+            buffer = (C.llama_token * size)()
+            count = C.llama_tokenize(self._vocab, data, len(data), buffer, size, False, special)
+        return list(buffer[:count])
