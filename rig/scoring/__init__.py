@@ -1,0 +1,17 @@
+"""Scoring: what a predicted call is worth. Knows tools and ground truth, and no model."""
+
+from rig.scoring.error_types import ErrorType, error_types
+from rig.scoring.matching import GRADER_VERSION, Grader, Matching, Mode
+from rig.scoring.similarity import Exact, Similarity, load
+
+__all__ = [
+    "GRADER_VERSION",
+    "ErrorType",
+    "Exact",
+    "Grader",
+    "Matching",
+    "Mode",
+    "Similarity",
+    "error_types",
+    "load",
+]

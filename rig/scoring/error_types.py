@@ -1,0 +1,61 @@
+"""ToolTalk's three types of error (section 4.2), counted as its `calculate_error_types.py` does."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+from rig.calls import ExecutedCall
+from rig.verdicts import Verdict
+
+
+class ErrorType(StrEnum):
+    """What went wrong in a turn of a failed conversation."""
+
+    PREMATURE_CALL = "premature call"
+    """A bad action in a turn that calls for none. Each such call counts."""
+    FAULTY_PLANNING = "faulty planning"
+    """A tool was left out, was not needed, or was called too often."""
+    INCORRECT_INVOCATION = "incorrect invocation"
+    """The right tools were called, but not as they should have been."""
+
+
+def error_types(
+    judged: Iterable[tuple[int, ExecutedCall, Verdict]],
+    ground_truth: Iterable[tuple[tuple[int, int], ExecutedCall]],
+) -> Mapping[int, Counter[ErrorType]]:
+    """The errors of one conversation by turn; none for a success.
+
+    `judged` are its predictions as (turn, call, final verdict), `ground_truth` its calls by (turn, call).
+    """
+    calls: defaultdict[int, list[tuple[ExecutedCall, Verdict]]] = defaultdict(list)
+    for turn, executed, verdict in judged:
+        calls[turn].append((executed, verdict))
+    held = {verdict.ground_truth for turn in calls.values() for _, verdict in turn}
+    due: defaultdict[int, list[str]] = defaultdict(list)
+    missed: defaultdict[int, list[str]] = defaultdict(list)
+    for position, truth in ground_truth:
+        due[position[0]].append(truth.name)
+        if position not in held:
+            missed[position[0]].append(truth.name)
+    bad_actions = any(verdict.bad_action for turn in calls.values() for _, verdict in turn)
+    if not missed and not bad_actions:
+        return {}
+    found = {
+        turn: _in_turn(calls[turn], Counter(missed[turn])) if turn in due else _unasked(calls[turn])
+        for turn in sorted({*calls, *due})
+    }
+    return {turn: errors for turn, errors in found.items() if errors}
+
+
+def _unasked(calls: Iterable[tuple[ExecutedCall, Verdict]]) -> Counter[ErrorType]:
+    return +Counter({ErrorType.PREMATURE_CALL: sum(verdict.bad_action for _, verdict in calls)})
+
+
+def _in_turn(calls: Iterable[tuple[ExecutedCall, Verdict]], missed: Counter[str]) -> Counter[ErrorType]:
+    wrong = Counter(executed.name for executed, verdict in calls if not verdict.match)
+    if not wrong and not missed:
+        return Counter()
+    # An inclusion of multisets; equal sets of names, and none called more often than it was missed.
+    if wrong.keys() == missed.keys() and wrong <= missed:
+        return Counter({ErrorType.INCORRECT_INVOCATION: 1})
+    return Counter({ErrorType.FAULTY_PLANNING: 1})

@@ -1,0 +1,170 @@
+"""Which prediction is which ground-truth call: ToolTalk's matching, live, one prediction at a time."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+from rig.calls import ExecutedCall, Json
+from rig.errors import RigError
+from rig.scoring import reasons
+from rig.scoring.fixed import FixedRules
+from rig.scoring.metrics import is_action, measure
+from rig.scoring.rules import Rules
+from rig.scoring.similarity import Similarity
+from rig.scoring.upstream import UpstreamRules
+from rig.tools import TOOLS
+from rig.verdicts import Difference, Metrics, Verdict
+
+GRADER_VERSION = "1"
+"""Raised whenever a change to this room can change a score; stored with every score."""
+
+Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
+Position: TypeAlias = tuple[int, int]
+"""(turn, call) of a ground-truth call, counted from 0."""
+
+
+class Grader:
+    """How predictions are judged. Raises RigError for a mode that does not exist.
+
+    - `default`: all turns of a conversation share one pool of ground-truth calls; a maximum matching.
+    - `upstream`: the same pool, matched greedily and by ToolTalk's own rules, quirks included.
+    - `per-turn`: as default, but a prediction can match only the ground truth of its own turn (the text of
+      ToolTalk's section 3, which its code does not follow).
+    """
+
+    version = GRADER_VERSION
+
+    def __init__(self, mode: Mode, similarity: Similarity) -> None:
+        if mode not in get_args(Mode):
+            raise RigError(f"unknown grader {mode!r}; there are: {', '.join(get_args(Mode))}")
+        self.mode = mode
+        self._rules: Rules = UpstreamRules(similarity) if mode == "upstream" else FixedRules(similarity)
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        """Everything that can change a score of the same predictions, as flat JSON values."""
+        thresholds = {f"threshold_{kind}": value for kind, value in self._rules.thresholds.items()}
+        return {
+            "grader_version": self.version,
+            "grader": self.mode,
+            **self._rules.similarity.fingerprint,
+            **thresholds,
+        }
+
+    def start(self, ground_truth: Sequence[tuple[Position, ExecutedCall]]) -> "Matching":
+        """Begin a conversation with its ground-truth calls, in order."""
+        return Matching(self.mode, self._rules, ground_truth)
+
+
+@dataclass(slots=True)
+class _Predicted:
+    """A prediction: the ground-truth calls it could be, best first, which one it is, and why none."""
+
+    turn: int
+    executed: ExecutedCall
+    candidates: Sequence[int]
+    miss: Verdict
+    truth: int | None = None
+
+
+class Matching:
+    """The state of one conversation. Ground-truth calls are held by their number in order."""
+
+    def __init__(
+        self, mode: Mode, rules: Rules, ground_truth: Sequence[tuple[Position, ExecutedCall]]
+    ) -> None:
+        self._mode = mode
+        self._rules = rules
+        self._truths = tuple(ground_truth)
+        self._predictions: list[_Predicted] = []
+        self._holder: dict[int, int] = {}
+
+    def add(self, turn: int, executed: ExecutedCall) -> Verdict:
+        """Judge the next prediction. Whether it matches, and whether it is a bad action, is final.
+
+        Which ground-truth call it matches can still change in default mode, when a later prediction
+        matches that one only; `verdicts` has the last word.
+        """
+        compared = dict(self._compare(turn, executed))
+        candidates = [truth for truth, differences in compared.items() if not differences]
+        if self._mode != "upstream":
+            # Any order gives as many matches; this one blames the turn that is at fault.
+            candidates.sort(key=lambda truth: self._truths[truth][0][0] != turn)
+        number = len(self._predictions)
+        self._predictions.append(_Predicted(turn, executed, candidates, self._miss(executed, compared)))
+        if self._mode == "upstream":
+            self._take_first(number)
+        else:
+            self._augment(number)
+        return self._verdict(self._predictions[number])
+
+    def verdicts(self) -> list[Verdict]:
+        """The verdicts on all predictions so far, in order."""
+        return [self._verdict(predicted) for predicted in self._predictions]
+
+    def metrics(self) -> Metrics:
+        """The metrics of the conversation so far."""
+        calls = (predicted.executed for predicted in self._predictions)
+        return measure(zip(calls, self.verdicts(), strict=True), len(self._truths))
+
+    def _compare(self, turn: int, executed: ExecutedCall) -> Iterable[tuple[int, tuple[Difference, ...]]]:
+        tool = TOOLS.get(executed.name)
+        if tool is None:
+            return
+        for number, ((truth_turn, _), truth) in enumerate(self._truths):
+            if truth.name == tool.name and (self._mode != "per-turn" or truth_turn == turn):
+                yield number, self._rules.compare(tool, executed, truth)
+
+    def _take_first(self, number: int) -> None:
+        """ToolTalk's greedy step: the first ground-truth call that is still free."""
+        predicted = self._predictions[number]
+        predicted.truth = next((t for t in predicted.candidates if t not in self._holder), None)
+        if predicted.truth is not None:
+            self._holder[predicted.truth] = number
+
+    def _augment(self, number: int) -> None:
+        """Find the shortest augmenting path from a new prediction, and flip it.
+
+        Matched predictions stay matched along such a path. The new one stays unmatched for good if there
+        is none, since only predictions can still be added (matchable sets are a matroid).
+        """
+        reached_from: dict[int, int] = {}
+        queue = deque([number])
+        while queue:
+            current = queue.popleft()
+            for truth in self._predictions[current].candidates:
+                if truth in reached_from:
+                    continue
+                reached_from[truth] = current
+                if truth in self._holder:
+                    queue.append(self._holder[truth])
+                else:
+                    self._flip(truth, reached_from)
+                    return
+
+    def _flip(self, free: int, reached_from: Mapping[int, int]) -> None:
+        truth: int | None = free
+        while truth is not None:
+            holder = reached_from[truth]
+            self._holder[truth] = holder
+            truth, self._predictions[holder].truth = self._predictions[holder].truth, truth
+
+    def _verdict(self, predicted: _Predicted) -> Verdict:
+        if predicted.truth is None:
+            return predicted.miss
+        position = self._truths[predicted.truth][0]
+        return Verdict(True, position, reason=reasons.matched(predicted.turn, position[0]))
+
+    def _miss(self, executed: ExecutedCall, compared: Mapping[int, tuple[Difference, ...]]) -> Verdict:
+        """The verdict on a prediction should it match nothing."""
+        miss = Verdict(False, bad_action=is_action(executed.name) and executed.exception is None)
+        if executed.name not in TOOLS:
+            return replace(miss, reason=f"there is no tool named {reasons.show(executed.name)}")
+        if not compared:
+            scope = "this turn's" if self._mode == "per-turn" else "the"
+            return replace(miss, reason=f"{scope} ground truth has no call of {executed.name}")
+        nearest = min(compared.values(), key=len)
+        if not nearest:
+            return replace(miss, reason="repeats a call that was matched already")
+        return replace(miss, reason=reasons.differs(nearest), differences=nearest)

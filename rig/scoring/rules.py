@@ -1,0 +1,120 @@
+"""What a set of matching rules decides, and the part of it that every set shares.
+
+ToolTalk's own rules are in `upstream`, ours in `fixed`. `compare` is the frame that asks them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+
+from rig.calls import ExecutedCall, Json
+from rig.scoring.similarity import Similarity
+from rig.tools.spec import Equality, Response, Text, Tool
+from rig.verdicts import Difference
+
+SESSION_TOKEN = "session_token"
+
+
+class Rules(ABC):
+    """How a predicted call is held against a ground-truth call of the same tool."""
+
+    def __init__(self, similarity: Similarity) -> None:
+        self.similarity = similarity
+
+    @property
+    @abstractmethod
+    def thresholds(self) -> Mapping[Text, float]:
+        """From which similarity on free texts count as the same."""
+
+    @abstractmethod
+    def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
+        """Whether the call was made for the right user."""
+
+    @abstractmethod
+    def equal(self, how: Equality, expected: Json, got: Json, caller: str | None) -> bool:
+        """Whether two values of an argument that is no free text agree. May raise TypeError or ValueError
+        for values of the wrong type or format, which then do not agree.
+        """
+
+    @abstractmethod
+    def compares_response(self, tool: Tool) -> bool:
+        """Whether a response that the spec wants equal is compared at all."""
+
+    @abstractmethod
+    def found_enough(self, wanted: set[str], got: set[str], asked_alike: bool) -> bool:
+        """Whether a search that should return the `wanted` ids and `got` those may pass. `asked_alike`
+        says that its arguments are the ground truth's.
+        """
+
+    def compares_text(self, kind: Text, expected: Json, got: Json) -> bool:
+        """Whether these two texts are left to their similarity: False where they agree without it."""
+        return bool(expected != got)
+
+    def compare(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
+        """Why the predicted call is not the ground-truth call of the same tool; empty for a match.
+
+        Arguments that only the prediction has are disregarded (ToolTalk, section 3.1). Free text is looked
+        at only where all else agrees: it is what costs time, and it could not save the match.
+        """
+        if not isinstance(predicted.arguments, dict):
+            return (Difference("arguments", truth.arguments, predicted.arguments),)
+        found = [*self.caller(tool, predicted, truth), *self._arguments(tool, predicted, truth)]
+        if predicted.exception != truth.exception:
+            found.insert(0, Difference("exception", truth.exception, predicted.exception))
+        else:
+            found.extend(self._response(tool, predicted, truth))
+        return tuple(found or self._texts(tool, predicted, truth))
+
+    def _arguments(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
+        for name, expected in truth.arguments.items():
+            how = tool.match.arguments.get(name, Equality.EXACT if tool.match.others else None)
+            if name == SESSION_TOKEN or not isinstance(how, Equality):
+                continue
+            got = predicted.arguments.get(name)
+            try:
+                same = name in predicted.arguments and self.equal(how, expected, got, predicted.username)
+            except (TypeError, ValueError):
+                same = False
+            if not same:
+                yield Difference(name, expected, got)
+
+    def _texts(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
+        for name, kind in tool.match.arguments.items():
+            if not isinstance(kind, Text) or name not in truth.arguments:
+                continue
+            expected, got = truth.arguments[name], predicted.arguments.get(name)
+            if not self.compares_text(kind, expected, got):
+                continue
+            similarity = self.similarity(expected, got)
+            if similarity < self.thresholds[kind]:
+                yield Difference(name, expected, got, similarity, self.thresholds[kind])
+
+    def _response(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
+        expected, got = truth.response, predicted.response
+        if expected == got:
+            return
+        match tool.match.response:
+            case Response.EQUAL if self.compares_response(tool):
+                yield Difference("response", expected, got)
+            case Response.IDS:
+                try:
+                    wanted_ids, got_ids = _ids(tool, expected), _ids(tool, got)
+                except (TypeError, KeyError):
+                    yield Difference("response", expected, got)
+                else:
+                    if not self.found_enough(wanted_ids, got_ids, _asked_alike(predicted, truth)):
+                        yield Difference("response", sorted(wanted_ids), sorted(got_ids))
+
+
+def _ids(tool: Tool, response: Json) -> set[str]:
+    if tool.match.ids is None:
+        raise ValueError(f"{tool.name} is matched by ids, but does not say where they are")
+    records, key = tool.match.ids
+    return {str(record[key]) for record in response[records]}
+
+
+def _asked_alike(predicted: ExecutedCall, truth: ExecutedCall) -> bool:
+    expected, got = (
+        {name: value for name, value in call.arguments.items() if name != SESSION_TOKEN}
+        for call in (truth, predicted)
+    )
+    return bool(expected == got)

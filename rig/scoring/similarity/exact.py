@@ -1,0 +1,17 @@
+"""Similarity without a model."""
+
+from collections.abc import Mapping
+
+from rig.calls import Json
+from rig.tools.spec import Text
+
+
+class Exact:
+    """Equal strings only: 1 or 0."""
+
+    name = "exact"
+    fingerprint: Mapping[str, Json] = {"similarity": "exact"}
+    thresholds: Mapping[Text, float] = dict.fromkeys(Text, 1.0)
+
+    def __call__(self, first: Json, second: Json) -> float:
+        return float(isinstance(first, str) and isinstance(second, str) and first == second)

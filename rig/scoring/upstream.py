@@ -1,0 +1,46 @@
+"""ToolTalk's rules as microsoft/ToolTalk codes them. What makes its evaluator crash matches nothing here."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+
+from rig.calls import ExecutedCall, Json
+from rig.conversations import TIMESTAMP
+from rig.scoring.rules import SESSION_TOKEN, Rules
+from rig.tools.spec import Equality, Text, Tool
+from rig.verdicts import Difference
+
+THRESHOLDS: Mapping[Text, float] = {**dict.fromkeys(Text, 0.9), Text.BODY: 0.8}
+
+
+class UpstreamRules(Rules):
+    """Session tokens and times are compared as strings, attendees in order, and receivers not at all."""
+
+    thresholds = THRESHOLDS
+
+    def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
+        if SESSION_TOKEN in truth.arguments:
+            expected, got = truth.arguments[SESSION_TOKEN], predicted.arguments.get(SESSION_TOKEN)
+            if expected != got:
+                yield Difference(SESSION_TOKEN, expected, got)
+
+    def equal(self, how: Equality, expected: Json, got: Json, caller: str | None) -> bool:
+        match how:
+            case Equality.RECEIVER:
+                # The original compares the predicted receiver with itself.
+                return bool(got == got)
+            case Equality.ADDRESSES:
+                return set(got) == set(expected)
+            case Equality.DATE:
+                return _date(got) == _date(expected)
+            case _:
+                return bool(got == expected)
+
+    def compares_response(self, tool: Tool) -> bool:
+        return True
+
+    def found_enough(self, wanted: set[str], got: set[str], asked_alike: bool) -> bool:
+        return wanted <= got
+
+
+def _date(text: str) -> date:
+    return datetime.strptime(text, TIMESTAMP).date()  # noqa: DTZ007 - the dataset has no zones
