@@ -1,0 +1,48 @@
+"""`rig world`: the mock world the tools act in."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from rig.paths import WORLD_DATABASE, WORLD_SEED
+from rig.world import World, build_world, check_world
+
+_DIRECTORY = click.Path(path_type=Path, file_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group()
+def command() -> None:
+    """Build the mock world, or check it."""
+
+
+@command.command()
+@click.option("--seed", type=_DIRECTORY, default=WORLD_SEED, help="Directory of JSON files to build from.")
+@click.option("--output", type=_FILE, default=WORLD_DATABASE, help="File to write.")
+def build(seed: Path, output: Path) -> None:
+    """Write the world file; the same bytes every time."""
+    build_world(seed, output)
+    click.echo(f"built {output}")
+
+
+@command.command()
+@click.option(
+    "--seed", type=_DIRECTORY, default=WORLD_SEED, help="Directory of JSON files it was built from."
+)
+@click.option("--world", "file", type=_FILE, default=WORLD_DATABASE, help="File to check.")
+@click.option("--json", "as_json", is_flag=True, help="Print the faults as a JSON list.")
+def check(seed: Path, file: Path, as_json: bool) -> None:
+    """Report the world's faults, one line each; exit code 1 when there are any."""
+    world = World.open(file)
+    faults = check_world(world)
+    if world.dump() != World.from_json_directory(seed).dump():
+        faults.append(f"{file} is not what {seed} makes; `rig world build` brings it up to date")
+    if as_json:
+        click.echo(json.dumps(faults, indent=2))
+    else:
+        for fault in faults:
+            click.echo(fault)
+        click.echo(f"{file}: {f'{len(faults)} faults' if faults else 'sound'}")
+    sys.exit(1 if faults else 0)
