@@ -1,0 +1,67 @@
+"""How a person steers a run that is going on: pause, resume, stop, skip. Safe to use from any thread."""
+
+import threading
+
+
+class Stopped(Exception):
+    """The run was asked to stop; the turn in progress is abandoned and not stored."""
+
+
+class Control:
+    """Asked by the runner between turns; `stop` is also heeded between steps and pieces of text."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._paused = False
+        self._stopped = False
+        self._skipped: set[str] = set()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the run waits, or will wait before its next turn."""
+        return self._paused
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self._stopped
+
+    def pause(self) -> None:
+        """Wait before the next turn until resumed or stopped."""
+        with self._changed:
+            self._paused = True
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        with self._changed:
+            self._paused = False
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Stop after the current step; what is stored can be resumed."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def skip(self, conversation: str) -> None:
+        """Leave a conversation unfinished: the one under way after its turn, else the next of that name."""
+        with self._changed:
+            self._skipped.add(conversation)
+
+    def check(self) -> None:
+        """Raise Stopped if the run was asked to stop."""
+        if self._stopped:
+            raise Stopped
+
+    def wait(self) -> None:
+        """Between turns: return when the run may go on. Raises Stopped if it was asked to stop."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or not self._paused)
+        self.check()
+
+    def take_skip(self, conversation: str) -> bool:
+        """Whether this conversation is to be skipped now; asking uses the wish up."""
+        with self._changed:
+            wished = conversation in self._skipped
+            self._skipped.discard(conversation)
+        return wished

@@ -1,0 +1,61 @@
+"""What a run is to do, decided and checked before anything is stored."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rig.calls import JsonObject
+from rig.conversations import Conversation
+from rig.models import Model
+from rig.protocols.prompt import Settings, offered_tools
+from rig.scoring import Grader
+from rig.store import GraderInfo, NewRun
+from rig.tools import Simulator
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A model to evaluate. `load` is called when its turn comes, and raises RigError when it cannot."""
+
+    name: str
+    load: Callable[[], Model]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a run needs.
+
+    `recipe` is stored, so that the run can be planned again. `fingerprint` is what shapes the results besides
+    model, protocol and grader: the world. With `resume` the run is in the store already.
+    """
+
+    run: str
+    store: Path
+    arms: tuple[Arm, ...]
+    conversations: tuple[Conversation, ...]
+    settings: Settings
+    simulator: Simulator
+    grader: Grader
+    grader_info: GraderInfo
+    name: str | None = None
+    repeats: int = 1
+    recipe: JsonObject = field(default_factory=dict)
+    fingerprint: JsonObject = field(default_factory=dict)
+    resume: bool = False
+
+    def check(self) -> None:
+        """Raise RigError if a conversation cannot be played with these settings in this world."""
+        for conversation in self.conversations:
+            offered_tools(conversation, self.settings)
+            self.simulator.start(conversation.user, conversation.metadata)
+
+    def as_new_run(self) -> NewRun:
+        """What the store is told of the run at its beginning."""
+        return NewRun(
+            id=self.run,
+            name=self.name,
+            settings=self.recipe,
+            arms=tuple(arm.name for arm in self.arms),
+            conversations=self.conversations,
+            repeats=self.repeats,
+        )

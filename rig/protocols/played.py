@@ -1,0 +1,41 @@
+"""What a protocol hands on: the steps of an assistant turn, as they were predicted, executed and judged."""
+
+from dataclasses import dataclass
+
+from rig.calls import ExecutedCall
+from rig.errors import ErrorKind
+from rig.models import Prediction
+from rig.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One prediction of a turn. A call comes with its outcome and its verdict."""
+
+    prediction: Prediction
+    executed: ExecutedCall | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTurn:
+    """What a model did in the assistant turn at position `turn`.
+
+    `wall_s` are the seconds it took in all, `tools_s` and `scoring_s` those spent in tools and scoring.
+    """
+
+    turn: int
+    steps: tuple[Step, ...]
+    wall_s: float = 0.0
+    tools_s: float = 0.0
+    scoring_s: float = 0.0
+
+    @property
+    def error(self) -> ErrorKind | None:
+        """Why the turn ended without a reply, None where it ended with one."""
+        return self.steps[-1].prediction.error
+
+    @property
+    def executed(self) -> tuple[ExecutedCall, ...]:
+        """The calls that were executed, in order."""
+        return tuple(step.executed for step in self.steps if step.executed is not None)

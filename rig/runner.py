@@ -1,0 +1,284 @@
+"""Runs: which conversation next, on which arm. Emits what happens, stores every turn, resumes."""
+
+import json
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field, fields
+from functools import partial
+from time import perf_counter
+
+from rig import __version__
+from rig.calls import JsonObject
+from rig.control import Control, Stopped
+from rig.conversations import Conversation
+from rig.errors import RigError
+from rig.events import (
+    ArmFinished,
+    ArmInfo,
+    ArmReady,
+    ArmStarted,
+    ConversationFinished,
+    ConversationInfo,
+    ConversationStarted,
+    Emit,
+    Event,
+    Notice,
+    PieceGenerated,
+    RunFinished,
+    RunStarted,
+    Speed,
+    TurnFinished,
+    Where,
+)
+from rig.models import Model, Piece, StepKey, Usage
+from rig.plan import Arm, Plan
+from rig.protocols.played import PlayedTurn
+from rig.protocols.tooltalk import Dialogue
+from rig.store import Cell, ConversationScore, Runs, RunWriter, StoredRun, StoreError
+from rig.verdicts import Metrics
+
+__all__ = ["Arm", "Control", "Plan", "run"]
+
+_SPEED = tuple(part.name for part in fields(Speed))
+_USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)
+
+
+def run(plan: Plan, emit: Emit, control: Control) -> bool:
+    """Run a plan, or what is left of it. False when something is left to be resumed.
+
+    Nothing is stored before a model is loaded. An arm that fails does not stop the others. Raises RigError
+    when no arm can be loaded, when the store fails, or when an arm is not what it was when the run began.
+    """
+    plan.check()
+    with closing(_Run(plan, emit, control)) as current:
+        return current.run()
+
+
+class _Changed(RigError):
+    """What is resumed is not what was started."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What an arm has achieved so far."""
+
+    metrics: Metrics = field(default_factory=Metrics)
+    speed: Speed = field(default_factory=Speed)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, played: PlayedTurn, store_s: float) -> None:
+        """Count a turn's tokens, seconds and errors."""
+        sums = {name: getattr(self.speed, name) for name in _SPEED}
+        for step in played.steps:
+            for name in _USAGE:
+                sums[name] += getattr(step.prediction.usage, name)
+        sums["steps"] += len(played.steps)
+        sums["tools_s"] += played.tools_s
+        sums["scoring_s"] += played.scoring_s
+        sums["store_s"] += store_s
+        sums["wall_s"] += played.wall_s + store_s
+        self.speed = Speed(**sums)
+        self.errors.update(errors_of(played))
+
+
+def errors_of(played: PlayedTurn) -> list[str]:
+    """The kinds of the errors in a turn, each as often as it occurred."""
+    return [str(step.prediction.error) for step in played.steps if step.prediction.error]
+
+
+class _Run:
+    """A run under way. It has no writer until there is something to store."""
+
+    def __init__(self, plan: Plan, emit: Emit, control: Control) -> None:
+        self._plan = plan
+        self._emit = emit
+        self._control = control
+        self._writer: RunWriter | None = None
+        self._stored: StoredRun | None = None
+        self._cells: dict[Where, Cell] = {}
+        self._failures: dict[int, str] = {}
+        self._skipped = False
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def run(self) -> bool:
+        plan = self._plan
+        if plan.resume:
+            self._writer = RunWriter.claim(plan.store, plan.run)
+            with Runs.open(plan.store) as runs:
+                self._stored = runs.get(plan.run)
+                cells = runs.cells(self._stored)
+            self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
+        self._emit(self._started())
+        try:
+            for position in range(len(plan.arms)):
+                self._arm(position)
+            is_whole = not self._failures and not self._skipped
+        except Stopped:
+            is_whole = False
+        else:
+            if self._writer is None:
+                raise RigError("; ".join(self._failures.values()))
+            if is_whole:
+                self._writer.finish()
+        self._emit(RunFinished(plan.run, interrupted=not is_whole))
+        return is_whole
+
+    def _started(self) -> RunStarted:
+        plan, stored = self._plan, self._stored
+        known = [arm.fingerprint or {} for arm in stored.arms] if stored else [{} for _ in plan.arms]
+        return RunStarted(
+            run=plan.run,
+            store=str(plan.store),
+            arms=tuple(ArmInfo(arm.name, known[position]) for position, arm in enumerate(plan.arms)),
+            conversations=tuple(
+                ConversationInfo(one.name, len(one.assistant_turns), len(one.ground_truth))
+                for one in plan.conversations
+            ),
+            repeats=plan.repeats,
+            finished_turns=stored.turns_done if stored else 0,
+        )
+
+    def _arm(self, position: int) -> None:
+        tally = _Tally()
+        if self._stored:
+            stored = self._stored.arms[position]
+            tally = _Tally(stored.metrics, stored.speed, Counter(stored.errors))
+        left = [
+            (where, conversation)
+            for repeat in range(self._plan.repeats)
+            for conversation in self._plan.conversations
+            if not self._is_finished(where := Where(position, conversation.name, repeat))
+        ]
+        failure = None
+        if left:
+            self._control.wait()
+            self._emit(ArmStarted(position))
+            clock = perf_counter()
+            try:
+                with closing(self._plan.arms[position].load()) as model:
+                    writer = self._ready(position, model, perf_counter() - clock)
+                    for where, conversation in left:
+                        self._conversation(where, conversation, model, writer, tally)
+            except (StoreError, _Changed):
+                raise
+            except (RigError, MemoryError) as error:
+                failure = self._failures[position] = str(error) or "out of memory"
+                if self._writer is not None:
+                    self._writer.arm_failed(position, failure)
+        self._emit(ArmFinished(position, tally.metrics, tally.speed, dict(tally.errors), failure))
+
+    def _is_finished(self, where: Where) -> bool:
+        return where in self._cells and self._cells[where].state == "finished"
+
+    def _ready(self, position: int, model: Model, seconds: float) -> RunWriter:
+        """Store what exactly the arm is; for the first arm that can be loaded, store the run."""
+        plan = self._plan
+        fingerprint: JsonObject = json.loads(
+            json.dumps(
+                {
+                    "rig": __version__,
+                    **plan.fingerprint,
+                    **{f"model.{name}": value for name, value in model.fingerprint.items()},
+                    **{f"protocol.{name}": value for name, value in plan.settings.fingerprint.items()},
+                    **{f"grader.{name}": value for name, value in plan.grader.fingerprint.items()},
+                }
+            )
+        )
+        if self._stored and (before := self._stored.arms[position].fingerprint) is not None:
+            _require_equal(plan.arms[position].name, before, fingerprint)
+        if self._writer is None:
+            self._writer = RunWriter.create(plan.store, plan.as_new_run())
+            for failed, failure in self._failures.items():
+                self._writer.arm_failed(failed, failure)
+        self._writer.arm_ready(position, fingerprint, seconds)
+        self._emit(ArmReady(position, ArmInfo(plan.arms[position].name, fingerprint), seconds))
+        return self._writer
+
+    def _conversation(
+        self, where: Where, conversation: Conversation, model: Model, writer: RunWriter, tally: _Tally
+    ) -> None:
+        if self._skips(where):
+            return
+        done = self._played(where)
+        left = conversation.assistant_turns[len(done) :]
+        errors = Counter(kind for played in done for kind in errors_of(played))
+        self._emit(ConversationStarted(where, left[0] if done else 0))
+        dialogue = Dialogue(
+            conversation,
+            self._plan.simulator,
+            self._plan.grader,
+            self._plan.settings,
+            where=where,
+            emit=self._emit_unless_stopped,
+        )
+        for played in done:
+            dialogue.recall(played.executed, played.turn)
+        for turn in left:
+            self._control.wait()
+            if turn != left[0] and self._skips(where):
+                return
+            played = self._turn(dialogue, turn, model, where)
+            score = self._score(dialogue) if turn == left[-1] else None
+            store_s = writer.commit_turn(where, played, score)
+            tally.add(played, store_s)
+            errors.update(errors_of(played))
+            if score is not None:
+                tally.metrics += score.metrics
+            self._emit(TurnFinished(where, turn, tally.metrics, tally.speed))
+        if not left:
+            score = self._score(dialogue)
+            writer.commit_score(where, score)
+            tally.metrics += score.metrics
+        self._emit(ConversationFinished(where, dialogue.metrics(), tally.metrics, tally.speed, dict(errors)))
+
+    def _turn(self, dialogue: Dialogue, turn: int, model: Model, where: Where) -> PlayedTurn:
+        steps = dialogue.play(turn)
+        request = next(steps)
+        while True:
+            prediction = model.predict(request, partial(self._piece, where, request.key))
+            try:
+                request = steps.send(prediction)
+            except StopIteration as end:
+                played: PlayedTurn = end.value
+                return played
+
+    def _piece(self, where: Where, key: StepKey, piece: Piece) -> None:
+        self._emit_unless_stopped(
+            PieceGenerated(where, key.turn, key.step, piece.text, piece.tokens, piece.forced)
+        )
+
+    def _emit_unless_stopped(self, event: Event) -> None:
+        """Within a turn: raises Stopped, through the model or the protocol, to abandon the turn."""
+        self._control.check()
+        self._emit(event)
+
+    def _score(self, dialogue: Dialogue) -> ConversationScore:
+        return ConversationScore(self._plan.grader_info, dialogue.metrics(), tuple(dialogue.verdicts()))
+
+    def _played(self, where: Where) -> list[PlayedTurn]:
+        """The turns of a conversation that are in the store, in order."""
+        if where not in self._cells or not self._cells[where].turns_done:
+            return []
+        assert self._stored is not None
+        with Runs.open(self._plan.store) as runs:
+            transcript = runs.transcript(self._stored, where.conversation, where.arm, where.repeat)
+        return list(transcript.turns.values())
+
+    def _skips(self, where: Where) -> bool:
+        """Whether a person wants this conversation left for a later resume."""
+        if not self._control.take_skip(where.conversation):
+            return False
+        self._skipped = True
+        self._emit(Notice(f"skipped {where.conversation}; resuming the run plays it"))
+        return True
+
+
+def _require_equal(arm: str, before: JsonObject, now: JsonObject) -> None:
+    """Raise unless two fingerprints are equal, naming what differs."""
+    names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    if names:
+        changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
+        raise _Changed(f"cannot resume {arm}: {changes}; make them equal or start a new run")

@@ -1,0 +1,28 @@
+"""The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
+
+from rig.store.connect import StoreError, check_writable
+from rig.store.reader import Runs
+from rig.store.records import (
+    Cell,
+    ConversationScore,
+    GraderInfo,
+    NewRun,
+    StoredArm,
+    StoredRun,
+    Transcript,
+)
+from rig.store.writer import RunWriter
+
+__all__ = [
+    "Cell",
+    "ConversationScore",
+    "GraderInfo",
+    "NewRun",
+    "RunWriter",
+    "Runs",
+    "StoreError",
+    "StoredArm",
+    "StoredRun",
+    "Transcript",
+    "check_writable",
+]

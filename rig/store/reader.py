@@ -1,0 +1,232 @@
+"""Reading stored runs. `rig show`, `rig runs` and the live views have their numbers from here."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils import Database
+
+from rig.conversations import parse_conversation
+from rig.errors import RigError
+from rig.events import Speed
+from rig.models import Usage
+from rig.protocols.played import PlayedTurn
+from rig.store.connect import connect_for_reading, faults
+from rig.store.holder import Holder
+from rig.store.records import Cell, StoredArm, StoredRun, Transcript
+from rig.store.rows import step_from_row
+from rig.verdicts import Metrics
+
+LATEST = "latest"
+
+_COUNTS = [field.name for field in fields(Metrics) if field.name != "conversations"]
+_WORK = [field.name for field in fields(Usage) if field.name != "first_token_s"]
+
+# A conversation can be scored again by other graders; a run's own score is the one made first.
+_SCORES = f"""
+    SELECT arm, conversation, repeat, {", ".join(_COUNTS)} FROM scores
+    WHERE id IN (SELECT min(id) FROM scores GROUP BY arm, conversation, repeat)
+"""
+
+_TURNS_DONE = "SELECT arm, conversation, repeat, count(*) AS n FROM turns GROUP BY arm, conversation, repeat"
+
+
+class Runs:
+    """The runs of one store, open for reading."""
+
+    def __init__(self, database: Database, path: Path) -> None:
+        self._database = database
+        self.path = path
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path) -> "Iterator[Runs]":
+        """Open an existing store. Raises StoreError when there is none or it cannot be read."""
+        with connect_for_reading(path) as database, faults(path):
+            yield cls(database, path)
+
+    def all(self) -> list[StoredRun]:
+        """Every run, newest first."""
+        return [self._run(row) for row in self._rows("SELECT * FROM runs ORDER BY created DESC, rowid DESC")]
+
+    def get(self, text: str) -> StoredRun:
+        """The run of this id, name or beginning of an id, or the `latest`. RigError unless it is one run."""
+        newest = "ORDER BY created DESC, rowid DESC"
+        if text == LATEST:
+            found = self._rows(f"SELECT * FROM runs {newest} LIMIT 1")
+        else:
+            found = (
+                self._rows("SELECT * FROM runs WHERE id = ?", text)
+                or self._rows(f"SELECT * FROM runs WHERE name = ? {newest}", text)
+                or self._rows(f"SELECT * FROM runs WHERE substr(id, 1, ?) = ? {newest}", len(text), text)
+            )
+        if len(found) != 1:
+            ids = ", ".join(row["id"] for row in found[:5])
+            fault = f"{text!r} could be any of {ids}" if found else f"no run {text!r} in {self.path}"
+            raise RigError(f"{fault}; `rig runs` lists them")
+        return self._run(found[0])
+
+    def cells(self, run: StoredRun) -> list[Cell]:
+        """Every conversation of every arm and repeat, in the order in which they are run."""
+        done = self._cell_numbers(run, _TURNS_DONE)
+        scores = self._cell_numbers(run, _SCORES)
+        errors = self._cell_errors(run)
+        conversations = self._rows("SELECT * FROM conversations WHERE run = ? ORDER BY position", run.id)
+        cells = []
+        for arm in run.arms:
+            for repeat in range(run.repeats):
+                for conversation in conversations:
+                    key = (arm.position, conversation["name"], repeat)
+                    cells.append(
+                        Cell(
+                            *key,
+                            turns=conversation["turns"],
+                            turns_done=done[key]["n"] if key in done else 0,
+                            metrics=_metrics(scores[key], 1) if key in scores else None,
+                            errors=errors.get(key, {}),
+                        )
+                    )
+        return cells
+
+    def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
+        """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
+        found = self._rows(
+            "SELECT conversations.id, sources.json FROM conversations JOIN sources ON sources.sha256 = source"
+            " WHERE run = ? AND name = ?",
+            run.id,
+            conversation,
+        )
+        if not found:
+            raise RigError(
+                f"run {run.id} has no conversation {conversation!r}; `rig show {run.id}` lists them"
+            )
+        key = (self._arm_id(run, arm), found[0]["id"], repeat)
+        rows = self._rows(
+            "SELECT * FROM turns WHERE arm = ? AND conversation = ? AND repeat = ? ORDER BY turn", *key
+        )
+        scores = self._rows(f"{_SCORES} AND arm = ? AND conversation = ? AND repeat = ?", *key)
+        return Transcript(
+            arm=run.arms[arm].name,
+            repeat=repeat,
+            conversation=parse_conversation(json.loads(found[0]["json"]), conversation),
+            turns={row["turn"]: self._turn(row) for row in rows},
+            metrics=_metrics(scores[0], 1) if scores else None,
+        )
+
+    def _turn(self, row: dict[str, Any]) -> PlayedTurn:
+        steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", row["id"])
+        return PlayedTurn(
+            row["turn"],
+            tuple(step_from_row(step) for step in steps),
+            row["wall_s"],
+            row["tools_s"],
+            row["scoring_s"],
+        )
+
+    def _run(self, row: dict[str, Any]) -> StoredRun:
+        conversations = self._rows(
+            "SELECT name, turns FROM conversations WHERE run = ? ORDER BY position", row["id"]
+        )
+        arms = self._rows("SELECT * FROM arms WHERE run = ? ORDER BY position", row["id"])
+        done = self._rows(
+            "SELECT count(*) AS n FROM turns JOIN arms ON arms.id = arm WHERE run = ?", row["id"]
+        )
+        return StoredRun(
+            id=row["id"],
+            name=row["name"],
+            created=datetime.fromisoformat(row["created"]),
+            finished=datetime.fromisoformat(row["finished"]) if row["finished"] else None,
+            rig=row["rig"],
+            settings=json.loads(row["settings"]),
+            repeats=row["repeats"],
+            conversations=tuple(conversation["name"] for conversation in conversations),
+            turns=sum(conversation["turns"] for conversation in conversations) * len(arms) * row["repeats"],
+            turns_done=done[0]["n"],
+            is_running=held_by(row) is not None,
+            arms=tuple(self._arm(arm) for arm in arms),
+        )
+
+    def _arm(self, row: dict[str, Any]) -> StoredArm:
+        sums = ", ".join(f"total({name}) AS {name}" for name in _COUNTS)
+        score = self._rows(f"SELECT count(*) AS n, {sums} FROM ({_SCORES}) WHERE arm = ?", row["id"])[0]
+        errors = self._rows(
+            "SELECT predictions.error, count(*) AS n FROM predictions JOIN turns ON turns.id = predictions.turn"
+            " WHERE arm = ? AND predictions.error IS NOT NULL GROUP BY 1 ORDER BY 1",
+            row["id"],
+        )
+        return StoredArm(
+            position=row["position"],
+            name=row["name"],
+            fingerprint=json.loads(row["fingerprint"]) if row["fingerprint"] else None,
+            failure=row["failure"],
+            load_s=row["load_s"],
+            metrics=_metrics(score, score["n"]),
+            speed=self._speed(row),
+            errors={error["error"]: error["n"] for error in errors},
+        )
+
+    def _speed(self, arm: dict[str, Any]) -> Speed:
+        sums = ", ".join(f"total({name}) AS {name}" for name in _WORK)
+        work = self._rows(
+            f"SELECT count(*) AS steps, {sums} FROM predictions JOIN turns ON turns.id = predictions.turn"
+            " WHERE arm = ?",
+            arm["id"],
+        )[0]
+        clock = self._rows(
+            "SELECT total(wall_s) AS wall_s, total(tools_s) AS tools_s, total(scoring_s) AS scoring_s"
+            " FROM turns WHERE arm = ?",
+            arm["id"],
+        )[0]
+        clock["wall_s"] += arm["store_s"]
+        # SQLite's total() is a float even of integers.
+        tokens = {name: int(value) for name, value in work.items() if not name.endswith("_s")}
+        return Speed(**{**work, **tokens, **clock}, store_s=arm["store_s"])
+
+    def _arm_id(self, run: StoredRun, position: int) -> int:
+        row = self._rows("SELECT id FROM arms WHERE run = ? AND position = ?", run.id, position)[0]
+        arm: int = row["id"]
+        return arm
+
+    def _cell_numbers(self, run: StoredRun, query: str) -> dict[tuple[int, str, int], dict[str, Any]]:
+        """Rows of a query over (arm, conversation, repeat), by the arm's position and conversation's name."""
+        rows = self._rows(
+            "SELECT cells.*, arms.position AS arm_position, conversations.name AS conversation_name"
+            f" FROM ({query}) AS cells JOIN arms ON arms.id = cells.arm"
+            " JOIN conversations ON conversations.id = cells.conversation WHERE arms.run = ?",
+            run.id,
+        )
+        return {(row["arm_position"], row["conversation_name"], row["repeat"]): row for row in rows}
+
+    def _cell_errors(self, run: StoredRun) -> dict[tuple[int, str, int], dict[str, int]]:
+        rows = self._rows(
+            "SELECT arms.position, conversations.name, repeat, predictions.error, count(*) AS n"
+            " FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = arm"
+            " JOIN conversations ON conversations.id = conversation"
+            " WHERE arms.run = ? AND predictions.error IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 4",
+            run.id,
+        )
+        errors: dict[tuple[int, str, int], dict[str, int]] = {}
+        for row in rows:
+            key = (row["position"], row["name"], row["repeat"])
+            errors.setdefault(key, {})[row["error"]] = row["n"]
+        return errors
+
+    def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        return list(self._database.query(query, values))
+
+
+def held_by(run: dict[str, Any]) -> Holder | None:
+    """The live process that is writing a run, from its row."""
+    if run["writer"] is None:
+        return None
+    holder = Holder.from_text(run["writer"])
+    return holder if holder.is_alive(datetime.fromisoformat(run["heartbeat"])) else None
+
+
+def _metrics(row: dict[str, Any], conversations: int) -> Metrics:
+    counts = {name: row[name] if name == "soft_successes" else int(row[name]) for name in _COUNTS}
+    return Metrics(conversations=conversations, **counts)

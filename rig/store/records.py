@@ -1,0 +1,141 @@
+"""What is stored of a run, as readers get it back."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from rig.calls import JsonObject
+from rig.conversations import Conversation
+from rig.events import Speed
+from rig.protocols.played import PlayedTurn
+from rig.verdicts import Metrics, Verdict
+
+State = Literal["waiting", "started", "finished"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraderInfo:
+    """Which grader a score is from: its mode, its version and its similarity of texts."""
+
+    grader: str
+    grader_version: str
+    similarity: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationScore:
+    """A finished conversation's metrics, and the final verdict of each of its calls in order."""
+
+    grader: GraderInfo
+    metrics: Metrics
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run about to be stored. `settings` is all that is needed to start it again, as JSON."""
+
+    id: str
+    name: str | None
+    settings: JsonObject
+    arms: tuple[str, ...]
+    conversations: tuple[Conversation, ...]
+    repeats: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One conversation as one arm ran it, `turns_done` of its `turns` so far. Scored once finished."""
+
+    arm: int
+    conversation: str
+    repeat: int
+    turns: int
+    turns_done: int
+    metrics: Metrics | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def state(self) -> State:
+        if self.metrics is not None:
+            return "finished"
+        return "started" if self.turns_done else "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArm:
+    """One arm with what it has achieved so far; `metrics` are of its finished conversations.
+
+    `fingerprint` is None until the arm's model has been loaded; `failure` says why it could not go on.
+    """
+
+    position: int
+    name: str
+    fingerprint: JsonObject | None
+    failure: str | None
+    load_s: float | None
+    metrics: Metrics
+    speed: Speed
+    errors: dict[str, int]
+
+    def as_json(self) -> JsonObject:
+        """The arm as `rig run --json` prints it; `failure` only where there is one."""
+        measured = self.metrics.as_json()
+        return {
+            "arm": self.name,
+            **{name: measured[name] for name in REPORTED},
+            "errors": self.errors,
+            "speed": self.speed.as_json(),
+            **({"failure": self.failure} if self.failure else {}),
+        }
+
+
+REPORTED = (
+    "conversations",
+    "success_rate",
+    "recall",
+    "precision",
+    "incorrect_action_rate",
+    "soft_success",
+    "predictions",
+    "ground_truths",
+)
+"""The measurements of an arm that are reported, in the order of the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as the store has it. `turns` are those of all arms and repeats.
+
+    `is_running` says that a live process is writing it.
+    """
+
+    id: str
+    name: str | None
+    created: datetime
+    finished: datetime | None
+    rig: str
+    settings: JsonObject
+    repeats: int
+    conversations: tuple[str, ...]
+    turns: int
+    turns_done: int
+    is_running: bool
+    arms: tuple[StoredArm, ...]
+
+    @property
+    def state(self) -> Literal["finished", "running", "interrupted"]:
+        if self.finished is not None:
+            return "finished"
+        return "running" if self.is_running else "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One conversation with the turns that one arm has played of it."""
+
+    arm: str
+    repeat: int
+    conversation: Conversation
+    turns: dict[int, PlayedTurn]
+    metrics: Metrics | None

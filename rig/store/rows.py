@@ -1,0 +1,95 @@
+"""Steps of a turn as rows of the `predictions` table, and back."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rig.calls import Call, ExecutedCall, Json, Outcome
+from rig.errors import ErrorKind
+from rig.models import Prediction, Usage
+from rig.protocols.played import Step
+from rig.verdicts import Difference, Verdict
+
+
+def to_json(value: Json) -> str:
+    """Compact ASCII JSON, which holds even text that UTF-8 cannot."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def storable(text: str | None) -> str | None:
+    """Text with its lone surrogates escaped: a model can write them in JSON, SQLite cannot store them."""
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
+    """The row of step `number` of the turn with this id."""
+    prediction, executed = step.prediction, step.executed
+    call = prediction.call
+    return {
+        "turn": turn,
+        "step": number,
+        "kind": prediction.kind,
+        "raw": storable(prediction.raw),
+        "tool": storable(call.name) if call else None,
+        "arguments": to_json(call.arguments) if call else None,
+        "reply": storable(prediction.reply),
+        "error": prediction.error,
+        "error_detail": storable(prediction.error_detail),
+        "finish_reason": prediction.finish_reason,
+        "executed_arguments": to_json(executed.arguments) if executed else None,
+        "response": to_json(executed.response) if executed else None,
+        "exception": storable(executed.exception) if executed else None,
+        "username": storable(executed.username) if executed else None,
+        **verdict_columns(step.verdict),
+        **asdict(prediction.usage),
+        "token_ids": to_json(prediction.token_ids),
+        "logprobs": to_json(prediction.logprobs),
+    }
+
+
+def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
+    """The columns that say how a call was judged; all None for what is no call."""
+    turn, call = (verdict.ground_truth if verdict else None) or (None, None)
+    return {
+        "match": verdict.match if verdict else None,
+        "bad_action": verdict.bad_action if verdict else None,
+        "ground_truth_turn": turn,
+        "ground_truth_call": call,
+        "reason": storable(verdict.reason) if verdict else None,
+        "differences": to_json([asdict(difference) for difference in verdict.differences])
+        if verdict
+        else None,
+    }
+
+
+def step_from_row(row: Mapping[str, Any]) -> Step:
+    """The inverse of `step_row`."""
+    call = Call(row["tool"], json.loads(row["arguments"])) if row["kind"] == "call" else None
+    prediction = Prediction(
+        raw=row["raw"],
+        call=call,
+        reply=row["reply"],
+        error=ErrorKind(row["error"]) if row["error"] else None,
+        error_detail=row["error_detail"],
+        finish_reason=row["finish_reason"],
+        usage=Usage(**{name: row[name] for name in Usage.__dataclass_fields__}),
+        token_ids=tuple(json.loads(row["token_ids"])),
+        logprobs=tuple(json.loads(row["logprobs"])),
+    )
+    if call is None:
+        return Step(prediction)
+    executed = ExecutedCall(
+        Call(call.name, json.loads(row["executed_arguments"])),
+        Outcome(json.loads(row["response"]), row["exception"]),
+        row["username"],
+    )
+    position = (row["ground_truth_turn"], row["ground_truth_call"])
+    verdict = Verdict(
+        match=bool(row["match"]),
+        ground_truth=None if row["ground_truth_turn"] is None else position,
+        bad_action=bool(row["bad_action"]),
+        reason=row["reason"],
+        differences=tuple(Difference(**difference) for difference in json.loads(row["differences"])),
+    )
+    return Step(prediction, executed, verdict)

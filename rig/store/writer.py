@@ -1,0 +1,221 @@
+"""Writing a run. One process writes a run at a time, one transaction for each turn."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Any
+
+from sqlite_utils import Database
+
+from rig import __version__
+from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.events import Where
+from rig.protocols.played import PlayedTurn
+from rig.store.connect import connect_for_writing, faults, transaction
+from rig.store.holder import Holder
+from rig.store.reader import held_by
+from rig.store.records import ConversationScore, NewRun
+from rig.store.rows import step_row, to_json, verdict_columns
+
+
+class RunWriter:
+    """Holds a run for writing until closed. Every method is one transaction; all raise StoreError."""
+
+    def __init__(self, database: Database, path: Path, run: str) -> None:
+        self._database = database
+        self._path = path
+        self.run = run
+        arms = self._of_run("arms")
+        self._arms: dict[int, int] = {row["position"]: row["id"] for row in arms}
+        self._store_s: dict[int, float] = {row["id"]: row["store_s"] for row in arms}
+        self._conversations: dict[str, int] = {
+            row["name"]: row["id"] for row in self._of_run("conversations")
+        }
+
+    @classmethod
+    def create(cls, path: Path, new: NewRun) -> "RunWriter":
+        """Store a new run, in a file that is created where there is none."""
+        database = connect_for_writing(path)
+        try:
+            with faults(path), transaction(database):
+                _insert_run(database, new)
+            return cls(database, path, new.id)
+        except BaseException:
+            database.close()
+            raise
+
+    @classmethod
+    def claim(cls, path: Path, run: str) -> "RunWriter":
+        """Take over a run that nobody is writing. Raises RigError when somebody is."""
+        database = connect_for_writing(path)
+        try:
+            with faults(path), transaction(database):
+                row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]))
+                holder = held_by(row)
+                if holder is not None:
+                    raise RigError(
+                        f"run {run} is being written by process {holder.pid} on {holder.host}; "
+                        "stop that one first, or wait for it"
+                    )
+                database.table("runs").update(
+                    run, {"writer": Holder.current().as_text(), "heartbeat": _now()}
+                )
+            return cls(database, path, run)
+        except BaseException:
+            database.close()
+            raise
+
+    def __enter__(self) -> "RunWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def arm_ready(self, arm: int, fingerprint: JsonObject, load_s: float) -> None:
+        """Note that an arm's model is loaded, and what exactly it is."""
+        text = json.dumps(fingerprint, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self._update_arm(
+            arm, {"fingerprint": text, "fingerprint_sha256": digest, "load_s": load_s, "failure": None}
+        )
+
+    def arm_failed(self, arm: int, failure: str) -> None:
+        """Note why an arm could not go on."""
+        self._update_arm(arm, {"failure": failure})
+
+    def commit_turn(self, where: Where, played: PlayedTurn, score: ConversationScore | None = None) -> float:
+        """Store a turn, its predictions and, with the last turn, the conversation's score: all or nothing.
+
+        Returns the seconds that this took.
+        """
+        clock = perf_counter()
+        arm = self._arms[where.arm]
+        with self._transaction():
+            turn = (
+                self._database.table("turns")
+                .insert(
+                    {
+                        **self._cell(where),
+                        "turn": played.turn,
+                        "finished": _now(),
+                        "error": played.error,
+                        "wall_s": played.wall_s,
+                        "tools_s": played.tools_s,
+                        "scoring_s": played.scoring_s,
+                    }
+                )
+                .last_pk
+            )
+            self._database.table("predictions").insert_all(
+                step_row(turn, number, step) for number, step in enumerate(played.steps)
+            )
+            if score is not None:
+                self._insert_score(where, score)
+            # The seconds of this very transaction are known, and stored, only with the next one.
+            self._database.table("arms").update(arm, {"store_s": self._store_s[arm]})
+        seconds = perf_counter() - clock
+        self._store_s[arm] += seconds
+        return seconds
+
+    def commit_score(self, where: Where, score: ConversationScore) -> None:
+        """Store the score of a conversation that has no turn to predict."""
+        with self._transaction():
+            self._insert_score(where, score)
+
+    def finish(self) -> None:
+        """Note that every turn of every arm is done."""
+        with self._transaction():
+            self._database.table("runs").update(self.run, {"finished": _now()})
+
+    def close(self) -> None:
+        """Let go of the run, so that another process may go on with it."""
+        try:
+            with self._transaction():
+                for arm, seconds in self._store_s.items():
+                    self._database.table("arms").update(arm, {"store_s": seconds})
+                self._database.table("runs").update(self.run, {"writer": None})
+        finally:
+            self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with faults(self._path), transaction(self._database):
+            yield
+            self._database.table("runs").update(self.run, {"heartbeat": _now()})
+
+    def _update_arm(self, arm: int, values: JsonObject) -> None:
+        with self._transaction():
+            self._database.table("arms").update(self._arms[arm], values)
+
+    def _insert_score(self, where: Where, score: ConversationScore) -> None:
+        counts = asdict(score.metrics)
+        del counts["conversations"]
+        cell = self._cell(where)
+        self._database.table("scores").insert({**cell, **asdict(score.grader), **counts})
+        calls = self._database.query(
+            "SELECT predictions.id FROM predictions JOIN turns ON turns.id = predictions.turn"
+            " WHERE kind = 'call' AND arm = :arm AND conversation = :conversation AND repeat = :repeat"
+            " ORDER BY turns.turn, step",
+            cell,
+        )
+        # A later turn can move the ground truth that an earlier call holds, though not whether it holds one.
+        for row, verdict in zip(list(calls), score.verdicts, strict=True):
+            self._database.table("predictions").update(row["id"], verdict_columns(verdict))
+
+    def _cell(self, where: Where) -> dict[str, int]:
+        return {
+            "arm": self._arms[where.arm],
+            "conversation": self._conversations[where.conversation],
+            "repeat": where.repeat,
+        }
+
+    def _of_run(self, table: str) -> list[dict[str, Any]]:
+        return list(self._database.table(table).rows_where("run = ?", [self.run]))
+
+
+def _insert_run(database: Database, new: NewRun) -> None:
+    database.table("runs").insert(
+        {
+            "id": new.id,
+            "name": new.name,
+            "created": _now(),
+            "rig": __version__,
+            "settings": to_json(new.settings),
+            "repeats": new.repeats,
+            "writer": Holder.current().as_text(),
+            "heartbeat": _now(),
+        }
+    )
+    database.table("arms").insert_all(
+        {"run": new.id, "position": position, "name": name} for position, name in enumerate(new.arms)
+    )
+    sources = [to_json(conversation.source) for conversation in new.conversations]
+    hashes = [hashlib.sha256(source.encode()).hexdigest() for source in sources]
+    database.table("sources").insert_all(
+        ({"sha256": digest, "json": source} for digest, source in zip(hashes, sources, strict=True)),
+        ignore=True,
+    )
+    database.table("conversations").insert_all(
+        {
+            "run": new.id,
+            "position": position,
+            "name": conversation.name,
+            "turns": len(conversation.assistant_turns),
+            "ground_truths": len(conversation.ground_truth),
+            "source": digest,
+        }
+        for position, (conversation, digest) in enumerate(zip(new.conversations, hashes, strict=True))
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
