@@ -1,8 +1,10 @@
 """What every test stands on: no network, no file of the user's, and the data it may ask for."""
 
+import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -68,6 +70,37 @@ def tooltalk() -> Path:
     for part in ("data/easy", "data/databases"):
         assert (Path(place) / part).is_dir(), f"RIG_TOOLTALK={place} holds no {part}"
     return Path(place)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def rig(capfd: pytest.CaptureFixture[str]) -> Callable[..., Finished]:
+    """Runs the command line in this process: `rig("models", "list")`."""
+    from rig.cli import main
+
+    def run(*arguments: object) -> Finished:
+        capfd.readouterr()
+        code = 0
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        out, err = capfd.readouterr()
+        return Finished(code, out, err)
+
+    return run
 
 
 @pytest.fixture

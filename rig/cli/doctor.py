@@ -1,0 +1,234 @@
+"""`rig doctor`: what would stop a run on this machine, and what to do about it."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Literal
+
+import click
+from packaging.requirements import Requirement
+
+from rig import __version__
+from rig.cli.output import mebibytes, print_json, printable
+from rig.conversations import available_suites, load_suite
+from rig.engine.gguf import inspect
+from rig.engine.registry import check, known_names, load_registry, resolve
+from rig.errors import RigError
+from rig.paths import models_directory, runs_file
+from rig.scoring import similarity
+from rig.store import check_writable
+from rig.world import World, check_world
+
+_PROBE_S = 60.0
+_PROBE = """
+import json, llama_cpp as C
+C.llama_backend_init()
+print(json.dumps([C.llama_print_system_info().decode(), bool(C.llama_supports_gpu_offload())]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `fail` would stop a run; `advice` says what to do about it."""
+
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    detail: str
+    advice: str = ""
+
+
+@click.command()
+@click.option("--runs", type=click.Path(path_type=Path), help="Run store to look at (default: runs.sqlite).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(runs: Path | None, as_json: bool) -> None:
+    """Say what would stop a run here; exit code 1 when something would.
+
+    Looks at the libraries, llama.cpp and its GPU support, the models, the run store, the conversations, the
+    world and the similarity model. Nothing is changed and no network is used.
+    """
+    looks: list[Callable[[], Iterator[Finding]]] = [
+        _python,
+        _libraries,
+        _llama_cpp,
+        _models,
+        lambda: _store(runs or runs_file()),
+        _conversations,
+        _world,
+        _similarity,
+    ]
+    findings = []
+    for look in looks:
+        for finding in look():
+            findings.append(finding)
+            if not as_json:
+                _print(finding)
+    findings.append(_network(findings))
+    healthy = all(finding.state != "fail" for finding in findings)
+    if as_json:
+        print_json({"ok": healthy, "findings": [asdict(finding) for finding in findings]})
+    else:
+        _print(findings[-1])
+    sys.exit(0 if healthy else 1)
+
+
+def _print(finding: Finding) -> None:
+    colour = {"ok": "green", "warn": "yellow", "fail": "red"}[finding.state]
+    click.echo(f"{click.style(finding.state.ljust(4), fg=colour)}  ", nl=False)
+    click.echo(f"{finding.name.ljust(13)} {printable(finding.detail)}")
+    if finding.advice:
+        click.echo(f"{'':20}{printable(finding.advice)}")
+
+
+def _python() -> Iterator[Finding]:
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        cores = os.cpu_count() or 1
+    yield Finding("python", "ok", f"{platform.python_version()} on {platform.platform()}")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    yield Finding(
+        "machine", "ok", f"{cores} of {os.cpu_count()} cores may be used, {mebibytes(memory)} of memory"
+    )
+
+
+def _libraries() -> Iterator[Finding]:
+    """The declared requirements of the installed rig, held against what is installed."""
+    try:
+        wanted = [Requirement(line) for line in requires("rig") or []]
+    except PackageNotFoundError:
+        yield Finding("libraries", "warn", "rig itself is not installed", "install it: pip install -e .")
+        return
+    found = [f"rig {__version__}"]
+    for requirement in wanted:
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            yield Finding("libraries", "fail", f"{requirement.name} is missing", "run `make setup` again")
+            continue
+        found.append(f"{requirement.name} {installed}")
+        if not requirement.specifier.contains(installed, prereleases=True):
+            yield Finding(
+                "libraries",
+                "warn",
+                f"{requirement.name} {installed} is not what rig was tested with ({requirement.specifier})",
+                "run `make setup` in a new environment",
+            )
+    yield Finding("libraries", "ok", ", ".join(found))
+
+
+def _llama_cpp() -> Iterator[Finding]:
+    # In a process of its own: a llama.cpp built for another processor dies instead of raising.
+    rebuild = "rebuild it: make setup GPU=cpu (or cuda, metal, vulkan)"
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-c", _PROBE], capture_output=True, text=True, timeout=_PROBE_S, check=True
+        )
+        system, offloads = json.loads(probe.stdout.splitlines()[-1])
+    except subprocess.CalledProcessError as error:
+        reason = f"signal {-error.returncode}" if error.returncode < 0 else _last_line(error.stderr)
+        yield Finding("llama.cpp", "fail", f"does not start ({reason})", rebuild)
+        return
+    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        yield Finding("llama.cpp", "fail", f"does not start ({error})", rebuild)
+        return
+    yield Finding("llama.cpp", "ok", system.strip())
+    if offloads:
+        yield Finding("gpu offload", "ok", "yes")
+    else:
+        yield Finding(
+            "gpu offload", "ok", "no: models run on the CPU (make setup GPU=cuda|metal|vulkan rebuilds)"
+        )
+
+
+def _last_line(text: str) -> str:
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "no reason given")
+
+
+def _models() -> Iterator[Finding]:
+    registry = load_registry()
+    usable = 0
+    for name in known_names():
+        entry = registry.get(name)
+        if entry and not entry.path.is_file():
+            continue
+        try:
+            if entry:
+                check(entry)
+            path = entry.path if entry else resolve(name).path
+            inspect(path)
+        except RigError as error:
+            yield Finding("model", "fail" if entry else "warn", str(error))
+            continue
+        usable += 1
+        state = "verified" if entry else "complete"
+        yield Finding("model", "ok", f"{name}: {state}, {path}")
+    if not usable:
+        first = next(iter(registry), "NAME")
+        yield Finding(
+            "model",
+            "fail",
+            f"there is none in {models_directory()}",
+            f"rig models pull {first}, or copy a GGUF file there",
+        )
+
+
+def _store(path: Path) -> Iterator[Finding]:
+    try:
+        check_writable(path)
+    except RigError as error:
+        yield Finding("run store", "fail", str(error))
+        return
+    yield Finding("run store", "ok", f"{path} {'can be added to' if path.exists() else 'can be made'}")
+
+
+def _conversations() -> Iterator[Finding]:
+    suites = available_suites()
+    if not suites:
+        yield Finding("conversations", "fail", "none came with this installation", "install rig again")
+    for suite in suites:
+        try:
+            loaded = load_suite(suite)
+        except RigError as error:
+            yield Finding("conversations", "fail", str(error), f"rig check conversations/{suite}")
+            continue
+        turns = sum(len(conversation.assistant_turns) for conversation in loaded)
+        calls = sum(len(conversation.ground_truth) for conversation in loaded)
+        counts = f"{len(loaded)} conversations, {turns} turns to predict, {calls} ground-truth calls"
+        yield Finding("conversations", "ok", f"{suite}: {counts}")
+
+
+def _world() -> Iterator[Finding]:
+    try:
+        world = World.open()
+    except RigError as error:
+        yield Finding("world", "fail", str(error))
+        return
+    faults = check_world(world)
+    if faults:
+        yield Finding("world", "fail", f"{len(faults)} faults; the first: {faults[0]}", "rig world build")
+        return
+    tables = {name: world.database[name].count for name in sorted(world.database.table_names())}
+    yield Finding("world", "ok", ", ".join(f"{count} {name}" for name, count in tables.items() if count > 1))
+
+
+def _similarity() -> Iterator[Finding]:
+    try:
+        similarity.load("minilm")
+    except RigError as error:
+        yield Finding("similarity", "fail", str(error), "run `make setup` again")
+        return
+    yield Finding("similarity", "ok", "all-MiniLM-L6-v2 is here")
+
+
+def _network(findings: list[Finding]) -> Finding:
+    if any(finding.state == "fail" for finding in findings):
+        return Finding("network", "warn", "may be needed once, for what is missing above; never for a run")
+    return Finding("network", "ok", "not needed: everything a run uses is on this machine")

