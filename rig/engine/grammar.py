@@ -1,8 +1,8 @@
 """Which tokens may come next: Outlines' llguidance backend, held once per model.
 
-Outlines builds its vocabulary and tokenizer anew for every generator, and applies masks inside a ctypes callback
-where an exception is swallowed and leaves the output unconstrained. Here one backend lives as long as the model,
-masks are taken from the matcher directly, and every fault raises.
+Outlines builds its vocabulary and tokenizer anew for every generator, and applies masks inside a ctypes
+callback where an exception is swallowed and leaves the output unconstrained. Here one backend lives as long
+as the model, masks are taken from the matcher directly, and every fault raises.
 """
 
 import json
@@ -11,7 +11,6 @@ from importlib.metadata import version
 from typing import Any
 
 import llguidance
-import llguidance.llamacpp
 import llguidance.numpy
 import numpy as np
 import numpy.typing as npt
@@ -82,9 +81,11 @@ class GrammarEngine(LLGuidanceBackend):  # type: ignore[misc]
     def __init__(self, model: LlamaModel, tokenizer: Tokenizer) -> None:
         self.llg = llguidance
         self.tensor_library_name = "numpy"
-        self.llg_tokenizer = llguidance.llamacpp.lltokenizer_from_vocab(
-            model.vocab,
-            eos_token=list(tokenizer.end_of_generation) or None,
+        self.llg_tokenizer = llguidance.LLTokenizer.from_llamacpp(
+            tokens=[_token_bytes(tokenizer, token) for token in range(model.n_vocab)],
+            vocab_ptr=model.vocab,
+            tokenize_fptr=model.tokenize_address,
+            eos_token=list(tokenizer.end_of_generation) or tokenizer.eos,
             slices=llguidance.LLTokenizer.json_slices(),
         )
         self._n_vocab = model.n_vocab
@@ -104,6 +105,13 @@ class GrammarEngine(LLGuidanceBackend):  # type: ignore[misc]
         if error:
             raise ConstraintError(error.splitlines()[0])
         return matcher
+
+
+def _token_bytes(tokenizer: Tokenizer, token: int) -> bytes:
+    """A token as llguidance wants it: it takes one that begins with 0xff, as no text does, for special."""
+    if tokenizer.is_control(token):
+        return b"\xff" + tokenizer.special_text(token).encode()
+    return tokenizer.piece(token)
 
 
 def fingerprint() -> dict[str, object]:

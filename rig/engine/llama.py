@@ -21,7 +21,7 @@ _KV_TYPES = {"f16": C.GGML_TYPE_F16, "q8_0": C.GGML_TYPE_Q8_0}
 _log: deque[str] = deque(maxlen=200)
 
 
-@C.llama_log_callback
+@C.llama_log_callback  # type: ignore[untyped-decorator]
 def _keep_log(level: int, text: bytes, _user_data: Any) -> None:
     """llama.cpp talks to stderr, which belongs to the display; keep its last lines for error messages."""
     if level in (3, 4):  # GGML_LOG_LEVEL_WARN, GGML_LOG_LEVEL_ERROR
@@ -88,6 +88,12 @@ class LlamaModel:
         """The file's own chat template (Jinja2 source), None where it has none."""
         text: bytes | None = C.llama_model_chat_template(self._pointer, None)
         return text.decode("utf-8", "replace") if text else None
+
+    @property
+    def tokenize_address(self) -> int:
+        """The address of `llama_tokenize`, which llguidance calls by itself."""
+        function = C.llama_cpp._lib.llama_tokenize
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
 
     @property
     def can_drop_tail(self) -> bool:

@@ -1,8 +1,8 @@
 """The KV cache as a stack of prompt segments: what the next prompt shares is kept, the rest dropped.
 
 Only whole segments are reused, and each is prefilled in batches that begin at its own start, so what a cache
-hit finds and what a miss computes went through identical batches. Generated tokens are never reused: they were
-decoded in other batches than a prefill would use.
+hit finds and what a miss computes went through identical batches. Generated tokens are never reused: they
+were decoded in other batches than a prefill would use.
 """
 
 from collections.abc import Callable, Sequence

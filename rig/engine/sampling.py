@@ -1,4 +1,4 @@
-"""Choosing a token from logits and a mask: greedy, or by temperature, min-p and top-p with a seed per step."""
+"""Choosing a token from logits and a mask: greedy, or by temperature, min-p and top-p, seeded per step."""
 
 import hashlib
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """A GGUF file's chat template, rendered in a sandbox.
 
 Templates are programs from a file of unknown origin: they run in Jinja2's immutable sandbox, see no real
-clock, and never see the content of messages. Each content is replaced by a marker while the template runs, and
-put in afterwards, so that content cannot pass for template text and every piece can be tokenised alone.
+clock, and never see the content of messages. Each content is replaced by a marker while the template runs,
+and put in afterwards, so that content cannot pass for template text and every piece is tokenised alone.
 """
 
 from collections.abc import Sequence

@@ -50,6 +50,18 @@ class Tokenizer:
                 return buffer.raw[:count]
             size = -count
 
+    def is_control(self, token: int) -> bool:
+        """Whether a token stands for something else than text, by its type or by its looks.
+
+        Some files declare their special tokens as the user's own; llguidance treats such tokens alike.
+        """
+        attributes = C.llama_vocab_get_attr(self._vocab, token)
+        if attributes & C.LLAMA_TOKEN_ATTR_CONTROL:
+            return True
+        text = self.special_text(token)
+        declared = bool(attributes & C.LLAMA_TOKEN_ATTR_USER_DEFINED)
+        return declared and text.startswith("<") and text.endswith(">")
+
     def special_text(self, token: int) -> str:
         """How a special token is spelled, as chat templates want `bos_token` and `eos_token`."""
         return C.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace") if token >= 0 else ""

@@ -1,0 +1,68 @@
+import json
+from collections.abc import Callable
+
+import pytest
+
+from rig.calls import Call
+from rig.engine.answers import AnswerError, AnswerForm, call_text, reply_text
+from rig.models import Request
+
+
+@pytest.fixture
+def form(ask: Callable[..., Request]) -> AnswerForm:
+    return AnswerForm(ask("x").tools)
+
+
+def test_what_a_model_is_shown_is_what_it_may_write(form: AnswerForm) -> None:
+    call = Call("AddAlarm", {"time": "07:30:00"})
+    assert form.parse(call_text(call)) == call
+    assert form.parse(reply_text('He said "é😀"\n')) == 'He said "é😀"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "JSON"),
+        ('{"reply": "x"', "JSON"),
+        ("[" * 100_000, "JSON"),
+        ("[]", "neither"),
+        ('{"reply": 1}', "neither"),
+        ('{"reply": "x", "tool": "AddAlarm"}', "neither"),
+        ('{"tool": "AddAlarm"}', "neither"),
+        ('{"tool": "Nothing", "arguments": {}}', "Nothing"),
+        ('{"tool": "AddAlarm", "arguments": []}', "neither"),
+        ('{"tool": "AddAlarm", "arguments": {}}', "required"),
+        ('{"tool": "AddAlarm", "arguments": {"time": 7}}', "string"),
+        ('{"tool": "AddAlarm", "arguments": {"time": "x", "zone": "y"}}', "zone"),
+        ('{"tool": "CreateEvent", "arguments": {"name": "x", "event_type": "party"}}', "party"),
+        ('{"reply": "\\ud83d"}', "surrogate"),
+    ],
+)
+def test_anything_else_is_refused_in_one_line(form: AnswerForm, text: str, word: str) -> None:
+    with pytest.raises(AnswerError, match=word) as caught:
+        form.parse(text)
+    assert len(str(caught.value)) < 400
+
+
+def test_documentation_reaches_the_prompt_but_not_the_grammar(form: AnswerForm) -> None:
+    assert "Sets an alarm. Returns: the alarm's id" in form.description
+    assert '"When."' in form.description
+    assert "x-format" not in form.description
+    schema = json.dumps(form.schema)
+    assert "When." not in schema
+    assert "x-format" not in schema
+
+
+def test_a_parameter_may_be_called_like_a_schema_keyword() -> None:
+    from rig.models import ToolDoc
+
+    parameters = {"type": "object", "properties": {"description": {"type": "string", "description": "d"}}}
+    form = AnswerForm((ToolDoc("T", "", parameters),))
+    assert form.parse('{"tool": "T", "arguments": {"description": "x"}}') == Call("T", {"description": "x"})
+    assert '"description": {"type": "string"}' in json.dumps(form.schema)
+
+
+def test_without_tools_only_words_are_possible() -> None:
+    form = AnswerForm(())
+    assert form.parse('{"reply": "x"}') == "x"
+    assert len(form.schema["anyOf"]) == 1

@@ -1,0 +1,238 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from rig.calls import Call, Outcome
+from rig.engine import grammar
+from rig.engine.answers import AnswerForm
+from rig.engine.engine import LlamaCppModel
+from rig.errors import ErrorKind, RigError
+from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
+
+Open = Callable[..., LlamaCppModel]
+Ask = Callable[..., Request]
+Write = Callable[..., Path]
+
+
+def ignore(_piece: Piece) -> None:
+    pass
+
+
+def essence(prediction: Prediction) -> tuple[object, ...]:
+    return prediction.raw, prediction.error, prediction.token_ids, prediction.logprobs
+
+
+def test_every_finished_answer_is_valid(
+    open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask
+) -> None:
+    model = open_model(tiny_path(**kind), temperature=1.0, max_tokens=60)
+    schema = AnswerForm(ask("x").tools).schema
+    kinds = set()
+    for step in range(25):
+        prediction = model.predict(ask("hello", step=step), ignore)
+        kinds.add(prediction.kind)
+        if prediction.error is None:
+            jsonschema.validate(json.loads(prediction.raw), schema)
+            assert prediction.finish_reason == "stop"
+        else:
+            assert prediction.error is ErrorKind.TRUNCATED
+            assert prediction.usage.completion_tokens == 60
+        assert len(prediction.token_ids) == len(prediction.logprobs) == prediction.usage.completion_tokens
+    assert len(kinds) > 1
+
+
+def test_pieces_add_up_to_the_text(open_model: Open, tiny_path: Write, ask: Ask) -> None:
+    model = open_model(tiny_path(), max_tokens=40)
+    pieces: list[Piece] = []
+    prediction = model.predict(ask("hello"), pieces.append)
+    assert "".join(piece.text for piece in pieces) == prediction.raw.removesuffix("\ufffd")
+    assert sum(piece.tokens for piece in pieces) == prediction.usage.completion_tokens
+    assert sum(piece.tokens for piece in pieces if piece.forced) == prediction.usage.forced_tokens > 0
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_answers_do_not_depend_on_what_was_asked_before(
+    open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask, temperature: float
+) -> None:
+    history = [
+        UserMessage("one"),
+        CallMessage(Call("AddAlarm", {"time": "07:00:00"}), Outcome({"alarm_id": "1"})),
+        ReplyMessage("Done."),
+        UserMessage("two"),
+    ]
+    requests = [ask("one"), ask(history, turn=3), ask(history[:2], step=1), ask("one")]
+    warm = open_model(tiny_path(**kind), temperature=temperature, max_tokens=30)
+    answers = [essence(warm.predict(request, ignore)) for request in requests]
+    assert answers[0] == answers[3]
+    for request, answer in zip(reversed(requests), reversed(answers), strict=True):
+        cold = open_model(tiny_path(**kind), temperature=temperature, max_tokens=30)
+        assert essence(cold.predict(request, ignore)) == answer
+
+
+def test_without_fast_forward_every_token_is_chosen(open_model: Open, tiny_path: Write, ask: Ask) -> None:
+    model = open_model(tiny_path(), fast_forward=False, max_tokens=30)
+    assert model.predict(ask("hello"), ignore).usage.forced_tokens == 0
+
+
+def test_a_spent_budget_is_counted_as_such(open_model: Open, tiny_path: Write, ask: Ask) -> None:
+    prediction = open_model(tiny_path(), max_tokens=3).predict(ask("hello"), ignore)
+    assert (prediction.error, prediction.finish_reason) == (ErrorKind.TRUNCATED, "length")
+    assert prediction.usage.completion_tokens == len(prediction.token_ids) == 3
+    assert prediction.raw
+
+
+def test_a_prompt_that_does_not_fit_is_refused_before_any_work(
+    open_model: Open, tiny_path: Write, ask: Ask
+) -> None:
+    model = open_model(tiny_path(), n_ctx=1024, max_tokens=20)
+    prediction = model.predict(ask("hello " * 400), ignore)
+    assert prediction.error is ErrorKind.CONTEXT
+    assert "1024" in prediction.error_detail
+    assert model.predict(ask("hello"), ignore).error is not ErrorKind.CONTEXT
+
+
+def test_a_context_that_fills_up_is_not_called_a_spent_budget(
+    open_model: Open, tiny_path: Write, ask: Ask
+) -> None:
+    model = open_model(tiny_path(), n_ctx=1024, max_tokens=2000)
+    length = model.predict(ask("", step=9), ignore).usage.prompt_tokens
+    words = "x" * (1024 - length - 5)
+    prediction = model.predict(ask(words), ignore)
+    assert (prediction.error, prediction.finish_reason) == (ErrorKind.CONTEXT, "length")
+    assert prediction.usage.prompt_tokens + prediction.usage.completion_tokens == 1024
+
+
+def test_a_failing_grammar_never_becomes_an_answer(
+    open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_model(tiny_path(), max_tokens=30)
+    good = essence(model.predict(ask("hello"), ignore))
+    count = 0
+    accept = grammar.Constraint.accept
+
+    def fail(constraint: grammar.Constraint, token: int) -> None:
+        nonlocal count
+        count += 1
+        if count == 20:
+            raise grammar.ConstraintError("the parser gave up")
+        accept(constraint, token)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grammar.Constraint, "accept", fail)
+        prediction = model.predict(ask("hello"), ignore)
+    assert prediction.error is ErrorKind.CONSTRAINT
+    assert prediction.error_detail == "the parser gave up"
+    assert prediction.raw
+    assert prediction.call is None
+    assert prediction.reply is None
+    assert essence(model.predict(ask("hello"), ignore)) == good
+
+
+def test_a_template_that_refuses_later_is_an_error_of_the_step(
+    open_model: Open, tiny_path: Write, ask: Ask
+) -> None:
+    import tiny_gguf
+
+    picky = "{% if messages|length > 6 %}{{ raise_exception('too long') }}{% endif %}" + tiny_gguf.CHATML
+    model = open_model(tiny_path(template=picky), max_tokens=10)
+    long = [UserMessage(str(n)) for n in range(9)]
+    prediction = model.predict(ask(long), ignore)
+    assert prediction.error is ErrorKind.TEMPLATE
+    assert "too long" in prediction.error_detail
+
+
+def test_a_listener_may_stop_a_step_and_the_model_goes_on(
+    open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask
+) -> None:
+    model = open_model(tiny_path(**kind), max_tokens=30)
+    good = essence(model.predict(ask("hello"), ignore))
+
+    def stop(piece: Piece) -> None:
+        if piece.tokens and not piece.forced:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.predict(ask("something else"), stop)
+    assert essence(model.predict(ask("hello"), ignore)) == good
+
+
+def test_the_fingerprint_names_what_can_change_an_answer(
+    open_model: Open, tiny_path: Write, tmp_path: Path
+) -> None:
+    base = open_model(tiny_path()).fingerprint
+    json.dumps(base)
+    template = tmp_path / "template.jinja"
+    template.write_text(
+        "{{ messages[0]['content'] }}" * 0 + "x{% for m in messages %}{{ m.content }}{% endfor %}"
+    )
+    for change in (
+        {"n_ctx": 512},
+        {"n_batch": 256},
+        {"n_threads": 7},
+        {"flash_attention": True},
+        {"kv_type": "q8_0", "flash_attention": True},
+        {"max_tokens": 7},
+        {"temperature": 0.5},
+        {"temperature": 0.5, "seed": 3},
+        {"temperature": 0.5, "top_p": 0.5},
+        {"temperature": 0.5, "min_p": 0.5},
+        {"fast_forward": False},
+        {"chat_template": template},
+    ):
+        assert open_model(tiny_path(), **change).fingerprint != base, change
+    assert open_model(tiny_path(seed=1)).fingerprint != base
+    assert open_model(tiny_path()).fingerprint == base
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"n_ctx": 100_000}, "--n-ctx"),
+        ({"n_gpu_layers": 5}, "--gpu-layers"),
+        ({"chat_template": Path("/nowhere/template")}, "--chat-template"),
+    ],
+)
+def test_settings_that_cannot_be_had_are_one_line(
+    open_model: Open, tiny_path: Write, settings: dict[str, Any], word: str
+) -> None:
+    with pytest.raises(RigError, match=word):
+        open_model(tiny_path(), **settings)
+
+
+def test_a_model_without_a_template_says_how_to_give_one(
+    open_model: Open, tiny_path: Write, tmp_path: Path, ask: Ask
+) -> None:
+    import tiny_gguf
+
+    path = tiny_path(template=None)
+    with pytest.raises(RigError, match="--chat-template"):
+        open_model(path)
+    given = tmp_path / "chatml.jinja"
+    given.write_text(tiny_gguf.CHATML)
+    assert open_model(path, chat_template=given, max_tokens=5).predict(ask("hi"), ignore).raw
+
+
+def test_files_llama_cpp_cannot_load_are_one_line(open_model: Open, tmp_path: Path, tiny_path: Write) -> None:
+    text = tmp_path / "text.gguf"
+    text.write_text("not a model")
+    whole = tiny_path().read_bytes()
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(whole[: len(whole) // 2])
+    for path in (text, cut, tmp_path / "missing.gguf"):
+        with pytest.raises(RigError) as caught:
+            open_model(path)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.model
+def test_the_real_model_answers_in_form(open_model: Open, smollm2: Path, ask: Ask) -> None:
+    model = open_model(smollm2, max_tokens=60)
+    first = model.predict(ask("Set an alarm for 7:30 please."), ignore)
+    again = model.predict(ask("Set an alarm for 7:30 please."), ignore)
+    assert essence(first) == essence(again)
+    assert first.error in (None, ErrorKind.TRUNCATED)
+    assert again.usage.cached_tokens / again.usage.prompt_tokens > 0.9

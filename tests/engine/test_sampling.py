@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from rig.engine.sampling import Sampler
+from rig.engine.settings import EngineSettings
+from rig.models import StepKey
+
+KEY = StepKey("c", 1, 0)
+LOGITS = np.array([1.0, 3.0, 3.0, 2.0, 9.0], dtype=np.float32)
+ALLOWED = np.array([1, 1, 1, 1, 0], dtype=bool)
+
+
+def draws(n: int = 400, **settings: float) -> list[int]:
+    sampler = Sampler(EngineSettings(**settings), KEY)  # type: ignore[arg-type]
+    return [sampler.choose(LOGITS, ALLOWED).token for _ in range(n)]
+
+
+def test_greedy_takes_the_likeliest_allowed_token_and_the_lowest_id_of_equals() -> None:
+    choice = Sampler(EngineSettings(), KEY).choose(LOGITS, ALLOWED)
+    weights = np.exp(LOGITS[:4].astype(float))
+    assert choice.token == 1
+    assert choice.logprob == pytest.approx(np.log(weights[1] / weights.sum()))
+
+
+def test_logits_are_left_alone() -> None:
+    before = LOGITS.copy()
+    draws(temperature=1.0, top_p=0.5, min_p=0.1)
+    assert (before == LOGITS).all()
+
+
+def test_sampling_follows_the_distribution() -> None:
+    counts = np.bincount(draws(8000, temperature=1.0), minlength=5) / 8000
+    weights = np.exp(LOGITS[:4].astype(float))
+    assert counts[4] == 0
+    assert counts[:4] == pytest.approx(weights / weights.sum(), abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("settings", "possible"),
+    [
+        ({"temperature": 1.0, "min_p": 0.5}, {1, 2}),
+        ({"temperature": 1.0, "min_p": 0.3}, {1, 2, 3}),
+        ({"temperature": 1.0, "top_p": 0.3}, {1}),
+        ({"temperature": 1.0, "top_p": 0.6}, {1, 2}),
+        ({"temperature": 1e-3}, {1, 2}),
+    ],
+)
+def test_truncation_keeps_the_likeliest(settings: dict[str, float], possible: set[int]) -> None:
+    assert set(draws(**settings)) == possible
+
+
+def test_seeds_are_a_matter_of_the_step_alone() -> None:
+    settings = EngineSettings(temperature=1.0, seed=7)
+    keys = [KEY, StepKey("c", 1, 1), StepKey("c", 3, 0), StepKey("d", 1, 0), StepKey("c", 1, 0, 1)]
+
+    def series(key: StepKey) -> tuple[int, ...]:
+        sampler = Sampler(settings, key)
+        return tuple(sampler.choose(LOGITS, ALLOWED).token for _ in range(50))
+
+    assert series(KEY) == series(KEY)
+    assert len({series(key) for key in keys}) == len(keys)
+    assert tuple(draws(50, temperature=1.0, seed=8)) != series(KEY)
+
+
+def test_logits_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(FloatingPointError):
+        Sampler(EngineSettings(), KEY).choose(np.full(5, np.nan, dtype=np.float32), ALLOWED)

@@ -1,0 +1,191 @@
+"""Tiny GGUF files with random weights, written by the tests: real architectures and tokenizers."""
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+CHATML = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content']"
+    " + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""A plain ChatML template, as many model families use."""
+
+# Two rules that some families have: no system role, and strictly alternating turns.
+STRICT = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% if message['role'] not in ['user', 'assistant'] %}{{ raise_exception('no such role') }}{% endif %}"
+    "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('alternate') }}"
+    "{% endif %}{{ '<start_of_turn>' + message['role'] + '\n' + message['content'] | trim }}"
+    "{{ '<end_of_turn>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
+)
+
+WIDTH, HEADS, LAYERS, INNER = 64, 2, 2, 64
+_NORMAL, _CONTROL, _BYTE = 1, 3, 6
+
+
+def write(
+    path: Path,
+    *,
+    architecture: str = "llama",
+    tokenizer: str = "bpe",
+    template: str | None = CHATML,
+    n_ctx: int = 4096,
+    seed: int = 0,
+    window: int | None = None,
+) -> Path:
+    """Write a model and return its path. `architecture`: llama, gemma3 or mamba; `tokenizer`: bpe or spm."""
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_name(f"tiny {architecture}")
+    writer.add_context_length(n_ctx)
+    writer.add_embedding_length(WIDTH)
+    writer.add_block_count(LAYERS)
+    writer.add_feed_forward_length(INNER)
+    writer.add_file_type(0)
+    n_vocab = _bpe(writer) if tokenizer == "bpe" else _spm(writer)
+    if template is not None:
+        writer.add_chat_template(template)
+    random = np.random.default_rng(seed)
+    _ARCHITECTURES[architecture](writer, random, n_vocab, window)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _matrix(writer: gguf.GGUFWriter, random: np.random.Generator, name: str, *shape: int) -> None:
+    writer.add_tensor(name, (random.standard_normal(shape) * 0.3).astype(np.float32))
+
+
+def _ones(writer: gguf.GGUFWriter, name: str, *shape: int) -> None:
+    writer.add_tensor(name, np.ones(shape, dtype=np.float32))
+
+
+def _attention(writer: gguf.GGUFWriter, random: np.random.Generator, layer: str) -> None:
+    _ones(writer, f"{layer}.attn_norm.weight", WIDTH)
+    _ones(writer, f"{layer}.ffn_norm.weight", WIDTH)
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+        _matrix(writer, random, f"{layer}.{name}.weight", WIDTH, WIDTH)
+    for name in ("ffn_gate", "ffn_up"):
+        _matrix(writer, random, f"{layer}.{name}.weight", INNER, WIDTH)
+    _matrix(writer, random, f"{layer}.ffn_down.weight", WIDTH, INNER)
+
+
+def _llama(writer: gguf.GGUFWriter, random: np.random.Generator, n_vocab: int, _window: int | None) -> None:
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_dimension_count(WIDTH // HEADS)
+    _matrix(writer, random, "token_embd.weight", n_vocab, WIDTH)
+    _ones(writer, "output_norm.weight", WIDTH)
+    _matrix(writer, random, "output.weight", n_vocab, WIDTH)
+    for number in range(LAYERS):
+        _attention(writer, random, f"blk.{number}")
+
+
+def _gemma3(writer: gguf.GGUFWriter, random: np.random.Generator, n_vocab: int, window: int | None) -> None:
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_key_length(WIDTH // HEADS)
+    writer.add_value_length(WIDTH // HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_sliding_window(window or 64)
+    _matrix(writer, random, "token_embd.weight", n_vocab, WIDTH)
+    _ones(writer, "output_norm.weight", WIDTH)
+    for number in range(LAYERS):
+        layer = f"blk.{number}"
+        _attention(writer, random, layer)
+        for name in ("attn_q_norm", "attn_k_norm"):
+            _ones(writer, f"{layer}.{name}.weight", WIDTH // HEADS)
+        for name in ("post_attention_norm", "post_ffw_norm"):
+            _ones(writer, f"{layer}.{name}.weight", WIDTH)
+
+
+def _mamba(writer: gguf.GGUFWriter, random: np.random.Generator, n_vocab: int, _window: int | None) -> None:
+    inner, state, rank, kernel = 2 * WIDTH, 8, 4, 4
+    writer.add_ssm_conv_kernel(kernel)
+    writer.add_ssm_inner_size(inner)
+    writer.add_ssm_state_size(state)
+    writer.add_ssm_time_step_rank(rank)
+    writer.add_head_count(0)
+    writer.add_layer_norm_rms_eps(1e-5)
+    _matrix(writer, random, "token_embd.weight", n_vocab, WIDTH)
+    _ones(writer, "output_norm.weight", WIDTH)
+    _matrix(writer, random, "output.weight", n_vocab, WIDTH)
+    for number in range(LAYERS):
+        layer = f"blk.{number}"
+        _ones(writer, f"{layer}.attn_norm.weight", WIDTH)
+        _matrix(writer, random, f"{layer}.ssm_in.weight", 2 * inner, WIDTH)
+        _matrix(writer, random, f"{layer}.ssm_conv1d.weight", inner, kernel)
+        _matrix(writer, random, f"{layer}.ssm_conv1d.bias", inner)
+        _matrix(writer, random, f"{layer}.ssm_x.weight", rank + 2 * state, inner)
+        _matrix(writer, random, f"{layer}.ssm_dt.weight", inner, rank)
+        _matrix(writer, random, f"{layer}.ssm_dt.bias", inner)
+        writer.add_tensor(f"{layer}.ssm_a", -np.ones((inner, state), dtype=np.float32))
+        _ones(writer, f"{layer}.ssm_d", inner)
+        _matrix(writer, random, f"{layer}.ssm_out.weight", WIDTH, inner)
+
+
+_ARCHITECTURES = {"llama": _llama, "gemma3": _gemma3, "mamba": _mamba}
+
+_WORDS = ("reply", "tool", "arguments", "time", "the", "and", "alarm", "12:00:00")
+
+
+def _bpe(writer: gguf.GGUFWriter) -> int:
+    """GPT-2 style: 256 bytes in their printable alphabet, merges for a few words, ChatML's special tokens."""
+    alphabet = _gpt2_alphabet()
+    tokens = [alphabet[byte] for byte in range(256)]
+    merges = []
+    for word in _WORDS:
+        left = word[0]
+        for letter in word[1:]:
+            if left + letter not in tokens:
+                merges.append(f"{left} {letter}")
+                tokens.append(left + letter)
+            left += letter
+    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    types = [_NORMAL] * len(tokens) + [_CONTROL] * len(specials)
+    tokens += specials
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    writer.add_token_merges(merges)
+    writer.add_bos_token_id(len(tokens) - 3)
+    writer.add_eos_token_id(len(tokens) - 1)
+    writer.add_add_bos_token(False)
+    return len(tokens)
+
+
+def _spm(writer: gguf.GGUFWriter) -> int:
+    """SentencePiece style: control tokens, the 256 byte tokens, ASCII characters and a few words."""
+    tokens = ["<unk>", "<s>", "</s>", "<start_of_turn>", "<end_of_turn>"]
+    types = [2, _CONTROL, _CONTROL, _CONTROL, _CONTROL]
+    tokens += [f"<0x{byte:02X}>" for byte in range(256)]
+    types += [_BYTE] * 256
+    pieces = [chr(code) for code in range(33, 127)] + ["\u2581"]
+    pieces += [word[:end] for word in _WORDS for end in range(2, len(word) + 1)] + ["\u2581the", "\u2581t"]
+    pieces = list(dict.fromkeys(pieces))
+    tokens += pieces
+    types += [_NORMAL] * len(pieces)
+    scores = [0.0] * (len(tokens) - len(pieces)) + [-float(10 - len(piece)) for piece in pieces]
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores(scores)
+    writer.add_token_types(types)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_eot_token_id(4)
+    writer.add_add_bos_token(True)
+    writer.add_add_space_prefix(True)
+    return len(tokens)
+
+
+def _gpt2_alphabet() -> dict[int, str]:
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {byte: chr(byte) for byte in printable} | {
+        byte: chr(256 + number) for number, byte in enumerate(others)
+    }
