@@ -1,7 +1,4 @@
-"""The default rules: ToolTalk's, without the defects of its code that change a score.
-
-Every departure is named here and nowhere else.
-"""
+"""The default rules: ToolTalk's, without the defects of its code that change a score."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -18,13 +15,17 @@ WHOLE_DAY = {(0, 0), (23, 59)}
 
 
 class FixedRules(Rules):
-    """Who is logged in counts, not the token; values count, not how they are written.
+    """What was done counts, not how it was written down. The departures from ToolTalk's code are:
 
-    - A login and a registration are right by their arguments and their success: the tokens in their
-      responses depend on how many came before. The same holds for every action's response, which only says
-      that it worked, so a registration may carry a name or phone number that the ground truth has not.
+    - Who is logged in is compared, not the session token, which depends on how many logins came before.
+    - The response of an action only says that it worked, and so does the absence of an exception; it is not
+      compared. So a second login may be the right one, and a registration may give more than was asked.
+    - Receivers of messages are compared. Attendees are a set, in which the caller may stand or not.
+    - Times and instants are equal if they mean the same. A reminder is due at its time of day, unless the
+      ground truth has none.
+    - Places, and locations of events, are equal but for case and spaces.
+    - An empty text in the ground truth stands for any text.
     - A search that should find nothing is not matched by one that finds something, unless it was asked alike.
-    - A reminder is due at its time of day, where the ground truth has one.
     """
 
     @property

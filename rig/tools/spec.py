@@ -44,7 +44,7 @@ class Equality(Enum):
     EXACT = "equal values; upstream: the same"
     TIME = "equal times of day (%H:%M:%S); upstream: equal strings"
     INSTANT = "equal instants (%Y-%m-%d %H:%M:%S); upstream: equal strings"
-    DATE = "equal calendar dates of an instant; upstream: the same"
+    DATE = "equal instants, or equal dates where the truth has no time of day; upstream: equal dates"
     PLACE = "equal but for case and surrounding space; upstream: equal strings"
     USERS = "equal sets, the caller left out; upstream: equal lists"
     ADDRESSES = "equal sets; upstream: the same"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from rig.calls import Call, ExecutedCall
 from rig.conversations import Conversation, load_directory
@@ -13,6 +14,10 @@ from rig.scoring import ErrorType, Exact, Grader, Mode, error_types
 from rig.tools import Simulator
 from rig.verdicts import Metrics, Verdict
 from rig.world import World
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 Predictions = Mapping[int, Sequence[Call]]
 

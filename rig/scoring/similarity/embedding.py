@@ -103,6 +103,8 @@ def _check(directory: Path) -> None:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise RigError(f"{modules}: not a list of modules ({error}); {hint}") from error
     foreign = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+    if not kinds:
+        raise RigError(f"{modules}: names no modules; {hint}")
     if foreign:
         raise RigError(f"{modules}: {foreign[0]} is code of the model's own, which is never run; {hint}")
 

@@ -1,0 +1,242 @@
+"""Which prediction is which ground-truth call, and what may never depend on chance."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rig.calls import Call, ExecutedCall, Outcome
+from rig.scoring import ErrorType, Exact, Grader, Matching, Mode, error_types
+from rig.tools import TOOLS
+
+TURNS = st.integers(0, 3)
+ERROR = "nothing found"
+
+
+def alarms(*ids: int, error: bool = False) -> ExecutedCall:
+    """A search that found these alarms. It is right wherever fewer of them were to be found."""
+    response = None if error else {"alarms": [{"alarm_id": str(each)} for each in ids]}
+    return ExecutedCall(Call("FindAlarms", {}), Outcome(response, ERROR if error else None), "ann")
+
+
+def delete(number: int) -> ExecutedCall:
+    return ExecutedCall(Call("DeleteAlarm", {"alarm_id": str(number)}), Outcome({"status": "success"}), "ann")
+
+
+def searches(least: int) -> st.SearchStrategy[ExecutedCall]:
+    return st.frozensets(st.integers(0, 4), min_size=least, max_size=4).map(lambda ids: alarms(*sorted(ids)))
+
+
+TRUTHS = st.lists(st.tuples(TURNS, searches(1) | st.integers(0, 2).map(delete)), max_size=6)
+PREDICTED = searches(0) | st.integers(0, 3).map(delete) | st.just(alarms(error=True))
+PREDICTIONS = st.lists(st.tuples(TURNS, PREDICTED), max_size=8)
+MODES: st.SearchStrategy[Mode] = st.sampled_from(["default", "upstream", "per-turn"])
+
+Calls = Sequence[tuple[int, ExecutedCall]]
+
+
+def matched(mode: Mode, truths: Calls, predictions: Calls) -> Matching:
+    positions = [((turn, number), truth) for number, (turn, truth) in enumerate(truths)]
+    matching = Grader(mode, Exact()).start(positions)
+    for turn, executed in predictions:
+        matching.add(turn, executed)
+    return matching
+
+
+@given(TRUTHS, PREDICTIONS)
+def test_no_fewer_matches_than_greedily(truths: Calls, predictions: Calls) -> None:
+    greedy = matched("upstream", truths, predictions).metrics()
+    best = matched("default", truths, predictions).metrics()
+    assert best.matches >= greedy.matches
+    assert best.bad_actions <= greedy.bad_actions
+
+
+def test_greedy_can_be_beaten() -> None:
+    truths, predictions = [(0, alarms(1)), (0, alarms(1, 2))], [(0, alarms(1, 2)), (0, alarms(1))]
+    assert matched("upstream", truths, predictions).metrics().matches == 1
+    default = matched("default", truths, predictions)
+    assert [verdict.ground_truth for verdict in default.verdicts()] == [(0, 1), (0, 0)]
+
+
+@given(TRUTHS, PREDICTIONS, st.sampled_from(["default", "per-turn"]))
+def test_as_many_matches_as_an_optimal_assignment(truths: Calls, predictions: Calls, mode: Mode) -> None:
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
+    grader = Grader(mode, Exact())
+    alike = np.array(
+        [
+            [grader.start([((turn, 0), truth)]).add(*predicted).match for turn, truth in truths]
+            for predicted in predictions
+        ],
+        dtype=float,
+    ).reshape(len(predictions), len(truths))
+    rows, columns = linear_sum_assignment(alike, maximize=True)
+    assert matched(mode, truths, predictions).metrics().matches == alike[rows, columns].sum()
+
+
+@given(TRUTHS, PREDICTIONS, st.randoms(use_true_random=False), st.sampled_from(["default", "per-turn"]))
+def test_the_order_of_predictions_changes_no_metric(
+    truths: Calls, predictions: Calls, random: Any, mode: Mode
+) -> None:
+    shuffled = random.sample(predictions, len(predictions))
+    assert matched(mode, truths, shuffled).metrics() == matched(mode, truths, predictions).metrics()
+
+
+@given(TRUTHS.filter(bool), PREDICTIONS, st.data(), st.sampled_from(["default", "per-turn"]))
+def test_a_right_call_more_never_lowers_recall(
+    truths: Calls, predictions: Calls, data: st.DataObject, mode: Mode
+) -> None:
+    more = [*predictions]
+    more.insert(data.draw(st.integers(0, len(more))), data.draw(st.sampled_from(truths)))
+    before, after = matched(mode, truths, predictions).metrics(), matched(mode, truths, more).metrics()
+    assert before.matches <= after.matches <= before.matches + 1
+
+
+@given(TRUTHS, PREDICTIONS, MODES)
+def test_metrics_are_fractions(truths: Calls, predictions: Calls, mode: Mode) -> None:
+    metrics = matched(mode, truths, predictions).metrics()
+    rates = [
+        value for name, value in metrics.as_json().items() if name.endswith(("rate", "precision", "recall"))
+    ]
+    for rate in [*rates, metrics.soft_success]:
+        assert rate is None or 0 <= rate <= 1
+    assert metrics.successes == (metrics.matches == len(truths) and not metrics.bad_actions)
+    assert (metrics.predictions, metrics.ground_truths) == (len(predictions), len(truths))
+
+
+@given(TRUTHS, PREDICTIONS, MODES)
+def test_a_status_is_final_and_no_call_matches_twice(truths: Calls, predictions: Calls, mode: Mode) -> None:
+    matching = matched(mode, truths, [])
+    live = [matching.add(*prediction) for prediction in predictions]
+    final = matching.verdicts()
+    assert [(each.match, each.bad_action) for each in live] == [
+        (each.match, each.bad_action) for each in final
+    ]
+    held = [each.ground_truth for each in final if each.match]
+    assert len(held) == len(set(held))
+    if mode == "per-turn":
+        turns = [turn for (turn, _), each in zip(predictions, final, strict=True) if each.match]
+        assert turns == [position[0] for position in held if position]
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.data(), MODES)
+def test_nothing_a_model_writes_breaks_the_grader(data: st.DataObject, mode: Mode) -> None:
+    name = data.draw(st.sampled_from([*TOOLS, "Foo"]))
+    arguments = (
+        dict.fromkeys(TOOLS[name].parameters["properties"], "2024-05-04 09:00:00") if name in TOOLS else {}
+    )
+    truth = ExecutedCall(Call(name, arguments), Outcome(data.draw(JSON)))
+    changed = {**arguments, **data.draw(st.dictionaries(st.sampled_from([*arguments, "x"]), JSON))}
+    predicted = ExecutedCall(
+        Call(name, data.draw(st.just(changed) | JSON)), Outcome(data.draw(st.just(truth.response) | JSON))
+    )
+    verdict = matched(mode, [(1, truth)], [(1, predicted)]).verdicts()[0]
+    assert len(verdict.reason) < 1000
+    assert verdict.reason.isprintable()
+
+
+def test_the_turn_at_fault_is_the_one_that_missed() -> None:
+    """Two equal calls are due, and the first is left out."""
+    truths, predictions = [(1, delete(1)), (3, delete(1))], [(3, delete(1))]
+    assert matched("default", truths, predictions).verdicts()[0].ground_truth == (3, 1)
+    assert matched("upstream", truths, predictions).verdicts()[0].ground_truth == (1, 0)
+
+
+def test_a_premature_call_matches_in_the_pool_but_not_per_turn() -> None:
+    truths, predictions = [(3, delete(1))], [(1, delete(1))]
+    verdict = matched("default", truths, predictions).verdicts()[0]
+    assert verdict.match
+    assert verdict.reason.endswith("turn 3, early")
+    verdict = matched("per-turn", truths, predictions).verdicts()[0]
+    assert verdict.bad_action
+    assert verdict.reason == "this turn's ground truth has no call of DeleteAlarm"
+
+
+def test_reasons_are_one_line() -> None:
+    truths = [(1, delete(1))]
+    unknown = ExecutedCall(Call("Foo\n\x1b[31m" * 100, {}), Outcome(None, "not found"))
+    wrong = replace(delete(1), call=Call("DeleteAlarm", {"alarm_id": "2\n" * 10_000}))
+    repeated = [(1, delete(1)), (1, delete(1))]
+    said = [
+        verdict.reason
+        for verdict in matched("default", truths, [(1, unknown), (1, wrong), *repeated]).verdicts()
+    ]
+    assert said[0].startswith("there is no tool named 'Foo")
+    assert said[1].startswith("alarm_id: expected '1', got '2\\n")
+    assert said[2:] == ["matches the ground truth", "repeats a call that was matched already"]
+    assert max(map(len, said)) < 200
+    assert all(reason.isprintable() for reason in said)
+
+
+def test_the_nearest_true_call_is_the_one_with_fewest_differences() -> None:
+    event = {"event_id": "1", "new_name": "Picnic", "new_start_time": "a", "new_end_time": "b"}
+    near, far = ({**event, "new_end_time": "c"}, {**event, "event_id": "2", "new_start_time": "d"})
+    calls = [ExecutedCall(Call("ModifyEvent", each), Outcome(), "ann") for each in (far, near, event)]
+    verdict = matched("default", [(0, calls[0]), (0, calls[1])], [(0, calls[2])]).verdicts()[0]
+    assert [difference.what for difference in verdict.differences] == ["new_end_time"]
+
+
+def test_a_conversation_that_calls_for_nothing() -> None:
+    assert matched("default", [], []).metrics().successes == 1
+    assert matched("default", [], [(1, alarms(1))]).metrics().successes == 1
+    acted = matched("default", [], [(1, delete(1))]).metrics()
+    assert (acted.successes, acted.soft_success, acted.recall) == (0, 0, None)
+
+
+def test_errors_are_counted_by_turn() -> None:
+    truths = [((1, 0), delete(1)), ((5, 0), delete(2)), ((5, 1), alarms(1))]
+    predictions = [(1, delete(3)), (3, delete(4)), (3, delete(5)), (5, delete(2))]
+    matching = matched("default", [(turn, call) for (turn, _), call in truths], predictions)
+    judged = [
+        (turn, call, verdict) for (turn, call), verdict in zip(predictions, matching.verdicts(), strict=True)
+    ]
+    positions = [((turn, number), call) for number, ((turn, _), call) in enumerate(truths)]
+    assert error_types(judged, positions) == {
+        1: {ErrorType.INCORRECT_INVOCATION: 1},
+        3: {ErrorType.PREMATURE_CALL: 2},
+        5: {ErrorType.FAULTY_PLANNING: 1},
+    }
+
+
+def test_the_fingerprint_tells_graders_apart() -> None:
+    fingerprints = [Grader(mode, Exact()).fingerprint for mode in ("default", "upstream", "per-turn")]
+    assert len({str(each) for each in fingerprints}) == 3
+    assert all(isinstance(value, str | float) for each in fingerprints for value in each.values())
+
+
+def test_judging_a_call_without_text_takes_less_than_a_millisecond() -> None:
+    truths = [((turn, 0), delete(turn)) for turn in range(20)]
+    grader = Grader("default", Exact())
+    took = []
+    for _ in range(20):
+        matching = grader.start(truths)
+        began = time.perf_counter()
+        for turn in range(20):
+            matching.add(turn, delete(turn))
+        took.append((time.perf_counter() - began) / 20)
+    assert min(took) < 0.001
+
+
+@pytest.mark.parametrize("module", ["torch", "sentence_transformers", "transformers"])
+def test_importing_scoring_imports_no_model(module: str) -> None:
+    program = f"""
+import sys
+from rig.scoring import load
+assert load("minilm")("a fern", "a fern") == 1
+assert {module!r} not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
