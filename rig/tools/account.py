@@ -66,10 +66,10 @@ def logout_user(world: World) -> Json:
 @tool(Plugin.ACCOUNT, action=False, returns="users: list of {username, email, phone, name}")
 def query_user(
     world: World,
-    username: Annotated[str | None, Field(description="exact username")] = None,
-    email: Annotated[Email | None, Field(description="exact email address")] = None,
+    username: Annotated[str | None, Field(description="username")] = None,
+    email: Annotated[Email | None, Field(description="email address")] = None,
 ) -> Json:
-    """Look up users by username or, without a username, by email. Give one of them."""
+    """Look up a user by exact username, or by exact email."""
     caller(world)
     if username is None and email is None:
         raise ToolError("Give a username or an email.")
@@ -88,7 +88,7 @@ def register_user(
     name: Annotated[str | None, Field(description="full name")] = None,
     phone: Annotated[Phone | None, Field(description="format 555-555-5555")] = None,
 ) -> Json:
-    """Create an account and log in to it. Nobody may be logged in."""
+    """Create an account and log in to it. Only while nobody is logged in."""
     if world.accounts.find(username) is not None:
         raise ToolError("That username is taken.")
     if not is_email(email):
@@ -162,7 +162,7 @@ def user_login(
     username: Annotated[str, Field(description="username")],
     password: Annotated[str, Field(description="password")],
 ) -> Json:
-    """Log a user in. Nobody may be logged in."""
+    """Log a user in. Only while nobody is logged in."""
     account = _named(world, username)
     _check_password(account, password)
     if account.session_token is not None:

@@ -47,7 +47,7 @@ def _with_caller(attendees: list[str], username: str) -> list[str]:
 def create_event(
     world: World,
     name: Annotated[str, Field(description="title")],
-    event_type: Annotated[Literal["meeting", "event"], Field(description="meeting: with other users")],
+    event_type: Annotated[Literal["meeting", "event"], Field(description="meeting if others attend")],
     start_time: Annotated[Instant, Field(description=f"{_FORM}, 24-hour, not in the past")],
     end_time: Annotated[Instant, Field(description=_FORM)],
     description: Annotated[str | None, Field(description="details")] = None,

@@ -20,6 +20,16 @@ from rig.world.shelves import ALARMS, EMAILS, EVENTS, MESSAGES, REMINDERS, Shelf
 _TIMESTAMP = "%Y-%m-%d %H:%M:%S"
 
 
+_PRAGMAS = (
+    "page_size = 4096",
+    "encoding = 'UTF-8'",
+    "auto_vacuum = NONE",
+    "secure_delete = ON",
+    "foreign_keys = ON",
+)
+"""The first four keep a library's defaults from showing in the bytes of an image."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A world at one moment: the image of its database. Equal images are equal worlds."""
@@ -36,7 +46,7 @@ class World:
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self.database = Database(self._connection, execute_plugins=False)
-        for pragma in ("page_size = 4096", "encoding = 'UTF-8'", "foreign_keys = ON"):
+        for pragma in _PRAGMAS:
             self.database.execute(f"PRAGMA {pragma}")
         self.database.executescript(SCHEMA)
         self.database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -58,14 +68,12 @@ class World:
         except OSError as error:
             raise RigError(f"{path}: cannot be read: {error.strerror}; `rig world build` makes it") from error
         world = cls()
+        schema = world._schema()
         try:
+            if not image:
+                raise sqlite3.DatabaseError("an empty image")
             world.restore(Snapshot(image))
-            database = world.database
-            marks = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS]
-            sound = (
-                marks == list(_MARKS.values())
-                and database.execute("PRAGMA quick_check").fetchone()[0] == "ok"
-            )
+            sound = world._schema() == schema and world._pragma("quick_check") == "ok"
         except sqlite3.Error:
             sound = False
         if not sound:
@@ -135,9 +143,13 @@ class World:
         generators.insert({"tool": tool, "drawn": drawn + 1}, replace=True)
         return identifiers[drawn]
 
+    def _pragma(self, name: str) -> object:
+        return self.database.execute(f"PRAGMA {name}").fetchone()[0]
+
+    def _schema(self) -> list[object]:
+        tables = self.database.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+        return [self._pragma("application_id"), self._pragma("user_version"), *tables]
+
     def _session(self, column: str) -> str | None:
         value: str | None = self.database.execute(f"SELECT {column} FROM session").fetchone()[0]
         return value
-
-
-_MARKS = {"application_id": APPLICATION_ID, "user_version": VERSION}
