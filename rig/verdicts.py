@@ -10,7 +10,8 @@ from rig.calls import Json, JsonObject
 class Difference:
     """One reason why a predicted call is not the ground-truth call it was held against.
 
-    `what` names an argument, or is `arguments`, `response`, `exception` or `logged-in user`. For free text, `similarity` was below `threshold`.
+    `what` names an argument, or is `arguments` (of the wrong type), `response`, `exception` or
+    `logged-in user`. For free text, `similarity` was below `threshold`.
     """
 
     what: str
