@@ -1,0 +1,204 @@
+"""A run as a fixed stream of events: every kind of event, outcome and verdict that the view can meet."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from rig.calls import Call, ExecutedCall, Outcome
+from rig.errors import ErrorKind
+from rig.events import (
+    ArmFinished,
+    ArmInfo,
+    ArmReady,
+    ArmStarted,
+    CallJudged,
+    ConversationFinished,
+    ConversationInfo,
+    ConversationStarted,
+    Event,
+    Notice,
+    PieceGenerated,
+    PredictionMade,
+    RunFinished,
+    RunStarted,
+    Speed,
+    TurnFinished,
+    TurnStarted,
+    Where,
+)
+from rig.models import Prediction
+from rig.verdicts import Difference, Metrics, Verdict
+
+ALARM = ExecutedCall(
+    Call("AddAlarm", {"time": "07:30:00", "session_token": "0000"}), Outcome({"alarm_id": "5bff-dd80"})
+)
+FIND = ExecutedCall(Call("FindAlarms", {"start_range": "06:00:00"}), Outcome({"alarms": ["5bff-dd80"]}))
+DELETE = ExecutedCall(Call("DeleteAlarm", {"alarm_id": "5bff-dd80"}), Outcome({"status": "success"}))
+
+SPEED = Speed(
+    prompt_tokens=42_000,
+    cached_tokens=39_400,
+    completion_tokens=1_880,
+    prefill_s=3.2,
+    decode_s=28.5,
+    wall_s=33.0,
+    steps=24,
+)
+
+
+def call_raw(call: ExecutedCall) -> str:
+    arguments = ", ".join(f'"{k}": "{v}"' for k, v in call.arguments.items() if k != "session_token")
+    return f'{{"tool": "{call.name}", "arguments": {{{arguments}}}}}'
+
+
+class Stream:
+    """Builds the events of a run in the order in which a runner emits them."""
+
+    def __init__(self, conversations: int = 12, arms: int = 1, turns: int = 2) -> None:
+        self.names = [f"{name}-easy" for name in itertools.islice(_names(), conversations)]
+        self.turns = turns
+        self.metrics = Metrics()
+        self.events: list[Event] = [
+            RunStarted(
+                "20261121-101500-3f2a",
+                "runs.sqlite",
+                tuple(ArmInfo(f"model-{number}" if arms > 1 else "smollm2-135m") for number in range(arms)),
+                tuple(ConversationInfo(name, turns, turns) for name in self.names),
+            ),
+            ArmStarted(0),
+            ArmReady(0, ArmInfo("smollm2-135m" if arms == 1 else "model-0", {"seed": 0}), 1.5),
+        ]
+
+    def where(self, number: int, arm: int = 0) -> Where:
+        return Where(arm, self.names[number])
+
+    def start(self, number: int, arm: int = 0) -> Where:
+        where = self.where(number, arm)
+        self.events.append(ConversationStarted(where))
+        return where
+
+    def turn(self, where: Where, turn: int, said: str, *truth: ExecutedCall) -> None:
+        self.events.append(TurnStarted(where, turn, (said,), truth, "It is done."))
+
+    def pieces(self, where: Where, turn: int, step: int, text: str, size: int = 7) -> None:
+        self.events += [
+            PieceGenerated(where, turn, step, text[start : start + size], 2, False)
+            for start in range(0, len(text), size)
+        ]
+
+    def call(self, where: Where, turn: int, step: int, call: ExecutedCall, verdict: Verdict) -> None:
+        raw = call_raw(call)
+        self.pieces(where, turn, step, raw)
+        self.events += [
+            PredictionMade(where, turn, step, Prediction(raw=raw, call=call.call)),
+            CallJudged(where, turn, step, call, verdict),
+        ]
+
+    def reply(self, where: Where, turn: int, step: int, text: str) -> None:
+        self.pieces(where, turn, step, f'{{"reply": "{text}"}}')
+        self.events.append(PredictionMade(where, turn, step, Prediction(raw=text, reply=text)))
+
+    def fail(self, where: Where, turn: int, step: int, kind: ErrorKind, detail: str, raw: str) -> None:
+        self.pieces(where, turn, step, raw)
+        prediction = Prediction(raw=raw, error=kind, error_detail=detail, finish_reason="length")
+        self.events.append(PredictionMade(where, turn, step, prediction))
+
+    def end_turn(self, where: Where, turn: int) -> None:
+        self.events.append(TurnFinished(where, turn, self.metrics, SPEED))
+
+    def finish(self, where: Where, metrics: Metrics, errors: dict[str, int] | None = None) -> None:
+        self.metrics += metrics
+        self.events.append(ConversationFinished(where, metrics, self.metrics, SPEED, errors or {}))
+
+    def success(self, number: int, arm: int = 0) -> None:
+        """A conversation in which every call matches."""
+        where = self.start(number, arm)
+        for turn in range(1, 2 * self.turns, 2):
+            self.turn(where, turn, "Wake me at half past seven tomorrow.", ALARM)
+            self.call(where, turn, 0, ALARM, Verdict(True, (turn, 0)))
+            self.reply(where, turn, 1, "Your alarm is set for 7:30.")
+            self.end_turn(where, turn)
+        self.finish(where, Metrics(1, 1, 1.0, self.turns, self.turns, self.turns, self.turns, self.turns, 0))
+
+    def failure(self, number: int, arm: int = 0) -> None:
+        """A conversation with a wrong argument, an incorrect action and a missed call."""
+        where = self.start(number, arm)
+        self.turn(where, 1, "Which alarms do I have after six?", FIND)
+        late = ExecutedCall(Call("FindAlarms", {"start_range": "18:00:00"}), Outcome({"alarms": []}))
+        differences = (Difference("start_range", "06:00:00", "18:00:00"),)
+        self.call(where, 1, 0, late, Verdict(False, reason="start_range differs", differences=differences))
+        self.reply(where, 1, 1, "You have none.")
+        self.end_turn(where, 1)
+        self.turn(where, 3, "Then remind me to call the plumber about the kitchen tap.", ALARM)
+        reason = "this turn's ground truth has no call of DeleteAlarm"
+        self.call(where, 3, 0, DELETE, Verdict(False, bad_action=True, reason=reason))
+        task = (Difference("task", "call the plumber about the tap", "kitchen", 0.41, 0.9),)
+        remind = ExecutedCall(Call("AddReminder", {"task": "kitchen"}), Outcome(None, "Task is too short"))
+        self.call(where, 3, 1, remind, Verdict(False, reason="task: similarity 0.41", differences=task))
+        self.reply(where, 3, 2, "I took care of it.")
+        self.end_turn(where, 3)
+        self.finish(where, Metrics(1, 0, 0.0, 3, 2, 0, 1, 0, 1))
+
+    def error(self, number: int, arm: int = 0) -> None:
+        """A conversation that ends in a generation failure."""
+        where = self.start(number, arm)
+        for turn in range(1, 2 * self.turns, 2):
+            self.turn(where, turn, "Tell me everything about tomorrow.", FIND)
+            self.fail(where, turn, 0, ErrorKind.TRUNCATED, "256 tokens", '{"reply": "Tomorrow, tomorrow')
+            self.end_turn(where, turn)
+        self.finish(where, Metrics(1, 0, 0.0, 0, 2, 0, 0, 0, 0), {"truncated": 2})
+
+    def half(self, number: int, arm: int = 0) -> None:
+        """A conversation in the middle of its second turn, with a call being written."""
+        where = self.start(number, arm)
+        self.turn(where, 1, "Wake me at half past seven tomorrow.", ALARM)
+        self.call(where, 1, 0, ALARM, Verdict(True, (1, 0)))
+        self.reply(where, 1, 1, "Your alarm is set for 7:30.")
+        self.end_turn(where, 1)
+        self.turn(where, 3, "On second thoughts, show me the alarms and delete that one.", FIND, DELETE)
+        self.call(where, 3, 0, FIND, Verdict(True, (3, 0)))
+        self.pieces(where, 3, 1, '{"tool": "DeleteAlarm", "arguments": {"alarm_id": "5bf')
+
+    def end(self, interrupted: bool = False) -> None:
+        self.events += [
+            ArmFinished(0, self.metrics, SPEED),
+            Notice("the store was read again"),
+            RunFinished("20261121-101500-3f2a", interrupted),
+        ]
+
+
+def _names() -> "itertools.chain[str]":
+    tools = ["AddAlarm", "AddReminder", "CreateEvent", "CurrentWeather", "DeleteAlarm", "DeleteEvent"]
+    more = ["ForecastWeather", "GetAccountInformation", "ModifyEvent", "QueryCalendar", "SearchInbox"]
+    return itertools.chain([*tools, *more, "SendEmail"], (f"Conversation{n}" for n in itertools.count()))
+
+
+@pytest.fixture
+def stream() -> Callable[..., Stream]:
+    """Builds streams of events; called with the number of conversations, arms and turns."""
+    return Stream
+
+
+@pytest.fixture
+def mid_run() -> list[Event]:
+    """A run of twelve conversations in the middle of the fifth."""
+    run = Stream()
+    run.success(0)
+    run.failure(1)
+    run.success(2)
+    run.error(3)
+    run.half(4)
+    return run.events
+
+
+@pytest.fixture
+def whole_run() -> list[Event]:
+    """A run from its first event to its last."""
+    run = Stream(conversations=4)
+    run.success(0)
+    run.failure(1)
+    run.error(2)
+    run.success(3)
+    run.end()
+    return run.events

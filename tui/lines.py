@@ -1,0 +1,81 @@
+"""Lines of tinted text: what the view is made of before any style is known.
+
+A span is a text and the name of its tint; the theme decides what a tint looks like. Texts are inert.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import TypeAlias
+
+from rich.cells import cell_len, set_cell_size
+
+
+class Tint(StrEnum):
+    """What a piece of text is, so that a theme can say how it looks."""
+
+    PLAIN = "plain"
+    MUTED = "muted"
+    STRONG = "strong"
+    TITLE = "title"
+    USER = "user"
+    CALL = "call"
+    KEY = "key"
+    STRING = "string"
+    NUMBER = "number"
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ERROR = "error"
+    RUNNING = "running"
+    ALARM = "alarm"
+    BAR = "bar"
+    TRACK = "track"
+    CURSOR = "cursor"
+    BRAND = "brand"
+
+
+Span: TypeAlias = tuple[str, Tint]
+Line: TypeAlias = tuple[Span, ...]
+
+BLANK: Line = ()
+
+
+def width_of(line: Iterable[Span]) -> int:
+    """Cells a line takes."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def fit(line: Sequence[Span], width: int) -> Line:
+    """`line` in at most `width` cells; what does not fit ends in two dots."""
+    if width_of(line) <= width:
+        return tuple(line)
+    if width <= 2:
+        return (("." * max(width, 0), Tint.MUTED),)
+    kept: list[Span] = []
+    left = width - 2
+    for text, tint in line:
+        cells = cell_len(text)
+        if cells > left:
+            kept.append((set_cell_size(text, left), tint))
+            break
+        kept.append((text, tint))
+        left -= cells
+    return (*kept, ("..", Tint.MUTED))
+
+
+def spread(left: Sequence[Span], right: Sequence[Span], width: int) -> Line:
+    """`left` and `right` at the two ends of `width` cells; `left` is cut when both do not fit."""
+    right = fit(right, width)
+    room = width - width_of(right)
+    left = fit(left, max(room - 1, 0))
+    gap = width - width_of(left) - width_of(right)
+    return (*left, (" " * gap, Tint.PLAIN), *right)
+
+
+def join(parts: Iterable[Sequence[Span]], gap: str) -> Line:
+    """The parts on one line with `gap` between them."""
+    joined: list[Span] = []
+    for part in parts:
+        if joined:
+            joined.append((gap, Tint.PLAIN))
+        joined.extend(part)
+    return tuple(joined)

@@ -1,0 +1,23 @@
+"""How often to look, and how long the run will still take."""
+
+from collections.abc import Mapping
+
+_SHARE = 0.03
+"""The most of one processor that watching may take."""
+_SLOWEST = 0.5
+
+
+class Pace:
+    """Seconds until the next repaint: 0.1 (0.25 over ssh), longer when painting turns out expensive."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.fastest = 0.25 if environment.get("SSH_CONNECTION") else 0.1
+
+    def next_s(self, cost_s: float) -> float:
+        """The pause after a repaint that cost `cost_s` seconds of processor time."""
+        return min(max(self.fastest, cost_s / _SHARE), max(_SLOWEST, self.fastest))
+
+
+def remaining_s(done: int, total: int, elapsed_s: float) -> float | None:
+    """Seconds left if the other turns take as long as those `done`, None before the first."""
+    return elapsed_s / done * (total - done) if done else None

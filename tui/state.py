@@ -1,0 +1,259 @@
+"""A run as the view knows it: a fold of its events, with no terminal in it.
+
+Metrics and speed are those that events carry; nothing here computes its own.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from rig.calls import ExecutedCall
+from rig.events import (
+    ArmFinished,
+    ArmInfo,
+    ArmReady,
+    ArmStarted,
+    CallJudged,
+    ConversationFinished,
+    ConversationStarted,
+    Event,
+    Notice,
+    PieceGenerated,
+    PredictionMade,
+    RunFinished,
+    RunStarted,
+    Speed,
+    TurnFinished,
+    TurnStarted,
+    Where,
+)
+from rig.verdicts import Metrics
+from tui.clip import Clip, clip, clip_json
+from tui.transcript import NAME, Remark, Said, Transcript, TurnHeading, shown
+
+MEMORY = 2_000_000
+"""Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
+
+
+class Status(Enum):
+    """Where a conversation stands."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    ERROR = "error"
+
+    @property
+    def over(self) -> bool:
+        return self in (Status.SUCCESS, Status.FAILED, Status.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A ground-truth call. `position` is (turn, call)."""
+
+    position: tuple[int, int]
+    name: Clip
+    arguments: Clip
+
+
+@dataclass(slots=True)
+class ConversationState:
+    """One conversation of one arm. `transcript` is None before the start, and after it was dropped."""
+
+    where: Where
+    turns: int
+    status: Status = Status.WAITING
+    turns_done: int = 0
+    matched: set[tuple[int, int]] = field(default_factory=set)
+    incorrect_actions: int = 0
+    expected: list[tuple[Expected, ...]] = field(default_factory=list)
+    """The ground truth of every turn begun so far."""
+    transcript: Transcript | None = None
+    dropped: bool = False
+    metrics: Metrics | None = None
+
+
+@dataclass(slots=True)
+class ArmState:
+    """One arm: its latest metrics and speed, as events told them."""
+
+    info: ArmInfo
+    loading: bool = False
+    ready_s: float | None = None
+    metrics: Metrics | None = None
+    speed: Speed | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+    failure: str | None = None
+
+
+@dataclass(slots=True)
+class RunState:
+    """Everything the screens show. `apply` is the only writer; any prefix of a run is a valid state.
+
+    `current` is where things happen: it stays with a conversation until that one is over, so that runs with
+    several sequences do not make the view jump.
+    """
+
+    run: str = ""
+    store: str = ""
+    arms: list[ArmState] = field(default_factory=list)
+    conversations: dict[Where, ConversationState] = field(default_factory=dict)
+    current: Where | None = None
+    repeats: int = 1
+    turns_total: int = 0
+    turns_done: int = 0
+    failures: int = 0
+    finished: bool = False
+    interrupted: bool = False
+    notices: deque[str] = field(default_factory=lambda: deque(maxlen=50))
+    _running: dict[Where, None] = field(default_factory=dict)
+    _kept: deque[Where] = field(default_factory=deque)
+    _weight: int = 0
+
+    def apply_all(self, events: Iterable[Event]) -> None:
+        """Apply events in order."""
+        for event in events:
+            self.apply(event)
+
+    def apply(self, event: Event) -> None:
+        """Take one event in."""
+        match event:
+            case PieceGenerated():
+                self._transcript(event.where).draft(event.turn, event.step).add(event.text, event.tokens)
+            case PredictionMade():
+                self._transcript(event.where).predicted(event.turn, event.step, event.prediction)
+            case CallJudged():
+                self._call_judged(event)
+            case TurnStarted():
+                self._turn_started(event)
+            case TurnFinished():
+                self._turn_finished(event)
+            case ConversationStarted():
+                self._conversation_started(event)
+            case ConversationFinished():
+                self._conversation_finished(event)
+            case RunStarted():
+                self._run_started(event)
+            case ArmStarted():
+                self.arm(event.arm).loading = True
+            case ArmReady():
+                arm = self.arm(event.arm)
+                arm.info, arm.loading, arm.ready_s = event.info, False, event.seconds
+            case ArmFinished():
+                arm = self.arm(event.arm)
+                arm.metrics, arm.speed, arm.errors = event.metrics, event.speed, event.errors
+                arm.loading, arm.failure = False, event.failure
+            case RunFinished():
+                self._run_finished(event)
+            case Notice():
+                self.notices.append(clip(event.text, 400).text)
+
+    def arm(self, number: int) -> ArmState:
+        """The arm at a position, made up if the run did not announce it."""
+        while len(self.arms) <= number:
+            self.arms.append(ArmState(ArmInfo(f"arm {len(self.arms)}")))
+        return self.arms[number]
+
+    def conversation(self, where: Where) -> ConversationState:
+        """A conversation, made up if the run did not announce it."""
+        found = self.conversations.get(where)
+        if found is None:
+            found = self.conversations[where] = ConversationState(where, turns=0)
+        return found
+
+    @property
+    def transcript_weight(self) -> int:
+        """Characters held by transcripts of finished conversations."""
+        return self._weight
+
+    def _transcript(self, where: Where) -> Transcript:
+        conversation = self.conversation(where)
+        if conversation.transcript is None:
+            conversation.transcript = Transcript()
+        return conversation.transcript
+
+    def _run_started(self, event: RunStarted) -> None:
+        self.run, self.store, self.repeats = event.run, event.store, event.repeats
+        self.arms = [ArmState(info) for info in event.arms]
+        self.turns_done = event.finished_turns
+        for arm in range(len(event.arms)):
+            for repeat in range(event.repeats):
+                for info in event.conversations:
+                    where = Where(arm, info.name, repeat)
+                    self.conversations[where] = ConversationState(where, info.turns)
+                    self.turns_total += info.turns
+
+    def _conversation_started(self, event: ConversationStarted) -> None:
+        conversation = self.conversation(event.where)
+        conversation.status = Status.RUNNING
+        self._running[event.where] = None
+        transcript = self._transcript(event.where)
+        if event.first_turn:
+            transcript.add(Remark("goes on after an interruption; earlier turns are in the store"))
+        if self.current not in self._running:
+            self.current = event.where
+
+    def _turn_started(self, event: TurnStarted) -> None:
+        conversation = self.conversation(event.where)
+        conversation.expected.append(
+            tuple(_expected(event.turn, number, call) for number, call in enumerate(event.ground_truth))
+        )
+        transcript = self._transcript(event.where)
+        transcript.add(TurnHeading(conversation.turns_done + 1))
+        for text in event.history:
+            transcript.add(Said(clip(text)))
+
+    def _call_judged(self, event: CallJudged) -> None:
+        conversation = self.conversation(event.where)
+        if event.verdict.ground_truth is not None:
+            conversation.matched.add(event.verdict.ground_truth)
+        conversation.incorrect_actions += event.verdict.bad_action
+        self._transcript(event.where).judged(event.turn, event.executed.outcome, event.verdict)
+
+    def _turn_finished(self, event: TurnFinished) -> None:
+        conversation = self.conversation(event.where)
+        conversation.turns_done += 1
+        self.turns_done += 1
+        arm = self.arm(event.where.arm)
+        arm.metrics, arm.speed = event.metrics, event.speed
+
+    def _conversation_finished(self, event: ConversationFinished) -> None:
+        conversation = self.conversation(event.where)
+        conversation.metrics = event.metrics
+        failure = Status.ERROR if event.errors else Status.FAILED
+        conversation.status = Status.SUCCESS if event.success else failure
+        self.failures += not event.success
+        arm = self.arm(event.where.arm)
+        arm.metrics, arm.speed = event.arm_metrics, event.speed
+        transcript = self._transcript(event.where)
+        transcript.ended(event.metrics, event.errors)
+        self._leave(event.where)
+        self._kept.append(event.where)
+        self._weight += transcript.weight
+        self._forget_old()
+
+    def _run_finished(self, event: RunFinished) -> None:
+        self.finished, self.interrupted = True, event.interrupted
+        for where in list(self._running):
+            self.conversations[where].status = Status.WAITING
+            self._transcript(where).add(Remark("stopped here; the turn is made again on resume"))
+            self._leave(where)
+
+    def _leave(self, where: Where) -> None:
+        self._running.pop(where, None)
+        if self.current == where and self._running:
+            self.current = next(iter(self._running))
+
+    def _forget_old(self) -> None:
+        while self._weight > MEMORY and len(self._kept) > 1:
+            conversation = self.conversations[self._kept.popleft()]
+            if conversation.transcript is not None:
+                self._weight -= conversation.transcript.weight
+            conversation.transcript, conversation.dropped, conversation.expected = None, True, []
+
+
+def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:
+    return Expected((turn, number), clip(call.name, NAME), clip_json(shown(call.call), 1_000))

@@ -1,0 +1,87 @@
+"""The one way text gets on the screen: tinted lines, painted without markup, only where they changed."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.lines import Line, Tint
+from tui.messages import Rearranged
+
+
+class Lines(ScrollView, can_focus=False):
+    """A column of lines. A tint is the component class `tint--NAME`; the theme gives it a style."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tint--{tint}" for tint in Tint}
+    ALLOW_SELECT = False
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: list[Line] = []
+        self._styles: dict[Tint, Style] = {}
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The lines as they are now."""
+        return self._lines
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Make these the lines, painting only those that differ."""
+        if len(lines) != len(self._lines):
+            self.replace(0, lines)
+            return
+        for number, line in enumerate(lines):
+            self.show_line(number, line)
+
+    def show_line(self, number: int, line: Line) -> None:
+        """Make this one of the lines, painting it if it differs."""
+        if self._lines[number] != line:
+            self._lines[number] = line
+            self.refresh_line(number)
+
+    def replace(self, start: int, lines: Sequence[Line]) -> None:
+        """Make these the lines from `start` on; those before stay as they are."""
+        before = len(self._lines)
+        self._lines[start:] = lines
+        after = len(self._lines)
+        if after != before:
+            self.virtual_size = Size(self.size.width, after)
+        self.refresh_lines(start, max(before, after) - start)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the last line is in sight."""
+        return self.scroll_offset.y >= self.max_scroll_y
+
+    def jump_to(self, line: int) -> None:
+        """Scroll so that `line` is the first in sight, as far as there are lines."""
+        self.scroll_to(y=line, animate=False, immediate=True, force=True)
+
+    def jump_to_end(self) -> None:
+        """Scroll to the last line."""
+        self.jump_to(max(len(self._lines) - self.size.height, 0))
+
+    def render_line(self, y: int) -> Strip:
+        number = y + self.scroll_offset.y
+        line = self._lines[number] if number < len(self._lines) else ()
+        base = self.rich_style
+        segments = [Segment(text, self._style(tint)) for text, tint in line]
+        return Strip(segments).adjust_cell_length(self.size.width, base)
+
+    def _style(self, tint: Tint) -> Style:
+        style = self._styles.get(tint)
+        if style is None:
+            style = self._styles[tint] = self.get_component_rich_style(f"tint--{tint}")
+        return style
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles.clear()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.post_message(Rearranged())
