@@ -1,0 +1,70 @@
+"""The documentation: nothing undocumented, nothing out of date, no dead link."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+PAGES = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+
+
+def _generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate_docs", CHECKOUT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generator = _generator()
+COMMANDS = {" ".join(path): command for path, command in generator.commands()}
+VERBS = [name for name in COMMANDS if name.count(" ") == 1]
+
+
+def test_the_command_reference_is_what_help_says() -> None:
+    written = (CHECKOUT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert written == generator.render(), "run `make docs`"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_has_help(name: str) -> None:
+    command = COMMANDS[name]
+    assert command.help, f"{name} has no help"
+    without = [
+        option.opts
+        for option in command.params
+        if isinstance(option, click.Option) and not option.help and not option.hidden
+    ]
+    assert without == []
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_readme_shows_every_verb(name: str) -> None:
+    assert re.search(rf"\b{re.escape(name)}\b", README), f"the README never mentions `{name}`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    dead = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+    assert dead == []
+
+
+def test_every_environment_variable_is_in_the_readme() -> None:
+    sources = (path.read_text(encoding="utf-8") for path in (CHECKOUT / "rig").rglob("*.py"))
+    used = {name for source in sources for name in re.findall(r"""environ[^\n]*["'](RIG_\w+)["']""", source)}
+    assert used
+    assert {name for name in used if name not in README} == set()
+
+
+def test_every_make_target_is_in_the_readme() -> None:
+    makefile = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
+    targets = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert targets
+    assert {target for target in targets[1].split() if f"make {target}" not in README} == set()

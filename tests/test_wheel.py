@@ -1,0 +1,96 @@
+"""The wheel: everything a run needs is inside, and it works from any folder."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", directory]
+    subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True)
+    (built,) = directory.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel installed into a folder of its own; its dependencies stay where they are."""
+    target = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target", target]
+    subprocess.run([*pip, wheel], check=True, capture_output=True)
+    return target
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, with the installed wheel before the checkout on the path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.delenv("RIG_RUNS")
+    return tmp_path
+
+
+def rig(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "rig", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_everything_a_run_needs_is_inside(wheel: Path) -> None:
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    for package in ("rig", "tui"):
+        for path in (CHECKOUT / package).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                assert str(path.relative_to(CHECKOUT)) in inside
+    data = {name for name in inside if name.startswith("rig/data/")}
+    conversations = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("conversations/*/*.json")}
+    shipped = conversations | {"models/registry.toml", "tools_db.sqlite"}
+    assert data == {f"rig/data/{name}" for name in shipped}
+    assert not [name for name in inside if name.endswith(".gguf")]
+
+
+def test_the_installed_files_are_the_ones_used(elsewhere: Path, site: Path) -> None:
+    script = "import rig.paths as p; print(p.CONVERSATIONS, p.WORLD_DATABASE, p.REGISTRY, p.WORLD_SEED)"
+    done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
+    for place in done.stdout.split():
+        assert Path(place).is_relative_to(site)
+        assert Path(place).exists()
+
+
+def test_the_oracle_is_right_about_everything_from_an_empty_folder(elsewhere: Path) -> None:
+    done = rig("run", "oracle", "--suite", "easy", "--display", "none", "--json")
+    assert done.returncode == 0, done.stderr
+    (arm,) = json.loads(done.stdout)["arms"]
+    assert (arm["conversations"], arm["success_rate"], arm["incorrect_action_rate"]) == (28, 1, 0)
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["runs.sqlite"]
+
+
+def test_models_live_in_the_folder_one_is_in(elsewhere: Path, smollm2: Path) -> None:
+    (elsewhere / "models").mkdir()
+    (elsewhere / "models" / "own.gguf").symlink_to(smollm2)
+    rows = {row["name"]: row for row in json.loads(rig("models", "list", "--json").stdout)}
+    assert rows["smollm2-135m"]["status"] == "not pulled"
+    assert rows["own"]["quantization"] == "Q4_1"
+
+
+def test_the_doctor_finds_the_installation_whole(
+    elsewhere: Path, smollm2: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIG_MODELS", str(smollm2.parent))
+    done = rig("doctor", "--json")
+    assert done.returncode == 0, done.stdout
+    assert json.loads(done.stdout)["ok"]
+
+
+def test_there_is_a_command(site: Path, elsewhere: Path) -> None:
+    done = subprocess.run([site / "bin" / "rig", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("rig, version ")
+    assert os.listdir(elsewhere) == []
