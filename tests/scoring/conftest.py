@@ -13,7 +13,7 @@ from rig.conversations import Conversation, load_directory
 from rig.scoring import ErrorType, Exact, Grader, Mode, error_types
 from rig.tools import Simulator
 from rig.verdicts import Metrics, Verdict
-from rig.world import World
+from rig.world import Snapshot, World
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)
@@ -65,7 +65,8 @@ def play(upstream_world: World) -> Iterator[Callable[..., Played]]:
 def _play(simulator: Simulator, conversation: Conversation, predictions: Predictions, mode: Mode) -> Played:
     simulator.start(conversation.user, conversation.metadata)
     positions = list(conversation.ground_truth_positions())
-    ground_truth, states = [], {}
+    ground_truth = []
+    states: dict[int, Snapshot] = {}
     for position, recorded in zip(positions, conversation.ground_truth, strict=True):
         states.setdefault(position[0], simulator.snapshot())
         replayed = simulator.execute(recorded.call)

@@ -18,4 +18,5 @@ def load(name: str) -> Similarity:
         return Exact()
     if name == "minilm":
         return packaged_minilm()
-    return Embedding(Path(name), name=name)
+    directory = Path(name).resolve()
+    return Embedding(directory, name=directory.name)

@@ -7,7 +7,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -46,7 +46,7 @@ class Embedding:
         self._encode: Encode | None = None
         self._embedding = lru_cache(CACHED_TEXTS)(self._embed)
 
-    @property
+    @cached_property
     def fingerprint(self) -> Mapping[str, Json]:
         """Raises RigError when a file of the model cannot be read."""
         libraries = ("sentence-transformers", "transformers", "torch")
