@@ -1,6 +1,7 @@
 """One mock world: everything a tool reads or changes, in an in-memory SQLite database."""
 
 import sqlite3
+import weakref
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,6 +46,8 @@ class World:
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        # From Python 3.13 on a connection that is not closed before it is collected is a ResourceWarning.
+        weakref.finalize(self, self._connection.close)
         self.database = Database(self._connection, execute_plugins=False)
         for pragma in _PRAGMAS:
             self.database.execute(f"PRAGMA {pragma}")

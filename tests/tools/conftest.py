@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import pytest
+import small_world
+
+from rig.tools import Simulator
+from rig.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return small_world.new_world(tmp_path / "seed")
+
+
+@pytest.fixture(params=[False, True], ids=["default", "upstream"])
+def both(request: pytest.FixtureRequest, world: World) -> Simulator:
+    """A simulator in which mara is logged in, in one mode and then in the other."""
+    simulator = Simulator(world, upstream_compat=request.param)
+    small_world.log_in(simulator)
+    return simulator
+
+
+@pytest.fixture
+def default(world: World) -> Simulator:
+    simulator = Simulator(world)
+    small_world.log_in(simulator)
+    return simulator
+
+
+@pytest.fixture
+def upstream(world: World) -> Simulator:
+    simulator = Simulator(world, upstream_compat=True)
+    small_world.log_in(simulator)
+    return simulator
