@@ -25,6 +25,16 @@ from rig.scoring import similarity
 from rig.store import check_writable
 from rig.world import World, check_world
 
+_WORLD_TABLES = (
+    "users",
+    "alarms",
+    "events",
+    "emails",
+    "messages",
+    "reminders",
+    "weather",
+    "historic_weather",
+)
 _PROBE_S = 60.0
 _PROBE = """
 import json, llama_cpp as C
@@ -215,8 +225,8 @@ def _world() -> Iterator[Finding]:
     if faults:
         yield Finding("world", "fail", f"{len(faults)} faults; the first: {faults[0]}", "rig world build")
         return
-    tables = {name: world.database[name].count for name in sorted(world.database.table_names())}
-    yield Finding("world", "ok", ", ".join(f"{count} {name}" for name, count in tables.items() if count > 1))
+    counts = (f"{world.database[name].count} {name.replace('_', ' ')}" for name in _WORLD_TABLES)
+    yield Finding("world", "ok", ", ".join(counts))
 
 
 def _similarity() -> Iterator[Finding]:
