@@ -10,8 +10,8 @@ from rig.calls import Json
 
 
 def print_json(value: Json) -> None:
-    """One JSON value, indented, on stdout."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """One JSON value, indented, on stdout. ASCII, so that no text in it can steer a terminal."""
+    click.echo(json.dumps(value, indent=2))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from rig.conversations import parse_conversation
+from rig.conversations import Conversation, parse_conversation
 from rig.errors import RigError
 from rig.events import Speed
 from rig.models import Usage
@@ -92,6 +92,15 @@ class Runs:
                     )
         return cells
 
+    def conversations(self, run: StoredRun) -> list[Conversation]:
+        """The conversations of a run, as they were when it began."""
+        rows = self._rows(
+            "SELECT name, json FROM conversations JOIN sources ON sources.sha256 = source"
+            " WHERE run = ? ORDER BY position",
+            run.id,
+        )
+        return [parse_conversation(json.loads(row["json"]), row["name"]) for row in rows]
+
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
         """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
         found = self._rows(
@@ -154,7 +163,8 @@ class Runs:
         sums = ", ".join(f"total({name}) AS {name}" for name in _COUNTS)
         score = self._rows(f"SELECT count(*) AS n, {sums} FROM ({_SCORES}) WHERE arm = ?", row["id"])[0]
         errors = self._rows(
-            "SELECT predictions.error, count(*) AS n FROM predictions JOIN turns ON turns.id = predictions.turn"
+            "SELECT predictions.error, count(*) AS n"
+            " FROM predictions JOIN turns ON turns.id = predictions.turn"
             " WHERE arm = ? AND predictions.error IS NOT NULL GROUP BY 1 ORDER BY 1",
             row["id"],
         )

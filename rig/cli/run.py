@@ -1,0 +1,155 @@
+"""`rig run`: evaluate models, or go on with a run that was interrupted."""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from click.core import ParameterSource
+
+from rig import displays
+from rig.cli import completion
+from rig.cli.output import printable
+from rig.control import Control
+from rig.conversations import SUITES
+from rig.displays.summary import summary, whereabouts
+from rig.errors import RigError
+from rig.events import Emit
+from rig.paths import runs_file
+from rig.planning import Options, plan, plan_resume
+from rig.protocols.prompt import Docs, History, Tools
+from rig.runner import Plan
+from rig.runner import run as run_plan
+from rig.scoring import Mode
+from rig.store import Runs, StoredRun
+
+INTERRUPTED = 130
+"""The exit code of a run that was stopped, as shells know it from Ctrl-C."""
+
+_OWN = frozenset({"display", "runs", "name", "resume", "as_json"})
+"""Parameters that do not shape a run's results; all others are fields of Options."""
+
+_DEFAULTS = Options(models=())
+_DIRECTORY = click.Path(path_type=Path)
+_FILE = click.Path(path_type=Path)
+_COUNT = click.IntRange(min=1)
+
+
+def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
+    """A click option whose default is that of `Options`."""
+    default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
+    return click.option(name, default=default, show_default=default is not None, help=help_text, **choices)
+
+
+@click.command()
+@click.argument("models", metavar="MODEL...", nargs=-1, shell_complete=completion.models)
+@_option("--suite", "Conversations that come with rig.", type=click.Choice([*SUITES, "all"]))
+@_option("--conversations", "Directory of conversations in ToolTalk's JSON shape, instead.", type=_DIRECTORY)
+@_option("--world", "Directory of databases in ToolTalk's JSON shape; default: rig's own.", type=_DIRECTORY)
+@click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
+@_option("--limit", "Only the first so many conversations.", type=_COUNT)
+@_option("--docs", "Describe the tools, or only name them.", type=click.Choice(get_args(Docs)))
+@_option(
+    "--tools",
+    "Offer all tools, those of the plugins used, or those needed.",
+    type=click.Choice(get_args(Tools)),
+)
+@_option(
+    "--history",
+    "Show earlier calls with recorded or replayed responses.",
+    type=click.Choice(get_args(History)),
+)
+@_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
+@_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
+@_option("--temperature", "0 is greedy.", type=click.FloatRange(min=0))
+@_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
+@_option("--repeats", "Times each conversation is played.", type=_COUNT)
+@_option("--n-ctx", "Context in tokens; default: what the model was made for, up to 8192.", type=_COUNT)
+@_option("--threads", "CPU threads.", type=_COUNT)
+@_option(
+    "--gpu-layers", "Layers on the GPU, -1 for all; default: all where there is one.", type=click.IntRange(-1)
+)
+@_option("--chat-template", "Jinja2 file to use instead of the model's own template.", type=_FILE)
+@_option("--grader", "How calls are matched.", type=click.Choice(get_args(Mode)))
+@_option("--similarity", "Of free texts: minilm, exact, or a sentence-transformers directory.")
+@click.option(
+    "--display", type=click.Choice(displays.NAMES), default="auto", show_default=True, help="Live view."
+)
+@click.option("--runs", type=_FILE, help="Run store to write (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--name", help="A name for the run.")
+@click.option(
+    "--resume", metavar="RUN", shell_complete=completion.runs, help="Go on with an interrupted run."
+)
+@click.option("--json", "as_json", is_flag=True, help="End with one JSON object; the display goes to stderr.")
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    display: str,
+    runs: Path | None,
+    name: str | None,
+    resume: str | None,
+    as_json: bool,
+    **_: Any,
+) -> None:
+    """Evaluate models one after another and store every turn.
+
+    MODEL is a registry name, the path of a .gguf file, or `oracle`, which replays the ground truth.
+    Ctrl-C stops a run so that --resume can go on with it; the exit code is 130. With --resume, models and
+    options are those the run was started with.
+    """
+    given = {
+        parameter: value
+        for parameter, value in context.params.items()
+        if parameter not in _OWN and context.get_parameter_source(parameter) is not ParameterSource.DEFAULT
+    }
+    store = runs or runs_file()
+    todo = _plan(given, store, name, resume)
+    control = Control()
+    stream = sys.stderr if as_json else sys.stdout
+    shown = displays.choose(display, stream)
+    shown.run(partial(_job, todo, control), control)
+    stored = _read(todo)
+    if stored is None:
+        raise RigError("stopped before anything was stored")
+    if as_json:
+        click.echo(
+            json.dumps({"run": stored.id, "store": str(store), "arms": [a.as_json() for a in stored.arms]})
+        )
+    elif display in ("auto", "plain", "tui"):
+        click.echo(f"\n{printable(summary(stored))}\n\n{printable(whereabouts(stored, str(store)))}")
+    if control.is_stopped:
+        if as_json or display in ("log", "none"):
+            click.echo(printable(whereabouts(stored, str(store))), err=True)
+        sys.exit(INTERRUPTED)
+    failures = [f"{arm.name}: {arm.failure}" for arm in stored.arms if arm.failure]
+    for failure in failures:
+        click.echo(f"rig: {printable(failure)}", err=True)
+    sys.exit(1 if failures else 0)
+
+
+def _plan(given: dict[str, Any], store: Path, name: str | None, resume: str | None) -> Plan:
+    if resume is not None:
+        if name is not None:
+            raise RigError("--name belongs to a new run, --resume to an old one; give one of them")
+        return plan_resume(resume, given, store)
+    if not given.get("models"):
+        raise RigError("which model? Give a name, the path of a .gguf file, or `oracle` (`rig models list`)")
+    if "suite" in given and "conversations" in given:
+        raise RigError("--suite and --conversations are two answers to one question; give one of them")
+    return plan(Options(**given), store, name)
+
+
+def _job(todo: Plan, control: Control, emit: Emit) -> bool:
+    return run_plan(todo, emit, control)
+
+
+def _read(todo: Plan) -> StoredRun | None:
+    """The run as it is stored now, None when it was stopped before its first model was loaded."""
+    if not todo.store.is_file():
+        return None
+    with Runs.open(todo.store) as stored:
+        return next((run for run in stored.all() if run.id == todo.run), None)

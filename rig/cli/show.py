@@ -1,0 +1,96 @@
+"""`rig show`: one run, or what its arms did in one conversation."""
+
+from pathlib import Path
+
+import click
+
+from rig.calls import JsonObject
+from rig.cli import completion
+from rig.cli.output import print_json, print_table, printable
+from rig.cli.runs import run_json
+from rig.cli.transcript import transcript_json, transcript_text
+from rig.displays.summary import summary, whereabouts
+from rig.paths import runs_file
+from rig.store import Cell, Runs, StoredRun
+
+
+@click.command()
+@click.argument("run", shell_complete=completion.runs)
+@click.argument("conversation", required=False, shell_complete=completion.conversations)
+@click.option(
+    "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(run: str, conversation: str | None, runs: Path | None, as_json: bool) -> None:
+    """Show a run's numbers and conversations, or one conversation call by call.
+
+    RUN is an id, the beginning of one, a name given with --name, or `latest`.
+    """
+    path = runs or runs_file()
+    with Runs.open(path) as stored:
+        found = stored.get(run)
+        if conversation is not None:
+            _show_conversation(stored, found, conversation, as_json)
+        else:
+            _show_run(found, stored.cells(found), str(path), as_json)
+
+
+def _show_run(run: StoredRun, cells: list[Cell], store: str, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {**run_json(run), "store": store, "conversations": [_cell_json(run, cell) for cell in cells]}
+        )
+        return
+    name = f" ({run.name})" if run.name else ""
+    click.echo(printable(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}"))
+    click.echo(f"\n{printable(summary(run))}\n")
+    columns = [(arm.position, repeat) for arm in run.arms for repeat in range(run.repeats)]
+    by_place = {(cell.conversation, cell.arm, cell.repeat): cell for cell in cells}
+    header = [
+        run.arms[arm].name if run.repeats == 1 else f"{run.arms[arm].name} #{repeat + 1}"
+        for arm, repeat in columns
+    ]
+    print_table(
+        ("conversation", *header),
+        [
+            (conversation, *(_state(by_place[conversation, arm, repeat]) for arm, repeat in columns))
+            for conversation in run.conversations
+        ],
+    )
+    click.echo(f"\n{printable(whereabouts(run, store))}")
+
+
+def _show_conversation(stored: Runs, run: StoredRun, conversation: str, as_json: bool) -> None:
+    transcripts = [
+        stored.transcript(run, conversation, arm.position, repeat)
+        for arm in run.arms
+        for repeat in range(run.repeats)
+    ]
+    if as_json:
+        shown = [transcript_json(transcript) for transcript in transcripts]
+        print_json({"run": run.id, "conversation": conversation, "transcripts": shown})
+    else:
+        click.echo(printable("\n\n".join(transcript_text(transcript) for transcript in transcripts)))
+
+
+def _state(cell: Cell) -> str:
+    """In a few words how a conversation went."""
+    errors = "".join(f", {count} {kind}" for kind, count in cell.errors.items())
+    if cell.metrics is None:
+        return f"{cell.turns_done}/{cell.turns} turns{errors}" if cell.turns_done else "-"
+    verdict = "pass" if cell.metrics.successes else "fail"
+    bad = f", {cell.metrics.bad_actions} incorrect" if cell.metrics.bad_actions else ""
+    return f"{verdict} {cell.metrics.matches}/{cell.metrics.ground_truths}{bad}{errors}"
+
+
+def _cell_json(run: StoredRun, cell: Cell) -> JsonObject:
+    return {
+        "conversation": cell.conversation,
+        "arm": run.arms[cell.arm].name,
+        "repeat": cell.repeat,
+        "state": cell.state,
+        "turns": cell.turns,
+        "turns_done": cell.turns_done,
+        "metrics": cell.metrics.as_json() if cell.metrics else None,
+        "errors": cell.errors,
+    }

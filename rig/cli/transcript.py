@@ -1,0 +1,135 @@
+"""A stored conversation as text for people, and as JSON."""
+
+import json
+from dataclasses import asdict
+
+from rig.calls import ExecutedCall, Json, JsonObject
+from rig.conversations import Turn
+from rig.protocols.played import Step
+from rig.protocols.replay import without_token
+from rig.store import Transcript
+
+_LONGEST = 2000
+"""Characters shown of one value; `--json` has all of it."""
+
+
+def transcript_text(transcript: Transcript) -> str:
+    """What was said, called, answered and judged, turn by turn, with the ground truth beside it."""
+    conversation = transcript.conversation
+    metadata = conversation.metadata
+    repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
+    lines = [
+        f"{conversation.name}, {transcript.arm}{repeat}: {_outcome(transcript)}",
+        f"{metadata.timestamp}, {metadata.location}, {metadata.username or 'nobody is logged in'}",
+    ]
+    matched = _matched(transcript)
+    for index, turn in enumerate(conversation.turns):
+        lines.append("")
+        if turn.role == "user":
+            lines.append(f"user: {turn.text}")
+            continue
+        lines.append(f"turn {index}")
+        played = transcript.turns.get(index)
+        for number, step in enumerate(played.steps if played else ()):
+            lines += [f"  {line}" for line in _step(number, step)]
+        if played is None:
+            lines.append("  not played yet")
+        lines += [f"  {line}" for line in _truth(index, turn, matched)]
+    return "\n".join(lines)
+
+
+def _outcome(transcript: Transcript) -> str:
+    metrics = transcript.metrics
+    if metrics is None:
+        done, turns = len(transcript.turns), len(transcript.conversation.assistant_turns)
+        return f"{done} of {turns} turns played"
+    bad = f", {metrics.bad_actions} incorrect actions" if metrics.bad_actions else ""
+    verdict = "pass" if metrics.successes else "fail"
+    return f"{verdict}, {metrics.matches} of {metrics.ground_truths} calls matched{bad}"
+
+
+def _matched(transcript: Transcript) -> dict[tuple[int, int], tuple[int, int]]:
+    """For each ground-truth call that was matched, the turn and step that did."""
+    return {
+        step.verdict.ground_truth: (turn, number)
+        for turn, played in transcript.turns.items()
+        for number, step in enumerate(played.steps)
+        if step.verdict and step.verdict.ground_truth
+    }
+
+
+def _step(number: int, step: Step) -> list[str]:
+    prediction, executed, verdict = step.prediction, step.executed, step.verdict
+    if prediction.reply is not None:
+        return [f"{number}. reply: {_short(prediction.reply)}"]
+    if executed is None or verdict is None:
+        error = f"{number}. error: {prediction.error}: {prediction.error_detail}"
+        return [error, f"   raw: {_short(prediction.raw)}"]
+    judged = "match" if verdict.match else "INCORRECT ACTION" if verdict.bad_action else "no match"
+    lines = [
+        f"{number}. call: {_call(executed)}",
+        f"   {_answer(executed)}",
+        f"   {judged}: {verdict.reason}",
+    ]
+    for difference in verdict.differences:
+        if difference.similarity is not None:
+            lines.append(f"     {difference.what} expected: {_value(difference.expected)}")
+            lines.append(f"     {difference.what} got:      {_value(difference.got)}")
+    return lines
+
+
+def _truth(index: int, turn: Turn, matched: dict[tuple[int, int], tuple[int, int]]) -> list[str]:
+    lines = []
+    for number, call in enumerate(turn.calls):
+        place = matched.get((index, number))
+        found = "missed" if place is None else f"matched in turn {place[0]}, step {place[1]}"
+        lines += [f"wanted: {_call(call)} ({found})", f"   {_answer(call)}"]
+    return [*lines, f"wanted: reply: {turn.text}"]
+
+
+def _call(executed: ExecutedCall) -> str:
+    return f"{executed.name} {_value(without_token(executed.arguments))}"
+
+
+def _answer(executed: ExecutedCall) -> str:
+    if executed.exception is not None:
+        return f"failed: {_short(executed.exception)}"
+    return f"gave: {_value(executed.response)}"
+
+
+def _value(value: Json) -> str:
+    return _short(json.dumps(value, ensure_ascii=False))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+
+
+def transcript_json(transcript: Transcript) -> JsonObject:
+    """All that is stored of a conversation, with its ground truth."""
+    matched = _matched(transcript)
+    turns: list[JsonObject] = []
+    for index, turn in enumerate(transcript.conversation.turns):
+        shown: JsonObject = {"turn": index, "role": turn.role, "text": turn.text}
+        if turn.role == "assistant":
+            played = transcript.turns.get(index)
+            shown["ground_truth"] = [
+                {**call.as_json(), "match": (index, number) in matched}
+                for number, call in enumerate(turn.calls)
+            ]
+            shown["steps"] = None if played is None else [_step_json(step) for step in played.steps]
+        turns.append(shown)
+    return {
+        "arm": transcript.arm,
+        "repeat": transcript.repeat,
+        "metrics": transcript.metrics.as_json() if transcript.metrics else None,
+        "turns": turns,
+    }
+
+
+def _step_json(step: Step) -> JsonObject:
+    shown: JsonObject = {"kind": step.prediction.kind, **asdict(step.prediction)}
+    if step.executed and step.verdict:
+        shown["executed"] = step.executed.as_json()
+        shown["verdict"] = asdict(step.verdict)
+    return shown

@@ -1,0 +1,47 @@
+"""What a display is, and which one suits the terminal."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from typing import Protocol, TextIO, TypeVar
+
+from rig.control import Control
+from rig.events import Emit
+
+T = TypeVar("T")
+
+NAMES = ("auto", "tui", "plain", "log", "none")
+
+
+class Display(Protocol):
+    """Owns the main thread while a job runs and is told what happens."""
+
+    def run(self, job: Callable[[Emit], T], control: Control) -> T:
+        """Run the job to its end, here or in a thread, and return its result or raise what it raised."""
+        ...
+
+
+def choose(name: str, stream: TextIO) -> Display:
+    """The display of this name, writing lines to `stream`; `auto` is decided by where the streams lead."""
+    if name == "auto":
+        name = "tui" if is_interactive(stream) else "plain"
+    if name == "tui":
+        display: Display = importlib.import_module("tui.display").TuiDisplay()
+        return display
+    if name == "plain":
+        from rig.displays.plain import PlainDisplay
+
+        return PlainDisplay(stream)
+    if name == "log":
+        from rig.displays.log import LogDisplay
+
+        return LogDisplay(stream)
+    from rig.displays.none import NoDisplay
+
+    return NoDisplay()
+
+
+def is_interactive(stream: TextIO) -> bool:
+    """Whether a person can watch and press keys: both ends are a terminal that can move its cursor."""
+    return sys.stdin.isatty() and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"

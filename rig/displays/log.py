@@ -1,0 +1,57 @@
+"""JSON lines: one object for each event, except the pieces of text, which its prediction has whole."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from rig.calls import ExecutedCall, Json, JsonObject
+from rig.control import Control
+from rig.displays.base import T
+from rig.displays.interrupt import stopping
+from rig.events import Emit, Event, PieceGenerated, Speed, Where
+from rig.models import Prediction
+from rig.verdicts import Metrics
+
+_WORD = re.compile(r"(?<!^)(?=[A-Z])")
+_TOKENS = frozenset({"token_ids", "logprobs"})
+"""Left to the store: one number for each token."""
+
+
+class LogDisplay:
+    """Writes events as they happen, each line flushed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def run(self, job: Callable[[Emit], T], control: Control) -> T:
+        with stopping(control):
+            return job(self._write)
+
+    def _write(self, event: Event) -> None:
+        if not isinstance(event, PieceGenerated):
+            # ASCII: text of a model cannot steer a terminal, whoever reads the log.
+            print(json.dumps(event_json(event)), file=self._stream, flush=True)
+
+
+def event_json(event: Event) -> JsonObject:
+    """An event as one flat object: its name, the time, where it belongs, and its parts."""
+    name = _WORD.sub("_", type(event).__name__).lower()
+    line: JsonObject = {"event": name, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
+    for part in fields(event):
+        value = getattr(event, part.name)
+        line.update(_json(value) if isinstance(value, Where) else {part.name: _json(value)})
+    return line
+
+
+def _json(value: Any) -> Json:
+    if isinstance(value, Metrics | Speed | ExecutedCall):
+        return value.as_json()
+    if is_dataclass(value) and not isinstance(value, type):
+        omitted = _TOKENS if isinstance(value, Prediction) else frozenset()
+        return {p.name: _json(getattr(value, p.name)) for p in fields(value) if p.name not in omitted}
+    if isinstance(value, tuple):
+        return [_json(part) for part in value]
+    return value

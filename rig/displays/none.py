@@ -1,0 +1,20 @@
+"""No display: the run in silence."""
+
+from collections.abc import Callable
+
+from rig.control import Control
+from rig.displays.base import T
+from rig.displays.interrupt import stopping
+from rig.events import Emit, Event
+
+
+class NoDisplay:
+    """Shows nothing."""
+
+    def run(self, job: Callable[[Emit], T], control: Control) -> T:
+        with stopping(control):
+            return job(_ignore)
+
+
+def _ignore(event: Event) -> None:
+    pass

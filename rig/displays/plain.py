@@ -1,0 +1,97 @@
+"""One line for each finished conversation, for pipes, logs and terminals that can do no more."""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TextIO
+
+from rig.cli.output import printable
+from rig.control import Control
+from rig.displays.base import T
+from rig.displays.interrupt import stopping
+from rig.displays.numbers import clock_time, percent, rate
+from rig.events import (
+    ArmFinished,
+    ArmReady,
+    ArmStarted,
+    ConversationFinished,
+    Emit,
+    Event,
+    Notice,
+    RunStarted,
+    TurnFinished,
+)
+
+
+class PlainDisplay:
+    """Writes lines without any control sequence, each flushed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._began = monotonic()
+        self._started = RunStarted("", "", (), ())
+        self._turns = 0
+
+    def run(self, job: Callable[[Emit], T], control: Control) -> T:
+        with stopping(control):
+            return job(self._show)
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._start(event)
+            case ArmStarted():
+                self._line(f"loading {self._arm(event.arm)}")
+            case ArmReady():
+                self._line(f"{self._arm(event.arm)} is ready after {event.seconds:.1f} s")
+                if self._turns == 0:
+                    self._began = monotonic()
+            case TurnFinished():
+                self._turns += 1
+            case ConversationFinished():
+                self._line(self._conversation(event))
+            case ArmFinished(failure=str() as failure):
+                self._line(f"{self._arm(event.arm)} failed: {failure}")
+            case Notice():
+                self._line(event.text)
+            case _:
+                pass
+
+    def _start(self, event: RunStarted) -> None:
+        self._started = event
+        arms = f"{len(event.arms)} arms, " if len(event.arms) > 1 else ""
+        done = f", {event.finished_turns} done before" if event.finished_turns else ""
+        self._line(
+            f"run {event.run}: {arms}{len(event.conversations)} conversations, "
+            f"{self._total_turns()} turns{done}; stored in {event.store}"
+        )
+
+    def _conversation(self, event: ConversationFinished) -> str:
+        metrics, arm = event.metrics, event.arm_metrics
+        verdict = "pass " if event.success else "error" if event.errors else "fail "
+        total = self._total_turns()
+        progress = f"{self._started.finished_turns + self._turns:{len(str(total))}}/{total}"
+        who = f" {self._arm(event.where.arm)}" if len(self._started.arms) > 1 else ""
+        return (
+            f"{progress} {verdict}{who} {event.where.conversation}"
+            f"  {metrics.matches}/{metrics.ground_truths} calls"
+            f" | success {percent(arm.success_rate)}, recall {percent(arm.recall)},"
+            f" incorrect actions {percent(arm.incorrect_action_rate)}"
+            f" | {rate(event.speed.decode_rate)} tok/s, {self._remaining()} left"
+        )
+
+    def _remaining(self) -> str:
+        """Time for the turns that are left, at the pace of this start of the run."""
+        left = self._total_turns() - self._started.finished_turns - self._turns
+        if not self._turns:
+            return "?"
+        return clock_time(left * (monotonic() - self._began) / self._turns)
+
+    def _total_turns(self) -> int:
+        turns = sum(conversation.turns for conversation in self._started.conversations)
+        return turns * len(self._started.arms) * self._started.repeats
+
+    def _arm(self, position: int) -> str:
+        return self._started.arms[position].name
+
+    def _line(self, text: str) -> None:
+        print(printable(text).replace("\n", "\\n"), file=self._stream, flush=True)

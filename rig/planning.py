@@ -1,0 +1,199 @@
+"""From what a person asked for to a plan: finds models, conversations and world, and checks them all."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rig.calls import JsonObject
+from rig.conversations import Conversation, load_directory, load_suite, select
+from rig.engine import EngineSettings, load
+from rig.engine.settings import available_cores
+from rig.errors import RigError
+from rig.models import Model
+from rig.plan import Arm, Plan
+from rig.protocols.prompt import Docs, History, Settings, Tools
+from rig.protocols.replay import Oracle
+from rig.scoring import Grader, Mode
+from rig.scoring import load as load_similarity
+from rig.store import GraderInfo, Runs, StoredRun, check_writable
+from rig.store.identifiers import new_run_id
+from rig.tools import Simulator
+from rig.world import World
+
+ORACLE = "oracle"
+PACKAGED = ("minilm", "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that shapes a run's results, as the user gave it. Stored with the run, for resuming it.
+
+    `models` are names, paths of GGUF files or `oracle`; `conversations` and `world` are directories. None
+    means rig's own, or decided when the model is loaded.
+    """
+
+    models: tuple[str, ...]
+    suite: str = "easy"
+    conversations: Path | None = None
+    world: Path | None = None
+    only: tuple[str, ...] = ()
+    limit: int | None = None
+    docs: Docs = "full"
+    tools: Tools = "all"
+    history: History = "recorded"
+    max_calls: int = 10
+    max_tokens: int = 512
+    temperature: float = 0.0
+    seed: int = 0
+    n_ctx: int | None = None
+    threads: int = field(default_factory=available_cores)
+    gpu_layers: int | None = None
+    chat_template: Path | None = None
+    grader: Mode = "default"
+    similarity: str = "minilm"
+    repeats: int = 1
+
+    def as_json(self) -> JsonObject:
+        """For the store. Files are named by absolute paths, so that a run can be resumed from anywhere.
+
+        Raises RigError for a model that does not exist.
+        """
+        values = asdict(self)
+        for name in _PATHS:
+            values[name] = None if values[name] is None else str(values[name].absolute())
+        if self.similarity not in PACKAGED:
+            values["similarity"] = str(Path(self.similarity).absolute())
+        values["models"] = [_unambiguous(model) for model in self.models]
+        values["only"] = list(self.only)
+        return values
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Options":
+        """The inverse of `as_json`; options that are newer than the run keep their default."""
+        values = {part.name: data[part.name] for part in fields(cls) if part.name in data}
+        for name in _PATHS:
+            if values.get(name) is not None:
+                values[name] = Path(values[name])
+        for name in ("models", "only"):
+            values[name] = tuple(values.get(name, ()))
+        return cls(**values)
+
+
+_PATHS = ("conversations", "world", "chat_template")
+
+
+def _unambiguous(model: str) -> str:
+    """A model's registry name, or the absolute path of its file."""
+    if model == ORACLE:
+        return model
+    from rig.engine.registry import resolve
+
+    resolved = resolve(model)
+    return resolved.name if resolved.entry else str(resolved.path.absolute())
+
+
+def plan(options: Options, store: Path, name: str | None = None) -> Plan:
+    """The plan of a new run. Raises RigError for whatever would stop it; writes nothing."""
+    check_writable(store)
+    if options.conversations is not None:
+        conversations = load_directory(options.conversations)
+    else:
+        conversations = load_suite(options.suite)
+    chosen = tuple(select(conversations, options.only, options.limit))
+    return _plan(options, chosen, store, run=new_run_id(store), name=name)
+
+
+def plan_resume(text: str, given: Mapping[str, Any], store: Path) -> Plan:
+    """The plan of what is left of a stored run.
+
+    Models and options are those it was started with; the conversations are those in the store. Raises
+    RigError where one of the options `given` anew, by name, differs.
+    """
+    check_writable(store)
+    with Runs.open(store) as runs:
+        stored = runs.get(text)
+        conversations = tuple(runs.conversations(stored))
+    options = Options.from_json(stored.settings)
+    _require_same(stored, given)
+    return _plan(options, conversations, store, run=stored.id, name=stored.name, resume=True)
+
+
+def _require_same(stored: StoredRun, given: Mapping[str, Any]) -> None:
+    before = Options.from_json(stored.settings).as_json()
+    again = Options.from_json({**before, **given}).as_json()
+    changes = "; ".join(
+        f"{name} was {before[name]!r}, not {again[name]!r}" for name in before if before[name] != again[name]
+    )
+    if changes:
+        raise RigError(f"cannot resume {stored.id}: {changes}; leave that out, or start a new run")
+
+
+def _plan(
+    options: Options,
+    conversations: tuple[Conversation, ...],
+    store: Path,
+    *,
+    run: str,
+    name: str | None,
+    resume: bool = False,
+) -> Plan:
+    grader = Grader(options.grader, load_similarity(options.similarity))
+    world = World.open() if options.world is None else World.from_json_directory(options.world)
+    plan = Plan(
+        run=run,
+        store=store,
+        arms=_arms(options, conversations),
+        conversations=conversations,
+        settings=Settings(
+            docs=options.docs, tools=options.tools, history=options.history, max_calls=options.max_calls
+        ),
+        simulator=Simulator(world, upstream_compat=options.grader == "upstream"),
+        grader=grader,
+        grader_info=GraderInfo(options.grader, grader.version, options.similarity),
+        name=name,
+        repeats=options.repeats,
+        recipe=options.as_json(),
+        fingerprint={"world_sha256": hashlib.sha256(world.dump().encode()).hexdigest()},
+        resume=resume,
+    )
+    plan.check()
+    return plan
+
+
+def _arms(options: Options, conversations: tuple[Conversation, ...]) -> tuple[Arm, ...]:
+    arms: list[Arm] = []
+    for text in options.models:
+        arm = _oracle(conversations) if text == ORACLE else _engine_arm(text, options)
+        taken = [other.name for other in arms]
+        names = [arm.name, *(f"{arm.name}-{number}" for number in range(2, len(arms) + 2))]
+        arms.append(Arm(next(name for name in names if name not in taken), arm.load))
+    return tuple(arms)
+
+
+def _oracle(conversations: tuple[Conversation, ...]) -> Arm:
+    return Arm(ORACLE, lambda: Oracle(conversations))
+
+
+def _engine_arm(text: str, options: Options) -> Arm:
+    # Kept from the oracle, which is to start fast: reading GGUF files takes an import of its own.
+    from rig.engine.gguf import inspect
+    from rig.engine.registry import resolve
+
+    resolved = resolve(text)
+    inspect(resolved.path)
+    settings = EngineSettings(
+        n_ctx=options.n_ctx,
+        n_threads=options.threads,
+        n_gpu_layers=options.gpu_layers,
+        max_tokens=options.max_tokens,
+        temperature=options.temperature,
+        seed=options.seed,
+        chat_template=options.chat_template,
+    )
+    # A file's name need not be text, an arm's must be.
+    name = resolved.name.encode("utf-8", "backslashreplace").decode()
+    load_model: partial[Model] = partial(load, resolved.path, settings, name)
+    return Arm(name, load_model)
