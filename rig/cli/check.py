@@ -1,0 +1,60 @@
+"""`rig check`: whether conversations are sound, and whether the simulator returns what they recorded."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from rig.check import RULES, Report, check_directory, record_directory
+from rig.cli.output import print_json, printable
+from rig.conversations import available_suites
+from rig.paths import CONVERSATIONS
+from rig.world import World
+
+_DIRECTORY = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("directory", type=_DIRECTORY, required=False)
+@click.option("--world", "world_directory", type=_DIRECTORY, help="JSON databases to replay against.")
+@click.option("--record", is_flag=True, help="First write into DIRECTORY what the simulator returns.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def command(directory: Path | None, world_directory: Path | None, record: bool, as_json: bool) -> None:
+    """Check the conversations in DIRECTORY, or the suites that come with rig.
+
+    One line for each fault; exit code 1 when there are any. The shipped suites are also held to their quotas.
+    """
+    if record and directory is None:
+        raise click.UsageError("--record needs a DIRECTORY.")
+    directories = [directory] if directory else [CONVERSATIONS / suite for suite in available_suites()]
+    if record and directory is not None:
+        for path in record_directory(directory, _world(world_directory)):
+            click.echo(f"recorded {path}", err=as_json)
+    reports = [_check(each, world_directory) for each in directories]
+    if as_json:
+        print_json([report.as_json() for report in reports])
+    else:
+        for report in reports:
+            _print(report)
+    sys.exit(1 if any(report.faults for report in reports) else 0)
+
+
+def _world(directory: Path | None) -> World:
+    return World.open() if directory is None else World.from_json_directory(directory)
+
+
+def _check(directory: Path, world_directory: Path | None) -> Report:
+    place = directory.resolve()
+    suite = place.name if place.parent == CONVERSATIONS.resolve() else ""
+    return check_directory(directory, _world(world_directory), suite, RULES.get(suite))
+
+
+def _print(report: Report) -> None:
+    for fault in report.faults:
+        click.echo(printable(str(fault)))
+    click.echo(
+        f"{report.directory}: {report.conversations} conversations, {len(report.calls)} calls,"
+        f" {report.reproduced} responses reproduced, {len(report.faults) or 'no'} faults"
+    )
+    for difference, count in report.differences.items():
+        click.echo(f"  {difference}: {count}")
