@@ -32,7 +32,7 @@ class RigApp(App[Leave]):
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [  # noqa: RUF012 - as Textual declares it
         (0, "-narrow"),
         (60, "-normal"),
-        (110, "-wide"),
+        (116, "-wide"),
         (160, "-vast"),
     ]
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -130,7 +130,7 @@ def _matched(entry: Judged) -> str:
 def _difference(difference: Differing, width: int) -> list[Line]:
     what = inert_line(difference.what.text)
     if what == "exception" and difference.expected.text == "null":
-        return [(("the call failed; it should have succeeded", Tint.PLAIN),)]
+        return wrap([("the call failed; it should have succeeded", Tint.PLAIN)], width)
     head: list[Line] = [((what, Tint.KEY), *_similarity(difference))]
     for label, value in (("expected", difference.expected), ("got", difference.got)):
         spans = [*tint_json(inert_line(value.text)), *_omitted(value.omitted)]

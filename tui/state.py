@@ -30,10 +30,13 @@ from rig.events import (
 )
 from rig.verdicts import Metrics
 from tui.clip import Clip, clip, clip_json
-from tui.transcript import NAME, Remark, Said, Transcript, TurnHeading, shown
+from tui.transcript import NAME, VALUE, Remark, Said, Transcript, TurnHeading, shown
 
 MEMORY = 2_000_000
 """Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
+
+
+ARGUMENTS = 20
 
 
 class Status(Enum):
@@ -52,11 +55,11 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A ground-truth call. `position` is (turn, call)."""
+    """A ground-truth call. `position` is (turn, call); `arguments` are names with their values as JSON."""
 
     position: tuple[int, int]
     name: Clip
-    arguments: Clip
+    arguments: tuple[tuple[Clip, Clip], ...]
 
 
 @dataclass(slots=True)
@@ -256,4 +259,10 @@ class RunState:
 
 
 def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:
-    return Expected((turn, number), clip(call.name, NAME), clip_json(shown(call.call), 1_000))
+    arguments = shown(call.call)
+    pairs = list(arguments.items())[:ARGUMENTS] if isinstance(arguments, dict) else []
+    return Expected(
+        (turn, number),
+        clip(call.name, NAME),
+        tuple((clip(str(name), NAME), clip_json(value, VALUE)) for name, value in pairs),
+    )

@@ -1,4 +1,7 @@
-"""Looks: a dark one, a light one, and one made of the terminal's own sixteen colours."""
+"""Looks: a dark one, a light one, and one made of the terminal's own sixteen colours.
+
+Greys are nearly neutral: in a terminal of 256 colours anything bluer turns navy.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,21 +14,21 @@ DARK = Theme(
     primary="#82aaca",
     secondary="#9a9fd0",
     accent="#6fb7b0",
-    foreground="#ced4dc",
-    background="#14181e",
-    surface="#191e25",
-    panel="#202730",
+    foreground="#cfd3d9",
+    background="#15171a",
+    surface="#1c1e22",
+    panel="#25282d",
     success="#86b77f",
     warning="#d3a962",
-    error="#df7078",
+    error="#e06c6c",
     variables={
-        "quiet": "#7a8492",
+        "quiet": "#7c848f",
         "strong": "#eef1f5",
         "string": "#a9c29a",
         "number": "#d0a982",
-        "track": "#323b47",
+        "track": "#3b4048",
         "on-alarm": "#ffffff",
-        "alarm": "#b3323e",
+        "alarm": "#b02a2a",
     },
 )
 
@@ -36,9 +39,9 @@ LIGHT = Theme(
     secondary="#5a5aa0",
     accent="#1f746c",
     foreground="#31363d",
-    background="#fcfbf8",
-    surface="#f4f2ed",
-    panel="#e8e5dd",
+    background="#fcfcfb",
+    surface="#f3f3f1",
+    panel="#e6e6e3",
     success="#3a7438",
     warning="#8a5f00",
     error="#b12a2a",
@@ -47,7 +50,7 @@ LIGHT = Theme(
         "strong": "#0f1216",
         "string": "#4b6b33",
         "number": "#8b4f1c",
-        "track": "#cfcabf",
+        "track": "#cfcfca",
         "on-alarm": "#ffffff",
         "alarm": "#b12a2a",
     },

@@ -1,6 +1,5 @@
 """The ground truth of the turn being shown, ticked off as calls match."""
 
-from tui.clip import Clip
 from tui.flow import wrap
 from tui.inert import inert_line
 from tui.json_tint import tint_json
@@ -9,7 +8,7 @@ from tui.state import ConversationState, Expected
 from tui.widgets.lines import Lines
 
 _INDENT = 5
-_LINES = 6
+_LINES = 4
 
 
 class Expectations(Lines):
@@ -42,14 +41,17 @@ class Expectations(Lines):
             sign = (" [x] ", Tint.FAILURE)
         else:
             sign = (" [ ] ", Tint.MUTED)
-        return [
-            (sign, (inert_line(expected.name.text), Tint.CALL)),
-            *(((" " * _INDENT, Tint.PLAIN), *line) for line in _arguments(expected.arguments, width)),
-        ]
+        lines: list[Line] = [(sign, (inert_line(expected.name.text), Tint.CALL))]
+        for name, value in expected.arguments:
+            spans = [(f"{inert_line(name.text)} ", Tint.KEY), *tint_json(inert_line(value.text))]
+            lines += [
+                ((" " * _INDENT, Tint.PLAIN), *line) for line in _shortened(spans, value.omitted, width)
+            ]
+        return lines
 
 
-def _arguments(arguments: Clip, width: int) -> list[Line]:
-    lines = wrap(tint_json(inert_line(arguments.text)), width)
-    if len(lines) > _LINES or arguments.omitted:
+def _shortened(spans: list[Span], omitted: int, width: int) -> list[Line]:
+    lines = wrap(spans, width)
+    if len(lines) > _LINES or omitted:
         return [*lines[: _LINES - 1], (("..", Tint.MUTED),)]
     return lines

@@ -1,8 +1,8 @@
 """The running numbers of an arm, exactly as the events carry them."""
 
+from rig.displays.numbers import clock_time, percent, rate
 from rig.events import Speed
 from rig.verdicts import Metrics
-from tui.format import duration, percent, rate
 from tui.lines import Line, Span, Tint, join
 from tui.state import ArmState
 from tui.widgets.lines import Lines
@@ -41,8 +41,8 @@ def _speeds(speed: Speed, elapsed_s: float, eta_s: float | None, gap: str) -> Li
             [(" prefill ", Tint.MUTED), (rate(speed.prefill_rate), Tint.STRONG), (" tok/s", Tint.MUTED)],
             [*_named("decode", rate(speed.decode_rate)), (" tok/s", Tint.MUTED)],
             _named("cached", percent(speed.cached_share)),
-            _named("time", duration(elapsed_s)),
-            _named("left", duration(eta_s)),
+            _named("time", _time(elapsed_s)),
+            _named("left", _time(eta_s)),
         ],
         gap,
     )
@@ -50,3 +50,7 @@ def _speeds(speed: Speed, elapsed_s: float, eta_s: float | None, gap: str) -> Li
 
 def _named(name: str, value: str) -> list[Span]:
     return [(f"{name} ", Tint.MUTED), (value, Tint.STRONG)]
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else clock_time(seconds)

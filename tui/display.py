@@ -1,0 +1,158 @@
+"""The live view as a display: the application has the main thread, the run a thread of its own."""
+
+import signal
+import sys
+import termios
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Generic, TypeVar
+
+from rig.control import Control
+from rig.displays.base import Display
+from rig.displays.plain import PlainDisplay
+from rig.events import CallJudged, Emit, Event, Notice, PieceGenerated, PredictionMade, TurnStarted
+from tui.app import RigApp
+from tui.feed import Feed
+
+T = TypeVar("T")
+
+_DETAILS = (TurnStarted, PieceGenerated, PredictionMade, CallJudged)
+_LOOK_S = 0.5
+
+
+class TuiDisplay:
+    """Shows a run in the terminal. When the view is left or fails, `fallback` takes over and the run goes on.
+
+    The fallback (plain progress on stderr) is told the milestones that the view had shown.
+    """
+
+    def __init__(self, fallback: Display | None = None) -> None:
+        self._fallback = fallback or PlainDisplay(sys.stderr)
+
+    def run(self, job: Callable[[Emit], T], control: Control) -> T:
+        """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
+        worker = _Worker(job)
+        notice = "the live view was left; the run goes on"
+        if not _has_terminal():
+            notice = "the live view needs a terminal for stdin and stderr; showing plain progress"
+            worker.start()
+        else:
+            with _signals_stop(control), _terminal_restored():
+                worker.start()
+                fault = _watch(worker.feed, control)
+            if fault is not None:
+                traceback.print_exception(fault, file=sys.stderr)
+                notice = "the live view failed, which is a bug in rig; the run goes on with plain progress"
+        if worker.is_over:
+            return worker.result()
+        control.resume()
+        return self._fallback.run(lambda emit: worker.follow(emit, notice), control)
+
+
+class _Worker(Generic[T]):
+    """A job in a thread. Its events go to `feed`; those a fallback would need are remembered."""
+
+    def __init__(self, job: Callable[[Emit], T]) -> None:
+        self.feed = Feed()
+        self._job = job
+        self._milestones: list[Event] = []
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+        # A daemon: when the main thread is made to die, nothing waits for the run, which loses one turn.
+        self._thread = threading.Thread(target=self._work, name="run", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job has come to its end, whatever was seen of it."""
+        return not self._thread.is_alive()
+
+    def result(self) -> T:
+        """Wait for the job; what it returned. Raises what it raised."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+    def follow(self, emit: Emit, notice: str) -> T:
+        """Tell `emit` all milestones so far, then `notice`, then those to come, until the job is over."""
+        told = 0
+        announced = False
+        while True:
+            over = self.is_over
+            while told < len(self._milestones):
+                emit(self._milestones[told])
+                told += 1
+            if not announced:
+                emit(Notice(notice))
+                announced = True
+            if over:
+                return self.result()
+            self.feed.drain()
+            self.feed.wait(_LOOK_S)
+
+    def _emit(self, event: Event) -> None:
+        if not isinstance(event, _DETAILS):
+            self._milestones.append(event)
+        self.feed.emit(event)
+
+    def _work(self) -> None:
+        try:
+            self._results.append(self._job(self._emit))
+        except BaseException as error:
+            self._error = error
+        finally:
+            self.feed.close()
+
+
+def _watch(feed: Feed, control: Control) -> Exception | None:
+    """Show the run until the view ends; the fault that ended it, if one did."""
+    try:
+        app = RigApp(feed, control)
+        app.run()
+    except Exception as error:
+        return error
+    return app.fault
+
+
+def _has_terminal() -> bool:
+    # The application reads keys from stdin and, so that stdout can be piped, paints on stderr.
+    return all(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stderr__))
+
+
+@contextmanager
+def _terminal_restored() -> Iterator[None]:
+    """Give the terminal back its line discipline even where the application could not."""
+    assert sys.__stdin__ is not None
+    number = sys.__stdin__.fileno()
+    attributes = termios.tcgetattr(number)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(number, termios.TCSANOW, attributes)
+
+
+@contextmanager
+def _signals_stop(control: Control) -> Iterator[None]:
+    """While this lasts, a signal to end asks the run to stop, and a second one ends the view as well.
+
+    The application notices the end of the run by itself and leaves the terminal in order.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if control.is_stopped:
+            raise KeyboardInterrupt
+        control.stop()
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
