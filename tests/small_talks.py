@@ -1,0 +1,227 @@
+"""Conversations in the small world, models that answer them in many ways, and runs of both."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import small_world
+
+from rig.calls import Call
+from rig.conversations import Conversation, Metadata, User, parse_conversation
+from rig.errors import ErrorKind
+from rig.events import Event
+from rig.models import Model, Prediction, Request, Usage
+from rig.plan import Arm, Plan
+from rig.protocols.prompt import Settings
+from rig.protocols.replay import Oracle, Scripted, called, failed, replied
+from rig.runner import Control, run
+from rig.scoring import Grader, load
+from rig.store import GraderInfo, Runs, StoredRun
+from rig.tools import Simulator
+from rig.world import Snapshot, World
+
+USER = User("mara", session_token=small_world.TOKEN)
+
+
+@cache
+def _image() -> Snapshot:
+    with TemporaryDirectory() as folder:
+        return small_world.new_world(Path(folder)).snapshot()
+
+
+def simulator() -> Simulator:
+    """A simulator of its own small world."""
+    world = World()
+    world.restore(_image())
+    return Simulator(world)
+
+
+def source(name: str, *turns: str | tuple[str, list[Call]], logged_in: bool = True) -> dict[str, Any]:
+    """A conversation file: a string is said by the user, a pair is a reply and the calls before it.
+
+    Responses are those of the simulator, so that a replay finds no difference.
+    """
+    acting = simulator()
+    user = USER if logged_in else User("mara")
+    acting.start(user, Metadata("Springfield", small_world.NOW))
+    conversation: list[dict[str, Any]] = []
+    for index, turn in enumerate(turns):
+        if isinstance(turn, str):
+            conversation.append({"index": index, "role": "user", "text": turn})
+            continue
+        text, calls = turn
+        entry: dict[str, Any] = {"index": index, "role": "assistant", "text": text}
+        if calls:
+            entry["apis"] = [acting.execute(call).as_json() for call in calls]
+        conversation.append(entry)
+    token = {"session_token": small_world.TOKEN} if logged_in else {}
+    return {
+        "name": name,
+        "conversation_id": name,
+        "suites_used": ["Alarm", "Reminder", "Messages", "AccountTools"],
+        "apis_used": sorted({call.name for turn in turns if not isinstance(turn, str) for call in turn[1]}),
+        "user": {"username": "mara", **token},
+        "metadata": {
+            "location": "Springfield",
+            "timestamp": small_world.NOW,
+            **({"username": "mara"} if logged_in else {}),
+        },
+        "conversation": conversation,
+    }
+
+
+def sources() -> list[dict[str, Any]]:
+    """Three conversations: two tools that draw ids, a lookup before a change, and a login."""
+    return [
+        source(
+            "alarms",
+            "Wake me at seven.",
+            ("Done.", [Call("AddAlarm", {"time": "07:00:00"})]),
+            "And at eight.",
+            ("Done, too.", [Call("AddAlarm", {"time": "08:00:00"})]),
+            "What have I got now?",
+            ("Five alarms.", [Call("FindAlarms", {"start_range": "00:00:00", "end_range": "23:59:59"})]),
+            "Thanks.",
+        ),
+        source(
+            "reminders",
+            "Hello!",
+            ("Hello. What can I do?", []),
+            "Have I paid the rent?",
+            ("Yes.", [Call("GetReminders")]),
+            "Then I need to water the plants, done now.",
+            ("Ticked off.", [Call("CompleteReminder", {"reminder_id": "00-0001"})]),
+        ),
+        source(
+            "login",
+            "Let me in.",
+            "I am mara, pw-mara.",
+            ("Welcome.", [Call("UserLogin", {"username": "mara", "password": "pw-mara"})]),
+            "Drop my 7:30 alarm.",
+            (
+                "Gone.",
+                [
+                    Call("FindAlarms", {"start_range": "07:30:00", "end_range": "07:30:00"}),
+                    Call("DeleteAlarm", {"alarm_id": "0001-0002"}),
+                ],
+            ),
+            logged_in=False,
+        ),
+    ]
+
+
+@cache
+def conversations() -> tuple[Conversation, ...]:
+    return tuple(parse_conversation(each, each["name"]) for each in sources())
+
+
+def write(directory: Path) -> Path:
+    """The conversations as files, and the small world's databases beside them in `databases`."""
+    folder = directory / "conversations"
+    folder.mkdir(parents=True)
+    for each in sources():
+        (folder / f"{each['name']}.json").write_text(json.dumps(each), encoding="utf-8")
+    small_world.write(directory / "databases")
+    return folder
+
+
+HOSTILE = "\x1b]0;owned\x07\x9b31m\u202ebad[/red][bold]\x00\r\nline\ud800"
+
+
+def erratic(request: Request) -> Prediction:
+    """What a poor model might do: a function of the step's key alone, for resuming to be put to the test."""
+    key = request.key
+    digest = hashlib.sha256(repr((key.conversation, key.turn, key.step, key.repeat)).encode()).digest()
+    usage = Usage(
+        prompt_tokens=100 + key.step, cached_tokens=90, completion_tokens=7, prefill_s=0.1, decode_s=0.2
+    )
+    choices = [
+        called("AddAlarm", {"time": "07:00:00"}),
+        called("AddAlarm", {"time": f"{digest[1] % 24:02}:00:00"}),
+        called("FindAlarms", {"start_range": "00:00:00", "end_range": "23:59:59"}),
+        called("GetReminders", {}),
+        called("CompleteReminder", {"reminder_id": "00-0001"}),
+        called("DeleteAlarm", {"alarm_id": "0001-0002"}),
+        called("UserLogin", {"username": "mara", "password": "pw-mara"}),
+        called("SendMessage", {"receiver": "theo", "message": HOSTILE}),
+        called(HOSTILE, {HOSTILE: [HOSTILE, None, 1.5]}),
+        replied("All right."),
+        replied(HOSTILE),
+        failed(list(ErrorKind)[digest[2] % 5], f"detail {HOSTILE}", raw=HOSTILE),
+    ]
+    prediction = choices[digest[0] % len(choices)]
+    return Prediction(
+        raw=prediction.raw,
+        call=prediction.call,
+        reply=prediction.reply,
+        error=prediction.error,
+        error_detail=prediction.error_detail,
+        finish_reason=prediction.finish_reason,
+        usage=usage,
+        token_ids=tuple(digest[:5]),
+        logprobs=(-0.5, 0.0),
+    )
+
+
+def plan(store: Path, *models: Model | Callable[[], Model], **choices: Any) -> Plan:
+    """A plan over the three conversations; models are given as they are, or as functions that load them."""
+    arms = tuple(
+        Arm(f"arm{position}" if isinstance(model, Scripted) else "oracle", lambda model=model: model)
+        if hasattr(model, "predict")
+        else Arm(f"arm{position}", model)
+        for position, model in enumerate(models)
+    )
+    grader = Grader("default", load("exact"))
+    values: dict[str, Any] = {
+        "run": "abcde",
+        "store": store,
+        "arms": arms,
+        "conversations": conversations(),
+        "settings": Settings(max_calls=3),
+        "simulator": simulator(),
+        "grader": grader,
+        "grader_info": GraderInfo("default", grader.version, "exact"),
+        **choices,
+    }
+    return Plan(**values)
+
+
+def oracle() -> Oracle:
+    return Oracle(conversations())
+
+
+def play(todo: Plan, control: Control | None = None) -> list[Event]:
+    """Run a plan and give its events."""
+    events: list[Event] = []
+    run(todo, events.append, control or Control())
+    return events
+
+
+def stored(store: Path, run: str = "abcde") -> StoredRun:
+    with Runs.open(store) as runs:
+        return runs.get(run)
+
+
+TIMES = frozenset(
+    {"wall_s", "tools_s", "scoring_s", "store_s", "load_s", "finished", "created", "heartbeat", "writer"}
+)
+
+
+def content(
+    store: Path, tables: Sequence[str] = ("arms", "conversations", "turns", "predictions", "scores")
+) -> Any:
+    """All rows of these tables but their times, for comparing runs."""
+    from rig.store.connect import connect_for_reading
+
+    with connect_for_reading(store) as database:
+        return {
+            table: [
+                {name: value for name, value in row.items() if name not in TIMES}
+                for row in database.query(f"SELECT * FROM {table} ORDER BY id")
+            ]
+            for table in tables
+        }
