@@ -43,7 +43,18 @@ def test_the_oracle_needs_no_network(tmp_path: Path) -> None:
 
 @pytest.mark.model
 def test_a_model_and_the_similarity_of_texts_need_no_network(tmp_path: Path, smollm2: Path) -> None:
-    short = ("--only", "AddAlarm-easy", "--tools", "exact", "--max-tokens", "64", "--max-calls", "2")
+    short = (
+        "--only",
+        "AddAlarm-easy",
+        "--tools",
+        "exact",
+        "--max-tokens",
+        "64",
+        "--max-calls",
+        "2",
+        "--threads",
+        "1",
+    )
     arm = run(str(smollm2), tmp_path, *short)
     assert arm["conversations"] == 1
     script = "from rig.scoring import load; print(load('minilm')('Buy milk', 'Get some milk') > 0.5)"
