@@ -28,7 +28,7 @@ def default(world: World) -> Simulator:
 
 
 @pytest.fixture
-def upstream(world: World) -> Simulator:
-    simulator = Simulator(world, upstream_compat=True)
+def upstream(tmp_path: Path) -> Simulator:
+    simulator = Simulator(small_world.new_world(tmp_path / "seed"), upstream_compat=True)
     small_world.log_in(simulator)
     return simulator
