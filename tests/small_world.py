@@ -1,13 +1,15 @@
 """A world small enough to hold in mind, in the shape of the seed files, and helpers to act in it."""
 
 import json
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rig.calls import Call, ExecutedCall
 from rig.conversations import Metadata, User
 from rig.tools import Simulator
-from rig.world import World
+from rig.world import Snapshot, World
 
 NOW = "2024-03-05 09:00:00"
 TOKEN = "0f0f0f0f-1111-2222"
@@ -173,6 +175,14 @@ def fail(simulator: Simulator, name: str, /, **arguments: Any) -> str:
     return executed.exception
 
 
-def new_world(directory: Path) -> World:
-    """The small world, from files written to the directory."""
-    return World.from_json_directory(write(directory))
+def new_world() -> World:
+    """A small world of one's own."""
+    world = World()
+    world.restore(_snapshot())
+    return world
+
+
+@cache
+def _snapshot() -> Snapshot:
+    with TemporaryDirectory() as directory:
+        return World.from_json_directory(write(Path(directory))).snapshot()

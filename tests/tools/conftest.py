@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 import small_world
 
@@ -8,8 +6,8 @@ from rig.world import World
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return small_world.new_world(tmp_path / "seed")
+def world() -> World:
+    return small_world.new_world()
 
 
 @pytest.fixture(params=[False, True], ids=["default", "upstream"])
@@ -28,7 +26,7 @@ def default(world: World) -> Simulator:
 
 
 @pytest.fixture
-def upstream(tmp_path: Path) -> Simulator:
-    simulator = Simulator(small_world.new_world(tmp_path / "seed"), upstream_compat=True)
+def upstream() -> Simulator:
+    simulator = Simulator(small_world.new_world(), upstream_compat=True)
     small_world.log_in(simulator)
     return simulator

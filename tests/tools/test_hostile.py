@@ -1,6 +1,5 @@
 """Whatever JSON a model writes: no exception, a bounded error, and by default an untouched world."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from rig.calls import Call
 from rig.tools import TOOLS, Simulator
-from rig.world import World
 
 text = st.text(st.characters(exclude_categories=()), max_size=20)
 json_values = st.recursive(
@@ -42,18 +40,13 @@ def calls(draw: st.DrawFn) -> Call:
     return Call(name, arguments)
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_world.write(tmp_path_factory.mktemp("seed"))
-
-
 @pytest.mark.parametrize("compat", [False, True], ids=["default", "upstream"])
 @given(trail=st.lists(calls(), min_size=1, max_size=8), logged_in=st.booleans())
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_call_raises_and_a_failed_one_changes_nothing(
-    small: Path, compat: bool, trail: list[Call], logged_in: bool
+    compat: bool, trail: list[Call], logged_in: bool
 ) -> None:
-    world = World.from_json_directory(small)
+    world = small_world.new_world()
     simulator = Simulator(world, upstream_compat=compat)
     (small_world.log_in if logged_in else small_world.log_out)(simulator)
     start = simulator.snapshot()

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 import small_world
 
@@ -7,5 +5,5 @@ from rig.world import World
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return small_world.new_world(tmp_path / "seed")
+def world() -> World:
+    return small_world.new_world()

@@ -133,7 +133,7 @@ def test_restoring_the_world_that_ships_takes_less_than_a_millisecond() -> None:
 
 
 def test_what_was_built_can_be_opened(tmp_path: Path, world: World) -> None:
-    build_world(tmp_path / "seed", tmp_path / "world.sqlite")
+    build_world(small_world.write(tmp_path / "seed"), tmp_path / "world.sqlite")
     assert World.open(tmp_path / "world.sqlite").dump() == world.dump()
 
 
