@@ -45,7 +45,7 @@ class Options:
     tools: Tools = "all"
     history: History = "recorded"
     max_calls: int = 10
-    max_tokens: int = 512
+    max_tokens: int = 256
     temperature: float = 0.0
     seed: int = 0
     n_ctx: int | None = None

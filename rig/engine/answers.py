@@ -90,9 +90,15 @@ def _line(tool: ToolDoc) -> str:
     declaration = {
         "name": tool.name,
         **({"description": description} if description else {}),
-        "parameters": _strip(tool.parameters, ("x-format", "title")),
+        "parameters": _shown(tool.parameters),
     }
     return json.dumps(declaration, ensure_ascii=False)
+
+
+def _shown(parameters: JsonObject) -> JsonObject:
+    """A schema without what says nothing to a reader: every token of it is in every prompt."""
+    shown: JsonObject = _strip(parameters, ("x-format", "title", "additionalProperties"))
+    return {key: value for key, value in shown.items() if value != []}
 
 
 def _object(properties: JsonObject) -> JsonObject:

@@ -41,11 +41,10 @@ class Decoder:
         sampler: Sampler,
         generation: Generation,
         *,
-        position: int,
         budget: int,
         on_piece: OnPiece,
     ) -> None:
-        """Generate from `position` until the grammar is complete or `budget` tokens are spent.
+        """Generate until the grammar is complete or `budget` tokens are spent.
 
         A chosen token and those the grammar forces after it are decoded as one batch. Raises ConstraintError,
         DecodeError, FloatingPointError, and whatever `on_piece` raises; `generation` holds what came before.
@@ -74,8 +73,7 @@ class Decoder:
             if generation.complete or len(generation.token_ids) >= budget:
                 generation.text += bytes_to_text.decode(b"", final=True)
                 return
-            self._context.decode_all(pending, position)
-            position += len(pending)
+            self._context.decode_all(pending)
             clock = time.perf_counter()
             allowed = constraint.allowed()
             allowed[self._ends] = False  # the grammar ends every answer by itself

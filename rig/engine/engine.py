@@ -41,6 +41,7 @@ class LlamaCppModel:
         self._grammar = GrammarEngine(model, tokenizer)
         self._prefix = PrefixCache(context)
         self._decoder = Decoder(context, tokenizer, fast_forward=settings.fast_forward)
+        self._turn: tuple[str, int, int] | None = None
         self._forms: dict[tuple[str, ...], AnswerForm] = {}
 
     @property
@@ -70,13 +71,16 @@ class LlamaCppModel:
             prefill = Prefill(length, 0)
             if room < 1:
                 raise _ContextFull(f"the prompt has {length} tokens, the context {self._context.n_ctx}")
+            turn = (request.key.conversation, request.key.repeat, request.key.turn)
+            if request.key.step == 0 or turn != self._turn:
+                self._prefix.begin()
+                self._turn = turn
             prefill = self._prefix.prefill(segments, lambda: on_piece(Piece("", tokens=0)))
             prefilled = time.perf_counter()
             self._decoder.run(
                 constraint,
                 Sampler(self._settings, request.key),
                 generation,
-                position=length,
                 budget=min(self._settings.max_tokens, room),
                 on_piece=on_piece,
             )

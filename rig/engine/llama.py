@@ -95,12 +95,6 @@ class LlamaModel:
         function = C.llama_cpp._lib.llama_tokenize
         return ctypes.cast(function, ctypes.c_void_p).value or 0
 
-    @property
-    def can_drop_tail(self) -> bool:
-        """Whether the memory can forget its newest tokens: not so for recurrent and hybrid models."""
-        recurrent = C.llama_model_is_recurrent(self._pointer) or C.llama_model_is_hybrid(self._pointer)
-        return not recurrent
-
     def close(self) -> None:
         if self._pointer:
             C.llama_model_free(self._pointer)
@@ -147,6 +141,8 @@ class LlamaContext:
         self.n_ctx: int = C.llama_n_ctx(self._pointer)
         self.n_batch: int = C.llama_n_batch(self._pointer)
         self.n_vocab = model.n_vocab
+        self.tokens: list[int] = []
+        """What the sequence holds, by position."""
         self._memory = C.llama_get_memory(self._pointer)
         self._batch = C.llama_batch_init(self.n_batch, 0, 1)
         self._tokens = np.ctypeslib.as_array(self._batch.token, (self.n_batch,))
@@ -156,12 +152,12 @@ class LlamaContext:
         for index in range(self.n_batch):
             self._batch.seq_id[index][0] = 0
 
-    def decode(self, tokens: Sequence[int], position: int, *, logits: bool) -> None:
-        """Decode at most `n_batch` tokens from `position` on; `logits` of the last one on demand.
+    def decode(self, tokens: Sequence[int], *, logits: bool) -> None:
+        """Decode at most `n_batch` tokens after those there are; `logits` of the last one on demand.
 
         Raises DecodeError.
         """
-        count = len(tokens)
+        count, position = len(tokens), len(self.tokens)
         self._batch.n_tokens = count
         self._tokens[:count] = tokens
         self._positions[:count] = np.arange(position, position + count)
@@ -169,30 +165,34 @@ class LlamaContext:
         self._wanted[count - 1] = logits
         code = C.llama_decode(self._pointer, self._batch)
         if code == 0:
+            self.tokens += tokens
             return
         # llama.h: 1 = no KV slot for the batch, -2 = compute allocation failed, other negatives = fatal.
         if code in (1, -2):
             raise DecodeError(ErrorKind.MEMORY, "no memory for the batch in the KV cache or on the device")
         raise DecodeError(ErrorKind.DECODE, f"llama_decode returned {code}: {_first_error(list(_log))}")
 
-    def decode_all(self, tokens: Sequence[int], position: int) -> None:
+    def decode_all(self, tokens: Sequence[int]) -> None:
         """Decode any number of tokens in batches; the logits of the last one. Raises DecodeError."""
         for start in range(0, len(tokens), self.n_batch):
             batch = tokens[start : start + self.n_batch]
-            self.decode(batch, position + start, logits=start + len(batch) == len(tokens))
+            self.decode(batch, logits=start + len(batch) == len(tokens))
 
     def logits(self) -> npt.NDArray[np.float32]:
         """The last token's logits, shape (n_vocab,), a view that the next decode overwrites."""
         pointer = C.llama_get_logits_ith(self._pointer, -1)
         return np.ctypeslib.as_array(pointer, (self.n_vocab,))
 
-    def drop_tail(self, position: int) -> bool:
-        """Forget every token from `position` on. False where this memory cannot; it is then unchanged."""
-        return bool(C.llama_memory_seq_rm(self._memory, 0, position, -1))
+    def drop_tail(self, position: int) -> int:
+        """Forget the tokens from `position` on, or all of them where this memory cannot drop a part.
 
-    def clear(self) -> None:
-        """Forget every token."""
-        C.llama_memory_clear(self._memory, True)
+        Returns how many are left. Recurrent and hybrid models have such a memory.
+        """
+        if not C.llama_memory_seq_rm(self._memory, 0, position, -1):
+            C.llama_memory_clear(self._memory, True)
+            position = 0
+        del self.tokens[position:]
+        return position
 
     def close(self) -> None:
         if self._pointer:

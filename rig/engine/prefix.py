@@ -1,8 +1,9 @@
 """The KV cache as a stack of prompt segments: what the next prompt shares is kept, the rest dropped.
 
-Only whole segments are reused, and each is prefilled in batches that begin at its own start, so what a cache
-hit finds and what a miss computes went through identical batches. Generated tokens are never reused: they
-were decoded in other batches than a prefill would use.
+Across turns only whole segments are reused, and each is prefilled in batches that begin at its own start, so
+what a cache hit finds and what a miss computes went through identical batches and hold the same bits. Within
+a turn, what was generated is kept too, though it was decoded in other batches than a prefill would use: a
+turn is always played from its start, so it meets the same bits every time.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +26,11 @@ class PrefixCache:
     def __init__(self, context: LlamaContext) -> None:
         self._context = context
         self._segments: list[Segment] = []
+        self._lasting = 0  # leading segments that hold prefilled tokens only
+
+    def begin(self) -> None:
+        """A turn begins: forget what generation left in the cache."""
+        self._drop(self._lasting, sum(map(len, self._segments[: self._lasting])))
 
     def prefill(self, segments: Sequence[Segment], on_batch: Callable[[], None]) -> Prefill:
         """Bring the context to the end of the prompt, with the logits of its last token.
@@ -32,29 +38,43 @@ class PrefixCache:
         The last segment is always computed, since it is its logits that are wanted. `on_batch` is called
         before each batch and may raise to give up. Raises DecodeError; the cache stays consistent.
         """
-        kept = self._keep_common(segments[:-1])
-        position = cached = sum(len(segment) for segment in segments[:kept])
-        for number, segment in enumerate(segments[kept:], kept):
+        cached = self._keep_common(segments[:-1])
+        for number, segment in enumerate(segments[len(self._segments) :], len(self._segments)):
             last = number == len(segments) - 1
-            for start in range(0, len(segment), self._context.n_batch):
+            rest = segment[len(self._context.tokens) - sum(map(len, segments[:number])) :]
+            for start in range(0, len(rest), self._context.n_batch):
                 on_batch()
-                batch = segment[start : start + self._context.n_batch]
-                ends = last and start + len(batch) == len(segment)
-                self._context.decode(batch, position, logits=ends)
-                position += len(batch)
+                batch = rest[start : start + self._context.n_batch]
+                self._context.decode(batch, logits=last and start + len(batch) == len(rest))
             if not last:
+                if self._lasting == len(self._segments) and len(rest) == len(segment):
+                    self._lasting += 1
                 self._segments.append(segment)
-        return Prefill(position, cached)
+        return Prefill(sum(map(len, segments)), cached)
 
     def _keep_common(self, segments: Sequence[Segment]) -> int:
-        """Drop from the context all but the leading segments it shares with these; how many it shares."""
+        """Drop all tokens but those that these segments begin with; how many are kept."""
         kept = 0
         for have, want in zip(self._segments, segments, strict=False):
             if have != want:
                 break
             kept += 1
-        if not self._context.drop_tail(sum(len(segment) for segment in self._segments[:kept])):
-            self._context.clear()
-            kept = 0
+        length = sum(map(len, segments[:kept]))
+        if kept == len(self._segments) and kept < len(segments):
+            length += _common(self._context.tokens[length:], segments[kept])
+        return self._drop(kept, length)
+
+    def _drop(self, segments: int, tokens: int) -> int:
+        """Keep so many segments and tokens, or none where the memory cannot; how many tokens are left."""
+        left = self._context.drop_tail(tokens)
+        kept = segments if left == tokens else 0
         del self._segments[kept:]
-        return kept
+        self._lasting = min(self._lasting, kept)
+        return left
+
+
+def _common(left: Sequence[int], right: Sequence[int]) -> int:
+    """The length of the longest common prefix."""
+    return next(
+        (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
+    )

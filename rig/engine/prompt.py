@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from rig.calls import Call, Outcome
 from rig.engine import answers
 from rig.engine.answers import AnswerForm
 from rig.engine.template import ChatMessage, ChatTemplate, ContentText
@@ -35,7 +36,7 @@ class PromptBuilder:
         """
         shared = f"{request.instructions}\n\n{form.description}"
         system = ChatMessage("system", (shared, "\n\n" + request.context))
-        fragments = self._template.render([system, *_chat(request.messages)])
+        fragments = self._template.render([system, *self._chat(request.messages)])
         segments: list[Segment] = []
         open_segment: list[int] = []
         for fragment in fragments:
@@ -59,16 +60,22 @@ class PromptBuilder:
         return self._contents[text]
 
 
-def _chat(messages: Sequence[Message]) -> list[ChatMessage]:
-    chat: list[ChatMessage] = []
-    for message in messages:
-        match message:
-            case UserMessage(text):
-                chat.append(ChatMessage("user", (text,)))
-            case ReplyMessage(text):
-                chat.append(ChatMessage("assistant", (answers.reply_text(text),)))
-            case CallMessage(call, outcome):
-                result = json.dumps(outcome.as_json(), ensure_ascii=False)
-                chat.append(ChatMessage("assistant", (answers.call_text(call),)))
-                chat.append(ChatMessage("tool", (result,)))
-    return chat
+    def _chat(self, messages: Sequence[Message]) -> list[ChatMessage]:
+        chat: list[ChatMessage] = []
+        for message in messages:
+            match message:
+                case UserMessage(text):
+                    chat.append(ChatMessage("user", (text,)))
+                case ReplyMessage(text):
+                    chat.append(ChatMessage("assistant", (answers.reply_text(text),)))
+                case CallMessage(call, outcome):
+                    chat.append(ChatMessage("assistant", (answers.call_text(call),)))
+                    chat.append(ChatMessage("tool", (self._result(call, outcome),)))
+        return chat
+
+    def _result(self, call: Call, outcome: Outcome) -> str:
+        """What a tool gave back. Under the user's role it says that it is not the user who speaks."""
+        failed = outcome.exception is not None
+        result = {"exception": outcome.exception} if failed else {"response": outcome.response}
+        text = json.dumps(result, ensure_ascii=False)
+        return text if self._template.tool else f"Result of {call.name}: {text}"

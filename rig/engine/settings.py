@@ -24,7 +24,7 @@ class EngineSettings:
     n_gpu_layers: int | None = None
     flash_attention: bool | None = None
     kv_type: Literal["f16", "q8_0"] = "f16"
-    max_tokens: int = 512
+    max_tokens: int = 256
     temperature: float = 0.0
     top_p: float = 1.0
     min_p: float = 0.0

@@ -35,7 +35,8 @@ def open_model() -> Iterator[Callable[..., LlamaCppModel]]:
     opened: list[LlamaCppModel] = []
 
     def open_(path: Path, **settings: Any) -> LlamaCppModel:
-        model = load(path, EngineSettings(**settings), path.stem)
+        # One thread: tiny models gain nothing from more, and two of them spin when the machine is busy.
+        model = load(path, EngineSettings(**{"n_threads": 1, **settings}), path.stem)
         opened.append(model)
         return model
 

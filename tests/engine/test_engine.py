@@ -29,7 +29,7 @@ def essence(prediction: Prediction) -> tuple[object, ...]:
 def test_every_finished_answer_is_valid(
     open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask
 ) -> None:
-    model = open_model(tiny_path(**kind), temperature=1.0, max_tokens=60)
+    model = open_model(tiny_path(**kind), temperature=1.0, max_tokens=100)
     schema = AnswerForm(ask("x").tools).schema
     kinds = set()
     for step in range(25):
@@ -40,7 +40,7 @@ def test_every_finished_answer_is_valid(
             assert prediction.finish_reason == "stop"
         else:
             assert prediction.error is ErrorKind.TRUNCATED
-            assert prediction.usage.completion_tokens == 60
+            assert prediction.usage.completion_tokens == 100
         assert len(prediction.token_ids) == len(prediction.logprobs) == prediction.usage.completion_tokens
     assert len(kinds) > 1
 

@@ -8,6 +8,7 @@ import pytest
 from rig.engine.llama import LlamaContext, LlamaModel
 from rig.engine.prefix import PrefixCache
 
+GENERATED = (90, 91, 92)
 SYSTEM = tuple(range(10, 170))  # longer than a batch
 A, B, C, OPEN = (200, 201, 202), tuple(range(30, 60)), (61, 62), (7, 8)
 
@@ -22,10 +23,17 @@ class Bench:
 
     def run(self, *segments: tuple[int, ...]) -> tuple[int, bytes]:
         """Prefill; how many tokens were cached, and the bits of the logits. Then generate a little."""
+        self.cache.begin()
+        return self.go_on(*segments)
+
+    def go_on(self, *segments: tuple[int, ...]) -> tuple[int, bytes]:
+        """The same within a turn that has begun."""
         prefill = self.cache.prefill(segments, lambda: None)
+        assert self.context.tokens == [token for segment in segments for token in segment]
+        assert prefill.prompt_tokens == len(self.context.tokens)
         bits = self.context.logits().tobytes()
-        for step in range(3):
-            self.context.decode([90 + step], prefill.prompt_tokens + step, logits=True)
+        for token in GENERATED:
+            self.context.decode([token], logits=True)
         return prefill.cached_tokens, bits
 
     def close(self) -> None:
@@ -73,6 +81,35 @@ def test_what_is_shared_is_not_computed_again(benches: Callable[[], Bench], kind
     else:
         s, a, b = len(SYSTEM), len(A), len(B)
         assert cached == [0, s + a, s + a + b, s, s, s, 0, 0, 0]
+
+
+def test_within_a_turn_what_was_generated_is_kept(
+    benches: Callable[[], Bench], kind: dict[str, Any]
+) -> None:
+    first, said = (SYSTEM, A, OPEN), (*OPEN, *GENERATED, 93)
+    bench = benches()
+    bench.run(*first)
+    cached, bits = bench.go_on(SYSTEM, A, said, C, OPEN)
+    assert cached == len(SYSTEM) + len(A) + len(OPEN) + len(GENERATED)
+    # The same turn again meets the same bits, whatever was in the cache before.
+    bench.run(SYSTEM, B, said, OPEN)
+    bench.run(*first)
+    assert bench.go_on(SYSTEM, A, said, C, OPEN)[1] == bits
+    other = benches()
+    other.run(*first)
+    assert other.go_on(SYSTEM, A, said, C, OPEN)[1] == bits
+    # And in the next turn nothing of it is left.
+    assert bench.run(SYSTEM, A, said, B, OPEN)[1] == benches().run(SYSTEM, A, said, B, OPEN)[1]
+
+
+def test_text_that_is_tokenised_otherwise_than_it_was_generated_is_computed_anew(
+    benches: Callable[[], Bench],
+) -> None:
+    bench = benches()
+    bench.run(SYSTEM, A, OPEN)
+    bench.go_on(SYSTEM, A, (*OPEN, 90, 95, 96), OPEN)
+    bench.go_on(SYSTEM, A, (*OPEN, 90, 95, 96), (*OPEN, 94), OPEN)
+    assert bench.run(SYSTEM, A, B, OPEN)[1] == benches().run(SYSTEM, A, B, OPEN)[1]
 
 
 def test_giving_up_in_the_middle_leaves_a_usable_cache(benches: Callable[[], Bench]) -> None:
