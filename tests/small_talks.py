@@ -3,41 +3,32 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import small_world
 
 from rig.calls import Call
 from rig.conversations import Conversation, Metadata, User, parse_conversation
-from rig.errors import ErrorKind
+from rig.errors import ErrorKind, RigError
 from rig.events import Event
 from rig.models import Model, Prediction, Request, Usage
 from rig.plan import Arm, Plan
 from rig.protocols.prompt import Settings
-from rig.protocols.replay import Oracle, Scripted, called, failed, replied
+from rig.protocols.replay import Oracle, called, failed, replied
 from rig.runner import Control, run
 from rig.scoring import Grader, load
 from rig.store import GraderInfo, Runs, StoredRun
 from rig.tools import Simulator
-from rig.world import Snapshot, World
 
 USER = User("mara", session_token=small_world.TOKEN)
 
 
-@cache
-def _image() -> Snapshot:
-    with TemporaryDirectory() as folder:
-        return small_world.new_world(Path(folder)).snapshot()
-
-
 def simulator() -> Simulator:
     """A simulator of its own small world."""
-    world = World()
-    world.restore(_image())
-    return Simulator(world)
+    return Simulator(small_world.new_world())
 
 
 def source(name: str, *turns: str | tuple[str, list[Call]], logged_in: bool = True) -> dict[str, Any]:
@@ -154,32 +145,20 @@ def erratic(request: Request) -> Prediction:
         failed(list(ErrorKind)[digest[2] % 5], f"detail {HOSTILE}", raw=HOSTILE),
     ]
     prediction = choices[digest[0] % len(choices)]
-    return Prediction(
-        raw=prediction.raw,
-        call=prediction.call,
-        reply=prediction.reply,
-        error=prediction.error,
-        error_detail=prediction.error_detail,
-        finish_reason=prediction.finish_reason,
-        usage=usage,
-        token_ids=tuple(digest[:5]),
-        logprobs=(-0.5, 0.0),
-    )
+    return replace(prediction, usage=usage, token_ids=tuple(digest[:5]), logprobs=(-0.5, 0.0))
 
 
 def plan(store: Path, *models: Model | Callable[[], Model], **choices: Any) -> Plan:
-    """A plan over the three conversations; models are given as they are, or as functions that load them."""
-    arms = tuple(
-        Arm(f"arm{position}" if isinstance(model, Scripted) else "oracle", lambda model=model: model)
-        if hasattr(model, "predict")
-        else Arm(f"arm{position}", model)
+    """A plan over the three conversations, with arms arm0, arm1, …: models, or what loads them."""
+    arms = [
+        Arm(f"arm{position}", partial(_itself, model) if hasattr(model, "predict") else model)
         for position, model in enumerate(models)
-    )
+    ]
     grader = Grader("default", load("exact"))
     values: dict[str, Any] = {
         "run": "abcde",
         "store": store,
-        "arms": arms,
+        "arms": tuple(arms),
         "conversations": conversations(),
         "settings": Settings(max_calls=3),
         "simulator": simulator(),
@@ -188,6 +167,14 @@ def plan(store: Path, *models: Model | Callable[[], Model], **choices: Any) -> P
         **choices,
     }
     return Plan(**values)
+
+
+def _itself(model: Model) -> Model:
+    return model
+
+
+def unloadable() -> Model:
+    raise RigError("no such weights")
 
 
 def oracle() -> Oracle:

@@ -86,7 +86,7 @@ class Runs:
                             *key,
                             turns=conversation["turns"],
                             turns_done=done[key]["n"] if key in done else 0,
-                            metrics=_metrics(scores[key], 1) if key in scores else None,
+                            metrics=_metrics(scores[key]) if key in scores else None,
                             errors=errors.get(key, {}),
                         )
                     )
@@ -123,7 +123,7 @@ class Runs:
             repeat=repeat,
             conversation=parse_conversation(json.loads(found[0]["json"]), conversation),
             turns={row["turn"]: self._turn(row) for row in rows},
-            metrics=_metrics(scores[0], 1) if scores else None,
+            metrics=_metrics(scores[0]) if scores else None,
         )
 
     def _turn(self, row: dict[str, Any]) -> PlayedTurn:
@@ -160,8 +160,7 @@ class Runs:
         )
 
     def _arm(self, row: dict[str, Any]) -> StoredArm:
-        sums = ", ".join(f"total({name}) AS {name}" for name in _COUNTS)
-        score = self._rows(f"SELECT count(*) AS n, {sums} FROM ({_SCORES}) WHERE arm = ?", row["id"])[0]
+        scores = self._rows(f"{_SCORES} AND arm = ? ORDER BY id", row["id"])
         errors = self._rows(
             "SELECT predictions.error, count(*) AS n"
             " FROM predictions JOIN turns ON turns.id = predictions.turn"
@@ -174,7 +173,7 @@ class Runs:
             fingerprint=json.loads(row["fingerprint"]) if row["fingerprint"] else None,
             failure=row["failure"],
             load_s=row["load_s"],
-            metrics=_metrics(score, score["n"]),
+            metrics=Metrics.total(_metrics(score) for score in scores),
             speed=self._speed(row),
             errors={error["error"]: error["n"] for error in errors},
         )
@@ -237,6 +236,5 @@ def held_by(run: dict[str, Any]) -> Holder | None:
     return holder if holder.is_alive(datetime.fromisoformat(run["heartbeat"])) else None
 
 
-def _metrics(row: dict[str, Any], conversations: int) -> Metrics:
-    counts = {name: row[name] if name == "soft_successes" else int(row[name]) for name in _COUNTS}
-    return Metrics(conversations=conversations, **counts)
+def _metrics(score: dict[str, Any]) -> Metrics:
+    return Metrics(conversations=1, **{name: score[name] for name in _COUNTS})

@@ -1,0 +1,64 @@
+"""Who is writing a run, and when a claim has run out."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import small_talks
+
+from rig.errors import RigError
+from rig.store import RunWriter
+from rig.store.holder import ELSEWHERE, Holder
+
+NOW = datetime.now(UTC)
+
+
+def test_this_process_is_alive() -> None:
+    assert Holder.current().is_alive(NOW - timedelta(days=1))
+    assert Holder.from_text(Holder.current().as_text()) == Holder.current()
+
+
+def test_a_process_of_the_same_number_that_started_later_is_another() -> None:
+    assert not replace(Holder.current(), started="boot:1").is_alive(NOW)
+
+
+def test_a_killed_process_is_gone_even_before_its_parent_looks() -> None:
+    child = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from rig.store.holder import Holder; print(Holder.current().as_text(), flush=True); input()",
+        ],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        text=True,
+    )
+    with child:
+        assert child.stdout is not None
+        holder = Holder.from_text(child.stdout.readline())
+        assert holder.is_alive(NOW)
+        child.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not holder.is_alive(NOW)
+    assert not holder.is_alive(NOW)
+
+
+def test_a_process_elsewhere_counts_as_gone_when_it_has_been_silent_for_long() -> None:
+    elsewhere = replace(Holder.current(), host="elsewhere")
+    assert elsewhere.is_alive(NOW)
+    assert not elsewhere.is_alive(NOW - ELSEWHERE - timedelta(seconds=1))
+
+
+def test_a_run_that_is_being_written_cannot_be_claimed(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    with RunWriter.create(path, small_talks.plan(path, small_talks.oracle()).as_new_run()):
+        assert small_talks.stored(path).state == "running"
+        with pytest.raises(RigError, match=f"being written by process {os.getpid()}"):
+            RunWriter.claim(path, "abcde")
+    assert small_talks.stored(path).state == "interrupted"
+    RunWriter.claim(path, "abcde").close()
