@@ -90,6 +90,7 @@ def check_directory(
         faults += _replay_faults(path.name, reading.calls)
         if rules is not None:
             faults += check_annotations(path.name, reading)
+    simulator.restore(base)
     faults += _repeated(readings)
     if rules is not None:
         faults += check_rules(suite, rules, readings)

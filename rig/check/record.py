@@ -51,6 +51,7 @@ def record_directory(directory: Path, world: World) -> list[Path]:
         if f"{after}\n" != before:
             path.write_text(f"{after}\n", encoding="utf-8")
             changed.append(path)
+    simulator.restore(base)
     return changed
 
 

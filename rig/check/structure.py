@@ -53,7 +53,7 @@ def _turns(file: str, source: JsonObject) -> Iterator[Fault]:
         role = turn["role"]
         if "index" not in turn:
             yield Fault(file, "index", "the turn has none", position)
-        elif turn["index"] != position:
+        elif turn["index"] is True or turn["index"] != position:
             yield Fault(file, "index", f"it is {turn['index']!r}", position)
         if role == previous:
             text = "the assistant speaks first" if position == 0 else f"the {role} speaks twice in a row"

@@ -1,0 +1,89 @@
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.conversations import available_suites
+from rig.paths import CONVERSATIONS
+
+Command = Callable[..., Any]
+
+
+def test_the_shipped_suites(rig: Command) -> None:
+    done = rig("check")
+    assert done.code == 0
+    assert len(done.out.splitlines()) == len(available_suites())
+    assert all(line.endswith("no faults") for line in done.out.splitlines())
+
+
+def test_json(rig: Command) -> None:
+    done = rig("check", "--json")
+    assert done.code == 0
+    assert [report["faults"] for report in done.json] == [[] for _ in available_suites()]
+    assert [Path(report["directory"]).name for report in done.json] == list(available_suites())
+    assert all(quota["have"] >= quota["need"] for quota in done.json[0]["quotas"].values())
+
+
+def test_one_line_for_each_fault(rig: Command, tmp_path: Path) -> None:
+    shutil.copy(CONVERSATIONS / "easy" / "AddAlarm-easy.json", tmp_path / "Renamed.json")
+    (tmp_path / "broken.json").write_text("{", "utf-8")
+    done = rig("check", tmp_path)
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("Renamed.json: name: ")
+    assert lines[1].startswith("broken.json: unreadable: not JSON")
+    assert lines[2].endswith("2 conversations, 1 calls, 1 responses reproduced, 2 faults")
+
+
+def test_a_suite_in_place_is_held_to_its_rules_and_a_copy_is_not(rig: Command, tmp_path: Path) -> None:
+    copy = tmp_path / "easy"
+    shutil.copytree(CONVERSATIONS / "easy", copy)
+    (copy / "AddAlarm-easy.json").unlink()
+    assert rig("check", copy).code == 0
+    assert rig("check", CONVERSATIONS / "easy", "--json").json[0]["quotas"]
+
+
+def test_what_a_file_says_cannot_steer_the_terminal(rig: Command, tmp_path: Path) -> None:
+    source = json.loads((CONVERSATIONS / "easy" / "AddAlarm-easy.json").read_text("utf-8"))
+    source["name"] = "\x1b[31mred"
+    (tmp_path / "x.json").write_text(json.dumps(source), "utf-8")
+    done = rig("check", tmp_path)
+    assert done.code == 1
+    assert "\x1b" not in done.out
+
+
+def test_recording(rig: Command, tmp_path: Path) -> None:
+    source = json.loads((CONVERSATIONS / "easy" / "AddAlarm-easy.json").read_text("utf-8"))
+    del source["conversation"][3]["apis"][0]["response"]
+    path = tmp_path / "AddAlarm-easy.json"
+    path.write_text(json.dumps(source), "utf-8")
+    done = rig("check", "--record", tmp_path)
+    assert done.code == 0
+    assert done.out.splitlines()[0] == f"recorded {path}"
+    assert path.read_bytes() == (CONVERSATIONS / "easy" / "AddAlarm-easy.json").read_bytes()
+    assert "recorded" not in rig("check", "--record", "--json", tmp_path).out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("missing",),
+        (".",),
+        ("--record",),
+        ("--record", "missing"),
+        (CONVERSATIONS / "easy", "--world", "missing"),
+        (CONVERSATIONS / "easy", "--world", "."),
+    ],
+)
+def test_unusable_input(
+    arguments: tuple[object, ...], rig: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = rig("check", *arguments)
+    assert done.code == 2
+    assert not done.out
+    assert "Traceback" not in done.err

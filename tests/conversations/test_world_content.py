@@ -1,0 +1,100 @@
+"""The fictional world: enough of everything, and each thing told alike wherever it is told."""
+
+import json
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rig.conversations import Conversation, available_suites, load_suite
+from rig.paths import WORLD_DATABASE, WORLD_SEED
+from rig.tools import Plugin
+from rig.world import World, check_world
+
+Seed = dict[str, Any]
+
+
+def seed(name: str) -> Seed:
+    content: Seed = json.loads((WORLD_SEED / f"{name}.json").read_text("utf-8"))
+    return content
+
+
+@pytest.fixture(scope="module")
+def conversations() -> list[Conversation]:
+    return [each for suite in available_suites() for each in load_suite(suite)]
+
+
+def test_it_is_sound_and_the_file_is_up_to_date() -> None:
+    world = World.open(WORLD_DATABASE)
+    assert check_world(world) == []
+    assert world.dump() == World.from_json_directory(WORLD_SEED).dump()
+
+
+def test_there_is_enough_of_everything() -> None:
+    accounts = seed("Account")
+    assert len(accounts) >= 24
+    first_names = Counter(account["name"].split()[0] for account in accounts.values())
+    assert sum(count > 1 for count in first_names.values()) >= 5
+    assert sum(5 <= len(inbox) <= 10 for inbox in seed("Email").values()) >= 10
+    assert sum(len(alarms) > 1 for alarms in seed("Alarm").values()) >= 20
+    states = Counter(each["status"] for mine in seed("Reminder").values() for each in mine.values())
+    assert min(states["pending"], states["complete"]) >= 10
+    assert len(seed("Weather")) >= 14
+    assert sum(len(months) >= 4 for months in seed("HistoricWeather").values()) >= 10
+    titles = (Counter(each["name"] for each in mine.values()) for mine in seed("Calendar").values())
+    assert sum(any(count > 1 for count in mine.values()) for mine in titles) >= 15
+
+
+def test_what_is_shared_is_told_alike() -> None:
+    calendars, accounts = seed("Calendar"), seed("Account")
+    for events in calendars.values():
+        for event in events.values():
+            for attendee in event["attendees"] or []:
+                assert calendars[attendee][event["event_id"]] == event
+    owners = {account["email"]: username for username, account in accounts.items()}
+    inboxes = seed("Email")
+    for username, inbox in inboxes.items():
+        for email in inbox.values():
+            assert accounts[username]["email"] in email["receivers"]
+            for receiver in email["receivers"]:
+                if receiver in owners:
+                    assert inboxes[owners[receiver]][email["email_id"]] == email
+
+
+def test_every_id_is_used_once() -> None:
+    shared = {"Calendar": "event_id", "Email": "email_id"}
+    for name in ("Alarm", "Message", "Reminder"):
+        ids = [record for mine in seed(name).values() for record in mine]
+        assert len(ids) == len(set(ids))
+    for name in shared:
+        told: dict[str, Any] = {}
+        for mine in seed(name).values():
+            for record_id, record in mine.items():
+                assert told.setdefault(record_id, record) == record
+
+
+def test_nothing_can_reach_anybody() -> None:
+    """Addresses end in .example and phone numbers have the exchange 555."""
+    for account in seed("Account").values():
+        assert account["email"].endswith(".example")
+        assert account["phone"][4:7] == "555"
+    for inbox in seed("Email").values():
+        for email in inbox.values():
+            assert all(each.endswith(".example") for each in (email["sender"], *email["receivers"]))
+
+
+def test_the_weather_of_a_conversation_is_known_for_days_ahead(conversations: list[Conversation]) -> None:
+    weather = seed("Weather")
+    for conversation in conversations:
+        if str(Plugin.WEATHER) not in conversation.plugins:
+            continue
+        places = {
+            call.arguments["location"].lower()
+            for call in conversation.ground_truth
+            if call.name in ("CurrentWeather", "ForecastWeather")
+        }
+        today = conversation.metadata.now.date()
+        for place in places:
+            for distance in range(6):
+                assert str(today + timedelta(days=distance)) in weather[place], (conversation.name, place)
