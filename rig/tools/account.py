@@ -32,7 +32,7 @@ def _check_password(account: Account, password: str, message: str = "The passwor
 def change_password(
     world: World,
     old_password: Annotated[str, Field(description="current password")],
-    new_password: Annotated[str, Field(description="password to use from now on")],
+    new_password: Annotated[str, Field(description="new password")],
 ) -> Json:
     """Change the logged-in user's password."""
     account = caller(world)
@@ -106,7 +106,7 @@ def reset_password(
     world: World,
     username: Annotated[str, Field(description="username")],
     verification_code: Annotated[str, Field(description="6-digit code the user received")],
-    new_password: Annotated[str, Field(description="password to use from now on")],
+    new_password: Annotated[str, Field(description="new password")],
 ) -> Json:
     """Set a new password with the code that SendVerificationCode sent."""
     account = _named(world, username)

@@ -53,7 +53,7 @@ def find_alarms(
     start_range: Annotated[Time | None, Field(description="earliest time, HH:MM:SS")] = None,
     end_range: Annotated[Time | None, Field(description="latest time, HH:MM:SS")] = None,
 ) -> Json:
-    """List the user's alarms, all of them or those in a range of times."""
+    """List the user's alarms, all or those in a time range."""
     username = caller(world).username
     if not world.alarms.knows(username):
         return {"alarms": []}

@@ -148,8 +148,7 @@ def modify_event(
 @tool(
     Plugin.CALENDAR,
     action=False,
-    returns="events: list of {event_id, name, event_type, start_time, end_time, location, "
-    "description, attendees}",
+    returns="events: list of {event_id, name, event_type, start_time, end_time, ...}",
     match=Match(Response.IDS, others=False, ids=("events", "event_id")),
 )
 def query_calendar(

@@ -77,5 +77,5 @@ def delete_reminder(
     match=Match(Response.IDS, ids=("reminders", "reminder_id")),
 )
 def get_reminders(world: World) -> Json:
-    """List all of the user's reminders, pending and complete."""
+    """List all the user's reminders."""
     return {"reminders": world.reminders.all(caller(world).username)}

@@ -40,7 +40,7 @@ def _day(world: World, place: str, day: date) -> JsonObject:
 def current_weather(
     world: World, location: Annotated[str, Field(description="city name, e.g. New York")]
 ) -> Json:
-    """Get today's weather in a city."""
+    """Get a city's weather today."""
     place = _place(location)
     if not world.climate.knows_days(place):
         raise _unknown(place)
@@ -57,7 +57,7 @@ def current_weather(
 def forecast_weather(
     world: World, location: Annotated[str, Field(description="city name, e.g. New York")]
 ) -> Json:
-    """Get the weather forecast for the next 3 days, from tomorrow, in a city."""
+    """Get a city's weather forecast for the next 3 days."""
     place = _place(location)
     if not world.climate.knows_days(place):
         raise _unknown(place)
@@ -72,7 +72,7 @@ def forecast_weather(
     Plugin.WEATHER,
     action=False,
     auth=False,
-    returns="weather: {min_temp, max_temp, record_min_temp, record_max_temp, avg_rainfall, snow_days}",
+    returns="weather: usual and record temperatures, rainfall, snow days",
     match=Match(arguments={"location": Equality.PLACE, "month": Equality.PLACE}),
 )
 def historic_weather(
