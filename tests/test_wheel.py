@@ -50,7 +50,7 @@ def test_everything_a_run_needs_is_inside(wheel: Path) -> None:
         for path in (CHECKOUT / package).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 assert str(path.relative_to(CHECKOUT)) in inside
-    data = {name for name in inside if name.startswith("rig/data/")}
+    data = {name for name in inside if name.startswith("rig/data/") and not name.endswith(".md")}
     conversations = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("conversations/*/*.json")}
     shipped = conversations | {"models/registry.toml", "tools_db.sqlite"}
     assert data == {f"rig/data/{name}" for name in shipped}

@@ -1,6 +1,6 @@
 """What the shell offers when a model, a run or a conversation is being typed. Faults offer nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 from click.shell_completion import CompletionItem
@@ -11,14 +11,27 @@ from rig.store import Runs
 
 
 def models(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The oracle, registry names, models in the models directory, or files."""
-    from rig.cli.models import complete_models
+    """What can be run: registry names, files in the models directory, the oracle, or any path."""
+    return _names_or_paths([*_known_names(), "oracle"], typed)
 
-    oracle = [CompletionItem("oracle")] if "oracle".startswith(typed) else []
+
+def model_files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Registry names, files in the models directory, or any path."""
+    return _names_or_paths(_known_names(), typed)
+
+
+def _known_names() -> list[str]:
+    from rig.engine.registry import known_names
+
     try:
-        return oracle + complete_models(context, parameter, typed)
+        return known_names()
     except RigError:
-        return oracle
+        return []
+
+
+def _names_or_paths(names: Sequence[str], typed: str) -> list[CompletionItem]:
+    fitting = [CompletionItem(name) for name in names if name.startswith(typed)]
+    return fitting or [CompletionItem(typed, type="file")]
 
 
 def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:

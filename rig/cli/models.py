@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from rig.calls import JsonObject
+from rig.cli import completion
 from rig.cli.output import mebibytes, millions, print_json, print_table, printable
 from rig.engine.checksums import remembered_sha256, sha256_of
 from rig.engine.gguf import GgufInfo, inspect
@@ -18,12 +18,6 @@ from rig.paths import models_directory
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _CONTEXTS = (2048, 8192, 32768, 131072)
 _SEQUENCES = (1, 4, 8)
-
-
-def complete_models(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    """The shell's completion of a MODEL argument: known names, then files."""
-    names = [CompletionItem(name) for name in known_names() if name.startswith(start)]
-    return names or [CompletionItem(start, type="file")]
 
 
 @click.group()
@@ -64,7 +58,7 @@ def list_models(as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("model", shell_complete=complete_models)
+@click.argument("model", shell_complete=completion.model_files)
 @_JSON
 def info(model: str, as_json: bool) -> None:
     """Say what a GGUF file holds, and the memory it needs.
@@ -99,7 +93,7 @@ def info(model: str, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("models", nargs=-1, required=True, shell_complete=complete_models)
+@click.argument("models", nargs=-1, required=True, shell_complete=completion.model_files)
 @_JSON
 def pull(models: tuple[str, ...], as_json: bool) -> None:
     """Fetch models of the registry and verify them.
@@ -125,7 +119,7 @@ def pull(models: tuple[str, ...], as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("models", nargs=-1, shell_complete=complete_models)
+@click.argument("models", nargs=-1, shell_complete=completion.model_files)
 @_JSON
 def verify(models: tuple[str, ...], as_json: bool) -> None:
     """Read model files from end to end: all that are here, or those named.

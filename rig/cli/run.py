@@ -41,7 +41,8 @@ _COUNT = click.IntRange(min=1)
 def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     """A click option whose default is that of `Options`."""
     default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
-    return click.option(name, default=default, show_default=default is not None, help=help_text, **choices)
+    choices.setdefault("show_default", default is not None)
+    return click.option(name, default=default, help=help_text, **choices)
 
 
 @click.command()
@@ -68,7 +69,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
 @_option("--repeats", "Times each conversation is played.", type=_COUNT)
 @_option("--n-ctx", "Context in tokens; default: what the model was made for, up to 8192.", type=_COUNT)
-@_option("--threads", "CPU threads.", type=_COUNT)
+@_option("--threads", "CPU threads.", type=_COUNT, show_default="the cores that may be used")
 @_option(
     "--gpu-layers", "Layers on the GPU, -1 for all; default: all where there is one.", type=click.IntRange(-1)
 )

@@ -149,6 +149,15 @@ def test_verify_reads_files_of_the_users_own(rig: Rig, models: Path, write_gguf:
 
 def test_names_complete_in_the_shell(models: Path, write_gguf: WriteGguf) -> None:
     write_gguf("models/smol-own.gguf")
+    assert complete(["models", "info"], "smol") == [("plain", "smollm2-135m"), ("plain", "smol-own")]
+    assert complete(["run"], "") == [("plain", name) for name in ("smollm2-135m", "smol-own", "oracle")]
+
+
+def test_paths_complete_where_no_name_does(models: Path) -> None:
+    assert complete(["models", "info"], "./some") == [("file", "./some")]
+    assert complete(["models", "info"], "orac") == [("file", "orac")]
+
+
+def complete(before: list[str], typed: str) -> list[tuple[str, str]]:
     shell = ShellComplete(cli, {}, "rig", "_RIG_COMPLETE")
-    found = [item.value for item in shell.get_completions(["models", "info"], "smol")]
-    assert found == ["smollm2-135m", "smol-own"]
+    return [(item.type, item.value) for item in shell.get_completions(before, typed)]
