@@ -3,10 +3,15 @@
 Importing this package does not load llama.cpp; `load` does.
 """
 
+import os
 from pathlib import Path
 
 from rig.engine.settings import EngineSettings
 from rig.models import Model
+
+# OpenMP reads this when llama.cpp is loaded. Its threads wait for each other hundreds of times a token; by
+# default they spin, which on a busy machine makes decoding several times slower.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = ["EngineSettings", "load"]
 

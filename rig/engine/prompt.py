@@ -59,7 +59,6 @@ class PromptBuilder:
             self._contents[text] = self._tokenizer.content(text)
         return self._contents[text]
 
-
     def _chat(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat: list[ChatMessage] = []
         for message in messages:
