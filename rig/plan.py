@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rig.calls import JsonObject
 from rig.conversations import Conversation
+from rig.errors import RigError
 from rig.models import Model
 from rig.protocols.prompt import Settings, offered_tools
 from rig.scoring import Grader
@@ -47,7 +48,10 @@ class Plan:
         """Raise RigError if a conversation cannot be played with these settings in this world."""
         for conversation in self.conversations:
             offered_tools(conversation, self.settings)
-            self.simulator.start(conversation.user, conversation.metadata)
+            try:
+                self.simulator.start(conversation.user, conversation.metadata)
+            except RigError as error:
+                raise RigError(f"{conversation.name}: {error}") from error
 
     def as_new_run(self) -> NewRun:
         """What the store is told of the run at its beginning."""

@@ -140,6 +140,7 @@ def erratic(request: Request) -> Prediction:
         called("UserLogin", {"username": "mara", "password": "pw-mara"}),
         called("SendMessage", {"receiver": "theo", "message": HOSTILE}),
         called(HOSTILE, {HOSTILE: [HOSTILE, None, 1.5]}),
+        called("AddAlarm", {"time": HOSTILE}),
         replied("All right."),
         replied(HOSTILE),
         failed(list(ErrorKind)[digest[2] % 5], f"detail {HOSTILE}", raw=HOSTILE),

@@ -37,7 +37,7 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
         "error": prediction.error,
         "error_detail": storable(prediction.error_detail),
         "finish_reason": prediction.finish_reason,
-        "executed_arguments": to_json(executed.arguments) if executed else None,
+        "executed": to_json([executed.name, executed.arguments, executed.exception]) if executed else None,
         "response": to_json(executed.response) if executed else None,
         "exception": storable(executed.exception) if executed else None,
         "username": storable(executed.username) if executed else None,
@@ -65,7 +65,9 @@ def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
 
 def step_from_row(row: Mapping[str, Any]) -> Step:
     """The inverse of `step_row`."""
-    call = Call(row["tool"], json.loads(row["arguments"])) if row["kind"] == "call" else None
+    # The columns `tool` and `exception` are for people and may be escaped; here both are exact.
+    executed = _executed(row) if row["kind"] == "call" else None
+    call = Call(executed.name, json.loads(row["arguments"])) if executed else None
     prediction = Prediction(
         raw=row["raw"],
         call=call,
@@ -77,13 +79,8 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         token_ids=tuple(json.loads(row["token_ids"])),
         logprobs=tuple(json.loads(row["logprobs"])),
     )
-    if call is None:
+    if executed is None:
         return Step(prediction)
-    executed = ExecutedCall(
-        Call(call.name, json.loads(row["executed_arguments"])),
-        Outcome(json.loads(row["response"]), row["exception"]),
-        row["username"],
-    )
     position = (row["ground_truth_turn"], row["ground_truth_call"])
     verdict = Verdict(
         match=bool(row["match"]),
@@ -93,3 +90,10 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         differences=tuple(Difference(**difference) for difference in json.loads(row["differences"])),
     )
     return Step(prediction, executed, verdict)
+
+
+def _executed(row: Mapping[str, Any]) -> ExecutedCall:
+    name, arguments, exception = json.loads(row["executed"])
+    return ExecutedCall(
+        Call(name, arguments), Outcome(json.loads(row["response"]), exception), row["username"]
+    )

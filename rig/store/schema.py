@@ -69,7 +69,7 @@ CREATE TABLE predictions (
     error TEXT,
     error_detail TEXT NOT NULL,
     finish_reason TEXT NOT NULL,
-    executed_arguments TEXT,
+    executed TEXT,
     response TEXT,
     exception TEXT,
     username TEXT,

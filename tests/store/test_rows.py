@@ -31,13 +31,13 @@ usages = st.builds(Usage, *[numbers] * 4, *[seconds] * 4)
 tokens = st.lists(numbers, max_size=4).map(tuple)
 logprobs = st.lists(st.floats(-100, 0), max_size=4).map(tuple)
 common = {"raw": texts, "usage": usages, "token_ids": tokens, "logprobs": logprobs}
-calls = st.builds(Call, texts, values)
+calls = st.builds(Call, texts | st.just("\ud800"), values)
 
 
 @st.composite
 def executed_steps(draw: st.DrawFn) -> Step:
     call = draw(calls)
-    outcome = draw(st.builds(Outcome, values) | st.builds(Outcome, st.none(), texts))
+    outcome = draw(st.builds(Outcome, values) | st.builds(Outcome, st.none(), texts | st.just("\udfff")))
     differences = st.builds(Difference, texts, values, values, st.none() | seconds, st.none() | seconds)
     verdict = st.builds(
         Verdict,
