@@ -121,7 +121,9 @@ class World:
 
     def set_clock(self, now: datetime) -> None:
         """Set the clock, to the second."""
-        self.database.table("session").update(1, {"clock": now.strftime(_TIMESTAMP)})
+        # Not strftime, which leaves years before 1000 unpadded, so that they cannot be read back.
+        clock = now.isoformat(sep=" ", timespec="seconds")
+        self.database.table("session").update(1, {"clock": clock})
 
     @property
     def session_token(self) -> str | None:

@@ -118,6 +118,12 @@ def test_the_clock_has_to_be_set(world: World) -> None:
         _ = world.now
 
 
+@pytest.mark.parametrize("text", ["0001-01-01 00:00:00", "0999-12-31 23:59:59", "9999-12-31 23:59:59"])
+def test_the_clock_can_show_every_year(world: World, text: str) -> None:
+    world.set_clock(datetime.fromisoformat(text))
+    assert world.now == datetime.fromisoformat(text)
+
+
 def test_restoring_the_world_that_ships_takes_less_than_a_millisecond() -> None:
     world = World.open()
     snapshot = world.snapshot()
