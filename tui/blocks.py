@@ -61,6 +61,8 @@ class DraftBlock:
             shown = inert(new)
             self._flow.feed(self._tint.feed(shown) if self._tint else [(shown, Tint.PLAIN)])
         lines = self._flow.lines
+        if not self.draft.tokens:
+            return _beside(("model", Tint.RUNNING), [(("reads the prompt", Tint.MUTED),)])
         end: list[Span] = [*_omitted(self.draft.omitted), (" ", Tint.CURSOR)]
         return _beside(("model", Tint.RUNNING), [*lines[:-1], (*lines[-1], *end)])
 

@@ -141,7 +141,8 @@ def _terminal_restored() -> Iterator[None]:
 def _signals_stop(control: Control) -> Iterator[None]:
     """While this lasts, a signal to end asks the run to stop, and a second one ends the view as well.
 
-    The application notices the end of the run by itself and leaves the terminal in order.
+    The application notices the end of the run by itself and leaves the terminal in order. SIGHUP kills as
+    ever: without its terminal the application could only hang, and a killed run can be resumed.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -149,7 +150,7 @@ def _signals_stop(control: Control) -> Iterator[None]:
             raise KeyboardInterrupt
         control.stop()
 
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signals = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, stop) for number in signals}
     try:
         yield

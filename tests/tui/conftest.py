@@ -1,11 +1,15 @@
 """A run as a fixed stream of events: every kind of event, outcome and verdict that the view can meet."""
 
+import asyncio
+import inspect
 import itertools
+import time
 from collections.abc import Callable
 
 import pytest
 
 from rig.calls import Call, ExecutedCall, Outcome
+from rig.control import Control
 from rig.errors import ErrorKind
 from rig.events import (
     ArmFinished,
@@ -29,6 +33,10 @@ from rig.events import (
 )
 from rig.models import Prediction
 from rig.verdicts import Difference, Metrics, Verdict
+from tui.app import RigApp
+from tui.blocks import plain
+from tui.feed import Feed
+from tui.widgets.lines import Lines
 
 ALARM = ExecutedCall(
     Call("AddAlarm", {"time": "07:30:00", "session_token": "0000"}), Outcome({"alarm_id": "5bff-dd80"})
@@ -174,7 +182,7 @@ def _names() -> "itertools.chain[str]":
     return itertools.chain([*tools, *more, "SendEmail"], (f"Conversation{n}" for n in itertools.count()))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def stream() -> Callable[..., Stream]:
     """Builds streams of events; called with the number of conversations, arms and turns."""
     return Stream
@@ -202,3 +210,59 @@ def whole_run() -> list[Event]:
     run.success(3)
     run.end()
     return run.events
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run tests that are coroutines; a plugin for just that is not worth its place."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+class Watched:
+    """The application over a stream of events, with a clock that stands where it is put."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.now = 0.0
+        self.feed = Feed()
+        self.control = Control()
+        self.app = RigApp(self.feed, self.control, clock=lambda: self.now)
+        self.tell(events)
+
+    def tell(self, events: list[Event]) -> None:
+        for event in events:
+            self.feed.emit(event)
+
+    def end(self) -> None:
+        self.feed.close()
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+        """Wait for something the application does in its own time."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it did not happen in time"
+            await asyncio.sleep(0.02)
+
+    @property
+    def screen(self) -> str:
+        """The text of the run screen's widgets."""
+        texts = []
+        for widget in self.app.run_screen.query(Lines):
+            top = widget.scroll_offset.y
+            texts.append(plain(widget.lines[top : top + widget.size.height]))
+        return "\n".join(texts)
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "COLORFGBG", "SSH_CONNECTION", "TEXTUAL_THEME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def watch() -> Callable[[list[Event]], Watched]:
+    """Makes an application that watches a stream of events."""
+    return Watched

@@ -24,9 +24,11 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog"):
-            yield Static(self._text(), markup=False)
+            yield Static(self.text, markup=False)
 
-    def _text(self) -> Text:
+    @property
+    def text(self) -> Text:
+        """All of it."""
         text = Text("Keys\n\n", style="bold")
         for binding in self._listed:
             keys = " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))

@@ -1,0 +1,330 @@
+"""The run screen under a pilot: every key, and what is on the screen then."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.binding import Binding
+
+from rig.events import ConversationStarted, Event, PieceGenerated, RunStarted, TurnStarted, Where
+from tui.app import LINGER_S
+from tui.leave import Leave
+from tui.screens.help import HelpScreen
+from tui.screens.quit import QuitScreen
+from tui.screens.run import RunScreen
+from tui.widgets.transcript import TranscriptView
+
+Watch = Callable[[list[Event]], Any]
+
+
+async def test_it_shows_the_run_as_it_is(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        for text in (
+            *("smollm2-135m", "run 20261121-101500-3f2a", "4/12"),
+            *("+ AddAlarm-easy", "x AddReminder-easy", "! CurrentWeather-easy", "> DeleteAlarm-easy", "1/2"),
+            *("turn 2 of 2", "On second thoughts", "FindAlarms", "+ match", '"DeleteAlarm"', '"5bf'),
+            *("[+] FindAlarms", "[ ] DeleteAlarm"),
+            *("success 50.0%", "recall 50.0%", "precision 57.1%", "incorrect actions 20.0%"),
+            *("prefill 812 tok/s", "decode 66 tok/s", "cached 93.8%"),
+        ):
+            assert text in watched.screen, text
+
+
+async def test_it_follows_what_happens_until_the_reader_moves(watch: Watch, stream: Any) -> None:
+    run = stream(conversations=3)
+    watched = watch(run.events)
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "waiting for the run" in watched.screen
+        watched.tell([ConversationStarted(run.where(0))])
+        watched.app.catch_up()
+        assert watched.app.run_screen.reading == run.where(0)
+        await pilot.press("down")
+        assert watched.app.run_screen.reading == run.where(1)
+        assert "not started yet" in watched.screen
+        assert "reading" in watched.screen
+        other = stream(conversations=3)
+        other.success(2)
+        watched.tell(other.events[3:])
+        watched.app.catch_up()
+        assert watched.app.run_screen.reading == run.where(1)
+        await pilot.press("f")
+        assert "following" in watched.screen
+        assert watched.app.run_screen.reading == watched.app.run_state.current
+        await pilot.press("f")
+        assert "following" not in watched.screen
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        (["j"], "DeleteEvent-easy"),
+        (["down", "down"], "ForecastWeather-easy"),
+        (["k"], "CurrentWeather-easy"),
+        (["up", "up"], "CreateEvent-easy"),
+        (["g"], "AddAlarm-easy"),
+        (["g", "k"], "AddAlarm-easy"),
+        (["G"], "SendEmail-easy"),
+        (["G", "j"], "SendEmail-easy"),
+        (["n"], "AddReminder-easy"),
+        (["n", "n"], "CurrentWeather-easy"),
+        (["n", "n", "n"], "AddReminder-easy"),
+    ],
+)
+async def test_keys_move_between_conversations(
+    watch: Watch, mid_run: list[Event], keys: list[str], name: str
+) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press(*keys)
+        assert watched.app.run_screen.reading == Where(0, name)
+        assert not watched.app.run_screen.following
+
+
+async def test_a_click_reads_a_conversation(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.click("#conversations", offset=(4, 1))
+        assert watched.app.run_screen.reading == Where(0, "AddReminder-easy")
+        await pilot.click("#conversations", offset=(4, 19))
+        assert watched.app.run_screen.reading == Where(0, "AddReminder-easy")
+
+
+async def test_the_transcript_scrolls_by_key(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test(size=(80, 16)) as pilot:
+        await pilot.pause()
+        await pilot.press("n")
+        transcript = watched.app.run_screen.query_one(TranscriptView)
+        assert transcript.scroll_offset.y == 0
+        await pilot.press("space")
+        assert 0 < transcript.scroll_offset.y < transcript.max_scroll_y
+        await pilot.press("b")
+        assert transcript.scroll_offset.y == 0
+        await pilot.press("end")
+        assert transcript.at_end
+        await pilot.press("pageup")
+        assert not transcript.at_end
+        await pilot.press("pagedown")
+        assert transcript.at_end
+        await pilot.press("home")
+        assert transcript.scroll_offset.y == 0
+
+
+async def test_a_stream_stays_in_sight_unless_the_reader_scrolled_away(
+    watch: Watch, mid_run: list[Event]
+) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test(size=(80, 16)) as pilot:
+        await pilot.pause()
+        transcript = watched.app.run_screen.query_one(TranscriptView)
+        where = watched.app.run_state.current
+        assert transcript.at_end
+
+        def write() -> None:
+            watched.tell([PieceGenerated(where, 3, 1, "word " * 40, 40, False)])
+            watched.app.catch_up()
+
+        write()
+        await pilot.pause()
+        assert transcript.at_end
+        await pilot.press("home")
+        write()
+        await pilot.pause()
+        assert transcript.scroll_offset.y == 0
+        await pilot.press("f", "f")
+        assert transcript.at_end
+
+
+async def test_pause_and_go_on(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("p")
+        assert watched.control.is_paused
+        assert "paused" in watched.screen
+        assert watched.app.screen.active_bindings["p"].binding.description == "go on"
+        await pilot.press("p")
+        assert not watched.control.is_paused
+        assert watched.app.screen.active_bindings["p"].binding.description == "pause"
+
+
+async def test_the_theme_changes(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        seen = []
+        for _ in range(3):
+            await pilot.press("t")
+            await pilot.pause()
+            seen.append(watched.app.theme)
+        assert seen == ["rig-light", "rig-terminal", "rig-dark"]
+
+
+async def test_help_lists_every_key_that_does_something(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test(size=(100, 40)) as pilot:
+        await pilot.press("question_mark")
+        assert isinstance(watched.app.screen, HelpScreen)
+        shown = watched.app.screen.text.plain
+        for binding in RunScreen.BINDINGS:
+            assert isinstance(binding, Binding)
+            assert binding.tooltip in shown
+        await pilot.press("escape")
+        assert watched.app.screen is watched.app.run_screen
+
+
+@pytest.mark.parametrize("keys", [["q", "s"], ["q", "enter"], ["ctrl+c", "s"], ["ctrl+c", "ctrl+c"]])
+async def test_quitting_can_stop_the_run(watch: Watch, mid_run: list[Event], keys: list[str]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.press(*keys)
+        assert watched.control.is_stopped
+        watched.app.catch_up()
+        assert "stopping" in watched.screen
+        assert watched.app.is_running
+        watched.end()
+        await watched.until(lambda: not watched.app.is_running)
+    assert watched.app.return_value is None
+
+
+@pytest.mark.parametrize("keys", [["q", "w"], ["q", "down", "enter"]])
+async def test_quitting_can_leave_the_run_going(watch: Watch, mid_run: list[Event], keys: list[str]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+    assert watched.app.return_value is Leave.DETACH
+    assert not watched.control.is_stopped
+
+
+@pytest.mark.parametrize("keys", [["q", "c"], ["q", "escape"], ["q", "q"], ["q", "down", "down", "enter"]])
+async def test_quitting_can_be_taken_back(watch: Watch, mid_run: list[Event], keys: list[str]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        assert watched.app.screen is watched.app.run_screen
+        assert watched.app.is_running
+    assert not watched.control.is_stopped
+
+
+async def test_a_followed_run_ends_the_view_after_a_moment(watch: Watch, whole_run: list[Event]) -> None:
+    watched = watch(whole_run)
+    watched.end()
+    async with watched.app.run_test():
+        await watched.until(lambda: "finished" in watched.screen)
+        assert watched.app.is_running
+        await watched.until(lambda: not watched.app.is_running)
+
+
+async def test_a_reader_may_stay_after_the_end(watch: Watch, whole_run: list[Event]) -> None:
+    watched = watch(whole_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.press("n")
+        watched.end()
+        await watched.until(lambda: "finished" in watched.screen)
+        await pilot.pause(LINGER_S + 0.3)
+        assert watched.app.is_running
+        assert "p" not in watched.app.screen.active_bindings
+        await pilot.press("q")
+        await pilot.pause()
+        assert not watched.app.is_running
+    assert watched.app.return_value is None
+
+
+async def test_a_question_that_lost_its_reason_goes_away(watch: Watch, whole_run: list[Event]) -> None:
+    watched = watch(whole_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.press("q")
+        assert isinstance(watched.app.screen, QuitScreen)
+        watched.end()
+        watched.app.catch_up()
+        await pilot.pause()
+        assert watched.app.screen is watched.app.run_screen
+
+
+async def test_a_run_that_breaks_off_ends_the_view_at_once(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.press("n")
+        watched.end()
+        await watched.until(lambda: not watched.app.is_running)
+
+
+async def test_it_is_resized_while_it_streams(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test(size=(80, 24)) as pilot:
+        where = watched.app.run_state.current
+        for size in ((300, 100), (20, 5), (120, 40), (1, 1), (59, 12), (200, 60), (80, 24)):
+            await pilot.resize_terminal(*size)
+            watched.tell([PieceGenerated(where, 3, 1, "日本 word ", 2, False)])
+            watched.app.catch_up()
+            await pilot.pause()
+        assert "日本 word" in watched.screen
+        for line in watched.app.run_screen.query_one(TranscriptView).lines:
+            assert sum(len(text) for text, _ in line) <= 53
+
+
+async def test_several_arms_stand_under_their_names(watch: Watch, stream: Any) -> None:
+    run = stream(conversations=3, arms=2)
+    run.success(0)
+    run.failure(0, arm=1)
+    watched = watch(run.events)
+    async with watched.app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        lines = watched.screen.splitlines()
+        first, second = lines.index(" model-0"), lines.index(" model-1")
+        assert [line.strip(" |") for line in lines[first + 1 : second]] == [
+            "+ AddAlarm-easy",
+            ". AddReminder-easy",
+            ". CreateEvent-easy",
+        ]
+        assert "x AddAlarm-easy" in lines[second + 1]
+        await pilot.press("g")
+        assert watched.app.run_screen.reading == Where(0, "AddAlarm-easy")
+        await pilot.press("G")
+        assert watched.app.run_screen.reading == Where(1, "CreateEvent-easy")
+
+
+async def test_a_long_list_keeps_the_followed_conversation_in_sight(watch: Watch, stream: Any) -> None:
+    run = stream(conversations=500)
+    watched = watch([*run.events, ConversationStarted(run.where(450))])
+    async with watched.app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "|> Conversation438" in watched.screen
+
+
+async def test_a_dropped_transcript_names_the_command_that_shows_it(
+    watch: Watch, mid_run: list[Event]
+) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test(size=(120, 24)) as pilot:
+        await pilot.pause()
+        dropped = watched.app.run_state.conversations[Where(0, "AddAlarm-easy")]
+        dropped.transcript, dropped.dropped = None, True
+        await pilot.press("g")
+        assert "rig show 20261121-101500-3f2a AddAlarm-easy" in watched.screen
+
+
+async def test_a_resumed_run_counts_only_its_own_time(watch: Watch, stream: Any) -> None:
+    run = stream(conversations=4)
+    started = run.events[0]
+    assert isinstance(started, RunStarted)
+    resumed = RunStarted(started.run, started.store, started.arms, started.conversations, finished_turns=4)
+    watched = watch([resumed])
+    async with watched.app.run_test(size=(120, 24)) as pilot:
+        await pilot.pause()
+        where = run.start(2)
+        watched.tell([ConversationStarted(where, 1), TurnStarted(where, 1, ("hi",), (), "")])
+        watched.now = 100.0
+        watched.app.catch_up()
+        run.events.clear()
+        run.end_turn(where, 1)
+        watched.tell(run.events)
+        watched.now = 110.0
+        watched.app.catch_up()
+        assert "left 0:30" in watched.screen

@@ -1,0 +1,212 @@
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tui.state
+from rig.calls import Call, ExecutedCall, Outcome
+from rig.events import (
+    ArmFinished,
+    CallJudged,
+    ConversationStarted,
+    Event,
+    Notice,
+    PieceGenerated,
+    PredictionMade,
+    RunFinished,
+    TurnStarted,
+    Where,
+)
+from rig.models import Prediction
+from rig.verdicts import Difference, Metrics, Verdict
+from tui.state import RunState, Status
+from tui.transcript import Called, Draft, Ended, Judged, Remark, Replied, Said
+
+
+def folded(events: list[Event]) -> RunState:
+    state = RunState()
+    state.apply_all(events)
+    return state
+
+
+def check(state: RunState) -> None:
+    """What holds of every state of a run that is going on."""
+    assert state.turns_done <= state.turns_total
+    assert state.turns_done == sum(one.turns_done for one in state.conversations.values())
+    assert state.failures == sum(
+        one.status in (Status.FAILED, Status.ERROR) for one in state.conversations.values()
+    )
+    assert state.current is None or state.current in state.conversations
+    for one in state.conversations.values():
+        entries = one.transcript.entries if one.transcript else []
+        assert not any(isinstance(entry, Draft) for entry in entries[:-1])
+        assert (one.status is Status.WAITING) <= (not entries or isinstance(entries[-1], Remark))
+        assert one.status.over == any(isinstance(entry, Ended) for entry in entries)
+        assert one.turns_done <= len(one.expected) <= max(one.turns, one.turns_done)
+        assert {e.position for turn in one.expected for e in turn} >= one.matched
+
+
+def test_every_prefix_of_a_run_is_a_consistent_state(whole_run: list[Event]) -> None:
+    state = RunState()
+    for event in whole_run:
+        state.apply(event)
+        check(state)
+    assert state.finished
+    assert Counter(one.status for one in state.conversations.values()) == {
+        Status.SUCCESS: 2,
+        Status.FAILED: 1,
+        Status.ERROR: 1,
+    }
+    assert state.turns_done == state.turns_total == 8
+
+
+@given(cuts=st.lists(st.integers(0, 3), max_size=400), stop=st.integers(0, 500))
+def test_conversations_that_interleave_give_consistent_states(
+    stream: Callable[..., Any], cuts: list[int], stop: int
+) -> None:
+    parts: list[list[Event]] = []
+    head: list[Event] = []
+    for number, kind in enumerate(("success", "failure", "error", "half")):
+        run = stream(conversations=4)
+        head = list(run.events)
+        getattr(run, kind)(number)
+        parts.append(run.events[len(head) :])
+    state = folded(head)
+    for cut in [*cuts, *(number for number in range(4) for _ in parts[number])][:stop]:
+        if parts[cut]:
+            state.apply(parts[cut].pop(0))
+            check(state)
+
+
+def test_an_interrupted_run_leaves_nothing_running(mid_run: list[Event]) -> None:
+    state = folded([*mid_run, RunFinished("r", interrupted=True)])
+    check(state)
+    assert not any(one.status is Status.RUNNING for one in state.conversations.values())
+    stopped = state.conversations[Where(0, "DeleteAlarm-easy")]
+    assert stopped.transcript is not None
+    assert isinstance(stopped.transcript.entries[-1], Remark)
+
+
+def test_current_stays_with_a_conversation_until_it_is_over(stream: Callable[..., Any]) -> None:
+    run = stream(conversations=2)
+    first, second = run.where(0), run.where(1)
+    state = folded([*run.events, ConversationStarted(first), ConversationStarted(second)])
+    state.apply(PieceGenerated(second, 1, 0, "x", 1, False))
+    assert state.current == first
+    other = stream(conversations=2)
+    other.success(0)
+    state.apply(other.events[-1])
+    assert state.current == second
+
+
+def test_a_transcript_tells_what_was_said_and_done(whole_run: list[Event]) -> None:
+    conversation = folded(whole_run).conversations[Where(0, "AddReminder-easy")]
+    assert conversation.transcript is not None
+    entries = conversation.transcript.entries
+    assert next(entry for entry in entries if isinstance(entry, Said)).text.text.startswith("Which alarms")
+    assert [entry.name.text for entry in entries if isinstance(entry, Called)] == [
+        "FindAlarms",
+        "DeleteAlarm",
+        "AddReminder",
+    ]
+    assert [entry.bad_action for entry in entries if isinstance(entry, Judged)] == [False, True, False]
+    assert [entry.text.text for entry in entries if isinstance(entry, Replied)][-1] == "I took care of it."
+    assert conversation.incorrect_actions == 1
+
+
+def test_session_tokens_are_not_shown(mid_run: list[Event]) -> None:
+    conversation = folded(mid_run).conversations[Where(0, "AddAlarm-easy")]
+    assert [name.text for name, _ in conversation.expected[0][0].arguments] == ["time"]
+
+
+def test_a_draft_gives_way_to_the_prediction() -> None:
+    where = Where(0, "c")
+    state = folded(
+        [PieceGenerated(where, 1, 0, '{"to', 1, False), PieceGenerated(where, 1, 0, "ol", 1, False)]
+    )
+    transcript = state.conversations[where].transcript
+    assert transcript is not None
+    draft = transcript.entries[0]
+    assert isinstance(draft, Draft)
+    assert (draft.text, draft.tokens, draft.revision) == ('{"tool', 2, 2)
+    state.apply(PredictionMade(where, 1, 0, Prediction(call=Call("T", {}))))
+    assert [type(entry) for entry in transcript.entries] == [Called]
+
+
+def test_texts_of_any_size_are_bounded() -> None:
+    where = Where(0, "c")
+    big = "x" * 5_000_000
+    call = Call(big, {big: big})
+    state = folded(
+        [
+            TurnStarted(where, 1, (big,), (ExecutedCall(call, Outcome(big)),), big),
+            *(PieceGenerated(where, 1, 0, big, 1, False) for _ in range(3)),
+            PredictionMade(where, 1, 0, Prediction(raw=big, call=call)),
+            CallJudged(
+                where,
+                1,
+                0,
+                ExecutedCall(call, Outcome(None, big)),
+                Verdict(False, reason=big, differences=(Difference(big, big, big),) * 100),
+            ),
+            PredictionMade(where, 1, 1, Prediction(reply=big)),
+            Notice(big),
+        ]
+    )
+    transcript = state.conversations[where].transcript
+    assert transcript is not None
+    assert len(repr(state)) < 100_000
+    replied = transcript.entries[-1]
+    assert isinstance(replied, Replied)
+    assert replied.text.omitted == 5_000_000 - len(replied.text.text)
+
+
+def test_arguments_that_no_json_can_hold_are_shown_as_such() -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    where = Where(0, "c")
+    state = folded([PredictionMade(where, 1, 0, Prediction(call=Call("T", nested)))])
+    transcript = state.conversations[where].transcript
+    assert transcript is not None
+    called = transcript.entries[0]
+    assert isinstance(called, Called)
+    assert "cannot be shown" in called.arguments.text
+
+
+def test_memory_is_bounded_over_many_conversations(stream: Callable[..., Any], monkeypatch: Any) -> None:
+    monkeypatch.setattr(tui.state, "MEMORY", 100_000)
+    run = stream(conversations=500)
+    state = folded(run.events)
+    for number in range(500):
+        part = stream(conversations=500)
+        skipped = len(part.events)
+        part.failure(number)
+        state.apply_all(part.events[skipped:])
+        assert state.transcript_weight <= 100_000
+    kept = [one for one in state.conversations.values() if one.transcript is not None]
+    assert 5 < len(kept) < 100
+    assert state.conversations[run.where(499)].transcript is not None
+    first = state.conversations[run.where(0)]
+    assert first.dropped
+    assert first.status is Status.FAILED
+    assert not first.expected
+
+
+def test_the_latest_metrics_of_an_arm_are_those_of_its_events(mid_run: list[Event]) -> None:
+    state = folded(mid_run)
+    assert state.arms[0].metrics is not None
+    assert state.arms[0].metrics.conversations == 4
+    state.apply(ArmFinished(0, Metrics(conversations=9), state.arms[0].speed, {}, "out of memory"))  # type: ignore[arg-type]
+    assert state.arms[0].metrics.conversations == 9
+    assert state.arms[0].failure == "out of memory"
+
+
+def test_arms_and_conversations_nobody_announced_are_made_up() -> None:
+    state = folded([ConversationStarted(Where(2, "surprise"))])
+    assert len(state.arms) == 0
+    state.apply(ArmFinished(2, Metrics(), state.arm(2).speed, {}))  # type: ignore[arg-type]
+    assert len(state.arms) == 3
+    assert state.conversations[Where(2, "surprise")].status is Status.RUNNING
