@@ -48,7 +48,5 @@ def whereabouts(run: StoredRun, store: str) -> str:
     runs = "" if store == str(runs_file()) else f" --runs {shlex.quote(store)}"
     lines = [f"run {run.id} is stored in {store}", f"  rig show {run.id}{runs}"]
     if run.state != "finished":
-        lines.append(
-            f"  rig run --resume {run.id}{runs}   goes on with the other {run.turns - run.turns_done} turns"
-        )
+        lines.append(f"  rig run --resume {run.id}{runs}  ({run.turns - run.turns_done} turns are left)")
     return "\n".join(lines)

@@ -1,0 +1,47 @@
+"""JSON lines: one for each event but the pieces."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import small_talks
+
+from rig.control import Control
+from rig.displays.log import LogDisplay
+from rig.events import PieceGenerated
+from rig.protocols.replay import Scripted
+from rig.runner import run
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    stream, control = io.StringIO(), Control()
+    model = Scripted(small_talks.erratic, chunk=3)
+    LogDisplay(stream).run(lambda emit: run(small_talks.plan(path, model), emit, control), control)
+    assert stream.getvalue().isascii()
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_for_each_event_but_pieces(tmp_path: Path) -> None:
+    lines = _lines(tmp_path / "runs.sqlite")
+    again = small_talks.plan(tmp_path / "again.sqlite", Scripted(small_talks.erratic, chunk=3))
+    events = [event for event in small_talks.play(again) if not isinstance(event, PieceGenerated)]
+    assert len(lines) == len(events)
+    assert [line["event"].replace("_", "") for line in lines] == [type(e).__name__.lower() for e in events]
+
+
+def test_lines_say_where_they_belong_and_hold_numbers_by_name(tmp_path: Path) -> None:
+    lines = _lines(tmp_path / "runs.sqlite")
+    assert all("time" in line for line in lines)
+    finished = [line for line in lines if line["event"] == "conversation_finished"]
+    assert [(line["arm"], line["conversation"]) for line in finished] == [
+        (0, "alarms"),
+        (0, "reminders"),
+        (0, "login"),
+    ]
+    assert set(finished[0]["metrics"]) >= {"success_rate", "recall", "incorrect_action_rate"}
+    judged = next(line for line in lines if line["event"] == "call_judged")
+    assert set(judged["executed"]) == {"request", "response", "exception"}
+    made = next(line for line in lines if line["event"] == "prediction_made")
+    assert "token_ids" not in made["prediction"]
+    assert made["prediction"]["usage"]["prompt_tokens"] == 100

@@ -1,0 +1,96 @@
+"""Plain lines: what they say, and that no text of a model can steer the terminal."""
+
+import io
+import re
+from pathlib import Path
+
+import small_talks
+
+from rig.control import Control
+from rig.displays.plain import PlainDisplay
+from rig.displays.summary import summary, whereabouts
+from rig.events import Emit
+from rig.plan import Plan
+from rig.protocols.replay import Scripted
+from rig.runner import run
+
+CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+
+
+def shown(todo: Plan) -> list[str]:
+    """The lines that a run prints."""
+    stream = io.StringIO()
+    control = Control()
+
+    def job(emit: Emit) -> bool:
+        return run(todo, emit, control)
+
+    PlainDisplay(stream).run(job, control)
+    return stream.getvalue().splitlines()
+
+
+def test_a_line_for_each_conversation_with_progress_and_running_rates(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    first, loading, ready, *lines = shown(small_talks.plan(path, small_talks.oracle()))
+    assert first == f"run abcde: 3 conversations, 8 turns; stored in {path}"
+    assert loading == "loading arm0"
+    assert ready.startswith("arm0 is ready")
+    assert [line.split(" | ")[0] for line in lines] == [
+        "3/8 pass  alarms  3/3 calls",
+        "6/8 pass  reminders  2/2 calls",
+        "8/8 pass  login  3/3 calls",
+    ]
+    assert all("success 100.0%, recall 100.0%" in line for line in lines)
+    assert lines[-1].endswith("0:00 left")
+
+
+def test_arms_are_named_where_there_are_several_and_failures_said(tmp_path: Path) -> None:
+    lines = shown(small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle(), small_talks.unloadable))
+    assert lines[0].startswith("run abcde: 2 arms, 3 conversations, 16 turns")
+    assert " 3/16 pass  arm0 alarms  3/3 calls" in lines[3]
+    assert lines[-1] == "arm1 failed: no such weights"
+
+
+def test_a_resumed_run_goes_on_counting(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    control = Control()
+    control.skip("login")
+    run(small_talks.plan(path, small_talks.oracle()), lambda event: None, control)
+    first, *_, last = shown(small_talks.plan(path, small_talks.oracle(), resume=True))
+    assert "8 turns, 6 done before" in first
+    assert last.startswith("8/8 pass  login")
+
+
+def test_text_of_models_and_files_is_inert(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    hostile = Scripted(small_talks.erratic, name=small_talks.HOSTILE)
+    todo = small_talks.plan(path, hostile, name="bad \x1b[31m")
+    text = "\n".join(shown(todo))
+    assert not CONTROLS.search(text)
+    assert "error" in text or "fail" in text
+
+
+def test_the_summary_has_a_column_for_each_arm_and_a_row_for_each_kind_of_error(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), Scripted(small_talks.erratic)))
+    stored = small_talks.stored(path)
+    rows = {line[:17].strip(): line[17:].split() for line in summary(stored).splitlines()}
+    assert rows[""] == ["arm0", "arm1"]
+    assert rows["success"] == ["100.0%", "0.0%"]
+    assert rows["prompt from cache"][0] == "-"
+    assert rows["prompt from cache"][1].endswith("%")
+    for kind, count in stored.arms[1].errors.items():
+        assert rows[kind] == ["0", str(count)]
+    assert int(rows["failed steps"][1]) == sum(stored.arms[1].errors.values())
+
+
+def test_where_a_run_is_and_how_to_go_on_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "my runs.sqlite"
+    control = Control()
+    control.skip("login")
+    run(small_talks.plan(path, small_talks.oracle()), lambda event: None, control)
+    text = whereabouts(small_talks.stored(path), str(path))
+    assert f"rig show abcde --runs '{path}'" in text
+    assert f"rig run --resume abcde --runs '{path}'  (2 turns are left)" in text
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), resume=True))
+    assert "--resume" not in whereabouts(small_talks.stored(path), str(path))
