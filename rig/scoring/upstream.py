@@ -35,6 +35,13 @@ class UpstreamRules(Rules):
             case _:
                 return bool(got == expected)
 
+    def compare(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
+        found = super().compare(tool, predicted, truth)
+        if found or not tool.match.whole:
+            return found
+        extras = predicted.arguments.keys() - truth.arguments.keys()
+        return tuple(Difference(name, None, predicted.arguments[name]) for name in sorted(extras))
+
     def compares_response(self, tool: Tool) -> bool:
         return True
 

@@ -74,7 +74,7 @@ def delete_reminder(
     Plugin.REMINDER,
     action=False,
     returns="reminders: list of {reminder_id, task, due_date, status: pending or complete}",
-    match=Match(Response.IDS, ids=("reminders", "reminder_id")),
+    match=Match(Response.IDS, ids=("reminders", "reminder_id"), whole=True),
 )
 def get_reminders(world: World) -> Json:
     """List all the user's reminders."""

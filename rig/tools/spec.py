@@ -65,13 +65,15 @@ class Match:
 
     `arguments` names the arguments that are compared where the ground truth has them; an argument not named
     is compared with EXACT when `others` is true, and ignored otherwise. `ids` is (list, key) in the response
-    for `Response.IDS`, such as `("alarms", "alarm_id")`.
+    for `Response.IDS`, such as `("alarms", "alarm_id")`. Arguments that only the prediction has are
+    disregarded, except that upstream wants `whole` requests equal.
     """
 
     response: Response = Response.EQUAL
     arguments: Mapping[str, Equality | Text] = field(default_factory=dict)
     others: bool = True
     ids: tuple[str, str] | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

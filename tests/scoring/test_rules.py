@@ -165,6 +165,15 @@ def test_a_search_with_a_strange_response_matches_nothing(mode: Mode, response: 
     assert not judge(truth, made("FindAlarms", {}, response), mode).match
 
 
+def test_upstream_wants_a_request_for_reminders_as_a_whole() -> None:
+    reminders = {"reminders": [{"reminder_id": "1"}, {"reminder_id": "2"}]}
+    truth = made("GetReminders", {}, {"reminders": [{"reminder_id": "1"}]})
+    assert judge(truth, made("GetReminders", {}, reminders), "upstream").match
+    more = made("GetReminders", {"status": "pending"}, reminders)
+    assert judge(truth, more).match
+    assert judge(truth, more, "upstream").differences == (Difference("status", None, "pending"),)
+
+
 def test_the_user_counts_and_not_the_token() -> None:
     truth = made("DeleteAlarm", {"alarm_id": "1"}, {"status": "success"})
     later = made("DeleteAlarm", {"alarm_id": "1", "session_token": "token-2"}, {"status": "success"})
