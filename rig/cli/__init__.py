@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from rig import __version__
+from rig.cli.output import printable
 from rig.errors import RigError
 
 VERBS = {
@@ -19,6 +20,9 @@ VERBS = {
     "doctor": "rig.cli.doctor",
 }
 """Each verb's module holds a click command (or group) called `command`."""
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 
 class _LazyGroup(click.Group):
@@ -45,9 +49,19 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line. A RigError becomes one line on stderr and exit code 2; a bug is a traceback."""
+    """Run the command line. A user's fault becomes one line and exit code 2; a bug is a traceback."""
     try:
-        cli.main(args=list(arguments) if arguments is not None else None, prog_name="rig")
-    except RigError as error:
-        click.echo(f"rig: {error}", err=True)
-        sys.exit(2)
+        code = cli.main(
+            args=list(arguments) if arguments is not None else None, prog_name="rig", standalone_mode=False
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = error.exit_code
+    except (RigError, click.ClickException) as error:
+        text = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        click.echo(f"rig: {printable(text)}", err=True)
+        code = 2
+    except click.Abort:
+        code = INTERRUPTED
+    if code:
+        sys.exit(code)

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from rig import displays
-from rig.cli import completion
+from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable
 from rig.control import Control
 from rig.conversations import SUITES
@@ -25,9 +25,6 @@ from rig.runner import Plan
 from rig.runner import run as run_plan
 from rig.scoring import Mode
 from rig.store import Runs, StoredRun
-
-INTERRUPTED = 130
-"""The exit code of a run that was stopped, as shells know it from Ctrl-C."""
 
 _OWN = frozenset({"display", "runs", "name", "resume", "as_json"})
 """Parameters that do not shape a run's results; all others are fields of Options."""

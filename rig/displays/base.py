@@ -43,5 +43,6 @@ def choose(name: str, stream: TextIO) -> Display:
 
 
 def is_interactive(stream: TextIO) -> bool:
-    """Whether a person can watch and press keys: both ends are a terminal that can move its cursor."""
-    return sys.stdin.isatty() and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    """Whether a person can watch and press keys: all streams are a terminal that can move its cursor."""
+    streams = (sys.stdin, stream, sys.stderr)
+    return all(each.isatty() for each in streams) and os.environ.get("TERM", "dumb") != "dumb"

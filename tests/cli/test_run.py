@@ -1,0 +1,252 @@
+"""`rig run`, whole: what it prints, stores and refuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_talks
+
+from rig import planning
+from rig.protocols.replay import Scripted
+from rig.store import Runs
+
+Rig = Callable[..., Any]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with conversations and databases in it."""
+    small_talks.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RIG_RUNS")
+    return tmp_path
+
+
+SMALL = ("--conversations", "conversations", "--world", "databases")
+
+
+def _files(place: Path) -> set[str]:
+    return {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
+
+
+def test_json_ends_with_one_object_of_exactly_these_names(rig: Rig, place: Path) -> None:
+    done = rig("run", "oracle", *SMALL, "--display", "none", "--json")
+    assert done.code == 0
+    result = json.loads(done.out)
+    assert list(result) == ["run", "store", "arms"]
+    assert result["store"] == "runs.sqlite"
+    [arm] = result["arms"]
+    rates = {name: arm[name] for name in ("success_rate", "recall", "precision", "incorrect_action_rate")}
+    assert rates == {"success_rate": 1, "recall": 1, "precision": 1, "incorrect_action_rate": 0}
+    assert (arm["arm"], arm["conversations"], arm["soft_success"], arm["errors"]) == ("oracle", 3, 1, {})
+    assert (arm["predictions"], arm["ground_truths"]) == (8, 8)
+    assert len(arm) == 11
+    assert arm["speed"]["steps"] == 16
+
+
+def test_with_json_the_display_goes_to_stderr(rig: Rig, place: Path) -> None:
+    done = rig("run", "oracle", *SMALL, "--json")
+    json.loads(done.out)
+    assert "8/8 pass  reminders" in done.err
+
+
+def test_plain_ends_with_the_summary_and_where_the_run_is(rig: Rig, place: Path) -> None:
+    done = rig("run", "oracle", *SMALL)
+    *_, first, second = done.out.splitlines()
+    run = first.split()[1]
+    assert first == f"run {run} is stored in runs.sqlite"
+    assert second == f"  rig show {run}"
+    assert "success            100.0%" in done.out
+    assert not done.err
+
+
+def test_none_says_nothing_and_log_says_json(rig: Rig, place: Path) -> None:
+    assert rig("run", "oracle", *SMALL, "--display", "none").out == ""
+    lines = [json.loads(line) for line in rig("run", "oracle", *SMALL, "--display", "log").out.splitlines()]
+    assert lines[0]["event"] == "run_started"
+    assert lines[-1] == {**lines[-1], "event": "run_finished", "interrupted": False}
+
+
+def test_conversations_can_be_chosen(rig: Rig, place: Path) -> None:
+    only = ("--only", "login", "--only", "alarms")
+    arms = json.loads(rig("run", "oracle", *SMALL, *only, "--json").out)["arms"]
+    assert arms[0]["conversations"] == 2
+    arms = json.loads(rig("run", "oracle", *SMALL, "--limit", "1", "--json").out)["arms"]
+    assert arms[0]["conversations"] == 1
+
+
+def test_several_arms_run_one_after_another_under_names_of_their_own(rig: Rig, place: Path) -> None:
+    arms = json.loads(rig("run", "oracle", "oracle", *SMALL, "--json", "--repeats", "2").out)["arms"]
+    assert [arm["arm"] for arm in arms] == ["oracle", "oracle-2"]
+    assert [arm["conversations"] for arm in arms] == [6, 6]
+
+
+def test_settings_are_stored_with_the_run(rig: Rig, place: Path) -> None:
+    rig("run", "oracle", *SMALL, "--tools", "suite", "--docs", "names", "--max-calls", "2", "--name", "mine")
+    with Runs.open(place / "runs.sqlite") as runs:
+        run = runs.get("mine")
+    assert run.settings["world"] == str(place / "databases")
+    assert (run.settings["tools"], run.settings["docs"], run.settings["max_calls"]) == ("suite", "names", 2)
+    fingerprint = run.arms[0].fingerprint
+    assert fingerprint is not None
+    assert fingerprint["protocol.tools"] == "suite"
+    assert len(fingerprint["world_sha256"]) == 64
+
+
+def _bad_conversations(place: Path, text: str) -> tuple[str, ...]:
+    (place / "bad").mkdir()
+    (place / "bad" / "broken.json").write_text(text, encoding="utf-8")
+    return ("oracle", "--conversations", "bad")
+
+
+BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
+    "no model": (lambda place: SMALL, "which model"),
+    "unknown model": (lambda place: ("gpt-9", *SMALL), "unknown model 'gpt-9'"),
+    "missing file": (lambda place: ("gone.gguf", *SMALL), "gone.gguf: no such file"),
+    "text named .gguf": (lambda place: (_text(place), *SMALL), "text.gguf"),
+    "one good model of two": (lambda place: ("oracle", _text(place), *SMALL), "text.gguf"),
+    "unknown suite": (lambda place: ("oracle", "--suite", "medium"), "'medium' is not one of"),
+    "unknown name": (lambda place: ("oracle", *SMALL, "--only", "nobody"), "no conversation named nobody"),
+    "no conversations": (lambda place: ("oracle", "--conversations", "databases/none"), "no such directory"),
+    "broken JSON": (lambda place: _bad_conversations(place, '{"name": '), "broken.json: not JSON"),
+    "no conversation": (lambda place: _bad_conversations(place, '{"name": 1}'), "not a conversation: name"),
+    "no world": (lambda place: ("oracle", *SMALL[:2], "--world", "nowhere"), "nowhere"),
+    "not its world": (lambda place: ("oracle", *SMALL[:2]), "the world has no account"),
+    "two sources": (lambda place: ("oracle", *SMALL, "--suite", "easy"), "--suite and --conversations"),
+    "no directory": (lambda place: ("oracle", *SMALL, "--runs", "no/runs.sqlite"), "no directory no"),
+    "not a store": (lambda place: ("oracle", *SMALL, "--runs", "databases/Alarm.json"), "not a database"),
+    "no similarity": (lambda place: ("oracle", *SMALL, "--similarity", "nowhere"), "nowhere"),
+    "no calls": (lambda place: ("oracle", *SMALL, "--max-calls", "0"), "--max-calls"),
+    "unknown option": (lambda place: ("oracle", "--frobnicate"), "--frobnicate"),
+    "nothing to resume": (lambda place: ("--resume", "latest"), "no such file"),
+}
+
+
+def _text(place: Path) -> str:
+    path = place / "text.gguf"
+    path.write_text("weights? no, words " * 100, encoding="utf-8")
+    return path.name
+
+
+@pytest.mark.parametrize(("arguments", "fault"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    rig: Rig, place: Path, arguments: Callable[[Path], tuple[str, ...]], fault: str
+) -> None:
+    given = arguments(place)
+    before = _files(place)
+    done = rig("run", *given)
+    assert (done.code, done.out) == (2, "")
+    assert fault in done.err
+    assert done.err.startswith("rig: ")
+    assert done.err.count("\n") == 1
+    assert _files(place) == before
+
+
+def test_bad_input_leaves_a_store_as_it_was(rig: Rig, place: Path) -> None:
+    rig("run", "oracle", *SMALL)
+    before = (place / "runs.sqlite").read_bytes()
+    assert rig("run", _text(place), *SMALL).code == 2
+    assert (place / "runs.sqlite").read_bytes() == before
+
+
+def test_a_name_in_a_file_cannot_steer_the_terminal(rig: Rig, place: Path) -> None:
+    source = small_talks.source("bad\x1b]0;owned\x07", "Hi.", ("Hello.", []))
+    for path in (place / "conversations").iterdir():
+        path.unlink()
+    (place / "conversations" / "bad.json").write_text(json.dumps(source), encoding="utf-8")
+    shown = rig("run", "oracle", *SMALL)
+    assert shown.code == 0
+    refused = rig("run", "oracle", *SMALL, "--only", "\x1b[2J")
+    assert "\x1b" not in shown.out + shown.err + refused.out + refused.err
+
+
+class Slow(Scripted):
+    """The oracle's place taken by a model that can be interrupted."""
+
+    def __init__(self, conversations: object) -> None:
+        super().__init__(small_talks.erratic, chunk=10, delay_s=0.01, name="oracle")
+
+
+def test_ctrl_c_stops_says_how_to_go_on_and_going_on_completes_the_run(
+    rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "Oracle", Slow)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    done = rig("run", "oracle", *SMALL, "--repeats", "9")
+    assert done.code == 130
+    resume = next(line for line in done.out.splitlines() if "--resume" in line)
+    run = resume.split()[3]
+    again = rig("run", "--resume", run, "--json")
+    assert again.code == 0
+    [arm] = json.loads(again.out)["arms"]
+    assert arm["conversations"] == 27
+    with Runs.open(place / "runs.sqlite") as runs:
+        assert runs.get(run).state == "finished"
+
+
+def test_resuming_accepts_the_same_options_again_and_refuses_others(rig: Rig, place: Path) -> None:
+    run = json.loads(rig("run", "oracle", *SMALL, "--json").out)["run"]
+    assert rig("run", "oracle", *SMALL, "--resume", run).code == 0
+    other = rig("run", "--resume", run, "--max-calls", "3")
+    assert other.code == 2
+    assert f"cannot resume {run}: max_calls was 10, not 3" in other.err
+    assert rig("run", "other.gguf", "--resume", run).code == 2
+    assert "--name belongs to a new run" in rig("run", "--resume", run, "--name", "x").err
+
+
+def test_resuming_needs_no_conversation_files(rig: Rig, place: Path) -> None:
+    run = json.loads(rig("run", "oracle", *SMALL, "--json").out)["run"]
+    for path in (place / "conversations").iterdir():
+        path.unlink()
+    assert rig("run", "--resume", run[:3]).code == 0
+
+
+def test_an_arm_that_fails_later_leaves_the_others_and_the_exit_code_says_so(
+    rig: Rig, place: Path, write_gguf: Callable[..., Path]
+) -> None:
+    model = write_gguf("hollow.gguf")
+    done = rig("run", "oracle", str(model), *SMALL, "--json")
+    assert done.code == 1
+    oracle, hollow = json.loads(done.out)["arms"]
+    assert oracle["success_rate"] == 1
+    assert (hollow["arm"], hollow["conversations"], hollow["success_rate"]) == ("hollow", 0, None)
+    assert hollow["failure"] in done.err
+
+
+def test_the_oracle_loads_nothing_heavy() -> None:
+    script = (
+        "import sys\n"
+        "from rig.cli import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code, end.code\n"
+        "heavy = {'torch', 'transformers', 'llama_cpp', 'outlines', 'llguidance', 'textual', 'gguf'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    arguments = ("run", "oracle", "--suite", "easy", "--display", "none", "--json")
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1:] == ["[]"], done.stderr
+    [arm] = json.loads(done.stdout)["arms"]
+    assert (arm["conversations"], arm["success_rate"], arm["recall"], arm["precision"]) == (28, 1, 1, 1)
+    assert arm["incorrect_action_rate"] == 0
+
+
+def test_the_oracle_is_right_about_the_public_easy_conversations(
+    rig: Rig, place: Path, tooltalk: Path
+) -> None:
+    data = tooltalk / "data"
+    chosen = ("--conversations", data / "easy", "--world", data / "databases")
+    for grader in ("default", "upstream", "per-turn"):
+        done = rig("run", "oracle", *chosen, "--grader", grader, "--similarity", "exact", "--json")
+        [arm] = json.loads(done.out)["arms"]
+        assert (arm["conversations"], arm["success_rate"], arm["recall"], arm["precision"]) == (28, 1, 1, 1)

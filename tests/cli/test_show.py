@@ -1,0 +1,140 @@
+"""`rig show`: a run, and a conversation call by call."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_talks
+from click.shell_completion import ShellComplete
+
+from rig.cli import cli
+from rig.control import Control
+from rig.events import TurnFinished
+from rig.protocols.replay import Scripted
+from rig.runner import run
+
+Rig = Callable[..., Any]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with a run of the oracle and of a poor model, and one that stopped after its first turn."""
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), Scripted(small_talks.erratic)))
+    control = Control()
+
+    def stop(event: object) -> None:
+        if isinstance(event, TurnFinished):
+            control.stop()
+
+    run(small_talks.plan(path, small_talks.oracle(), run="begun"), stop, control)
+    monkeypatch.setenv("RIG_RUNS", str(path))
+    return path
+
+
+def test_a_run_shows_its_summary_and_a_line_for_each_conversation(rig: Rig, store: Path) -> None:
+    out = rig("show", "abcde").out
+    assert out.startswith("run abcde, ")
+    assert "success            100.0%   0.0%" in out
+    assert re.search(r"^alarms +pass 3/3 +fail \d/3", out, re.MULTILINE)
+    assert "rig show abcde" in out
+
+
+def test_a_run_that_stopped_shows_how_far_it_came(rig: Rig, store: Path) -> None:
+    out = rig("show", "latest").out
+    assert re.search(r"^alarms +1/3 turns$", out, re.MULTILINE)
+    assert re.search(r"^login +-$", out, re.MULTILINE)
+    assert "rig run --resume begun" in out
+
+
+def test_run_as_json(rig: Rig, store: Path) -> None:
+    shown = rig("show", "abcde", "--json").json
+    assert (shown["run"], shown["state"], shown["store"]) == ("abcde", "finished", str(store))
+    cells = shown["conversations"]
+    assert [(cell["arm"], cell["conversation"]) for cell in cells[:2]] == [
+        ("arm0", "alarms"),
+        ("arm0", "reminders"),
+    ]
+    assert cells[0]["metrics"]["success_rate"] == 1
+    assert rig("show", "begun", "--json").json["conversations"][0]["metrics"] is None
+
+
+def test_a_conversation_shows_what_was_said_called_answered_and_judged(rig: Rig, store: Path) -> None:
+    out = rig("show", "abcde", "login").out
+    oracle, poor = out.split("\n\nlogin, arm1")
+    assert oracle.startswith(
+        "login, arm0: pass, 3 of 3 calls matched\n2024-03-05 09:00:00, Springfield, nobody"
+    )
+    for line in (
+        "user: Let me in.",
+        'call: UserLogin {"username": "mara", "password": "pw-mara"}',
+        "match: matches the ground truth",
+        'wanted: DeleteAlarm {"alarm_id": "0001-0002"} (matched in turn 4, step 1)',
+        "reply: Gone.",
+    ):
+        assert line in oracle
+    assert "(missed)" in poor
+
+
+def test_a_conversation_of_a_run_under_way_says_what_is_missing(rig: Rig, store: Path) -> None:
+    out = rig("show", "begun", "alarms").out
+    assert out.startswith("alarms, arm0: 1 of 3 turns played")
+    assert out.count("not played yet") == 2
+
+
+def test_text_of_a_model_is_shown_inert(rig: Rig, store: Path) -> None:
+    for name in ("alarms", "reminders", "login"):
+        for arguments in (("show", "abcde", name), ("show", "abcde", name, "--json")):
+            out = rig(*arguments).out
+            assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", out)
+
+
+def test_conversation_as_json(rig: Rig, store: Path) -> None:
+    shown = rig("show", "abcde", "reminders", "--json").json
+    assert (shown["run"], shown["conversation"]) == ("abcde", "reminders")
+    oracle, poor = shown["transcripts"]
+    assert (oracle["arm"], oracle["metrics"]["successes"]) == ("arm0", 1)
+    turn = oracle["turns"][3]
+    assert turn["ground_truth"][0]["request"]["api_name"] == "GetReminders"
+    assert turn["ground_truth"][0]["match"] is True
+    call, reply = turn["steps"]
+    assert (call["kind"], call["executed"]["request"]["api_name"]) == ("call", "GetReminders")
+    assert call["verdict"]["match"] is True
+    assert (reply["kind"], reply["reply"]) == ("reply", "Yes.")
+    assert poor["turns"][1]["steps"]
+    assert rig("show", "begun", "login", "--json").json["transcripts"][0]["turns"][2]["steps"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("zzz",), "no run 'zzz'"),
+        (("abcde", "breakfast"), "no conversation 'breakfast'"),
+        ((), "Missing argument 'RUN'"),
+    ],
+)
+def test_what_is_not_there_is_one_line(rig: Rig, store: Path, arguments: tuple[str, ...], fault: str) -> None:
+    done = rig("show", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert fault in done.err
+    assert done.err.count("\n") == 1
+
+
+def _completions(*words: str, incomplete: str) -> list[str]:
+    complete = ShellComplete(cli, {}, "rig", "_RIG_COMPLETE")
+    return [item.value for item in complete.get_completions(list(words), incomplete)]
+
+
+def test_runs_and_conversations_complete_in_the_shell(store: Path) -> None:
+    assert _completions("show", incomplete="") == ["begun", "abcde"]
+    assert _completions("show", incomplete="ab") == ["abcde"]
+    assert _completions("show", "abcde", incomplete="a") == ["alarms"]
+    assert _completions("run", "--resume", incomplete="be") == ["begun"]
+    assert "oracle" in _completions("run", incomplete="or")
+
+
+def test_nothing_completes_where_there_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIG_RUNS", str(tmp_path / "none.sqlite"))
+    assert _completions("show", incomplete="") == []
