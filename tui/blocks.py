@@ -63,8 +63,10 @@ class DraftBlock:
         lines = self._flow.lines
         if not self.draft.tokens:
             return _beside(("model", Tint.RUNNING), [(("reads the prompt", Tint.MUTED),)])
-        end: list[Span] = [*_omitted(self.draft.omitted), (" ", Tint.CURSOR)]
-        return _beside(("model", Tint.RUNNING), [*lines[:-1], (*lines[-1], *end)])
+        if self.draft.omitted:
+            lines.append(tuple(_omitted(self.draft.omitted)))
+        lines[-1] = (*lines[-1], (" ", Tint.CURSOR))
+        return _beside(("model", Tint.RUNNING), lines)
 
 
 def _beside(label: Span, lines: Sequence[Line]) -> list[Line]:
@@ -133,7 +135,7 @@ def _difference(difference: Differing, width: int) -> list[Line]:
     what = inert_line(difference.what.text)
     if what == "exception" and difference.expected.text == "null":
         return wrap([("the call failed; it should have succeeded", Tint.PLAIN)], width)
-    head: list[Line] = [((what, Tint.KEY), *_similarity(difference))]
+    head = wrap([(what, Tint.KEY), *_omitted(difference.what.omitted), *_similarity(difference)], width)
     for label, value in (("expected", difference.expected), ("got", difference.got)):
         spans = [*tint_json(inert_line(value.text)), *_omitted(value.omitted)]
         for number, line in enumerate(wrap(spans, width - 11)):

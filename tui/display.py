@@ -35,20 +35,20 @@ class TuiDisplay:
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
         worker = _Worker(job)
-        notice = "the live view was left; the run goes on"
-        if not _has_terminal():
-            notice = "the live view needs a terminal for stdin and stderr; showing plain progress"
-            worker.start()
-        else:
+        if _has_terminal():
             with _signals_stop(control), _terminal_restored():
                 worker.start()
                 fault = _watch(worker.feed, control)
+            if fault is None and worker.feed.over:
+                return worker.result()
+            notice = "the live view was left; the run goes on"
             if fault is not None:
                 traceback.print_exception(fault, file=sys.stderr)
                 notice = "the live view failed, which is a bug in rig; the run goes on with plain progress"
-        if worker.is_over:
-            return worker.result()
-        control.resume()
+            control.resume()
+        else:
+            worker.start()
+            notice = "the live view needs a terminal for stdin and stderr; showing plain progress"
         return self._fallback.run(lambda emit: worker.follow(emit, notice), control)
 
 
@@ -67,11 +67,6 @@ class _Worker(Generic[T]):
     def start(self) -> None:
         self._thread.start()
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the job has come to its end, whatever was seen of it."""
-        return not self._thread.is_alive()
-
     def result(self) -> T:
         """Wait for the job; what it returned. Raises what it raised."""
         self._thread.join()
@@ -84,7 +79,7 @@ class _Worker(Generic[T]):
         told = 0
         announced = False
         while True:
-            over = self.is_over
+            over = not self._thread.is_alive()
             while told < len(self._milestones):
                 emit(self._milestones[told])
                 told += 1

@@ -97,6 +97,6 @@ def test_hostile_output(snap: Callable[..., None], stream: Any) -> None:
     run.events += [
         PredictionMade(where, 1, 0, Prediction(raw="", call=call)),
         CallJudged(where, 1, 0, executed, Verdict(False, bad_action=True, differences=(difference,))),
-        PieceGenerated(where, 1, 1, '{"reply": "\x1b[5m[/]\u0301\u0301 ' + "long " * 2_000, 9, False),
+        PieceGenerated(where, 1, 1, '{"reply": "\x1b[5m[/]\u0301\u0301 ' + "long " * 60, 9, False),
     ]
     snap(run.events, size=(120, 60))

@@ -1,0 +1,135 @@
+"""The display without a terminal: results, exceptions and the way back to plain lines."""
+
+import contextlib
+import io
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import tui.display
+from rig.control import Control
+from rig.displays.plain import PlainDisplay
+from rig.errors import RigError
+from rig.events import Emit, Event
+from tui.display import TuiDisplay
+from tui.feed import Feed
+
+
+@pytest.fixture
+def lines() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def display(lines: io.StringIO) -> TuiDisplay:
+    return TuiDisplay(PlainDisplay(lines))
+
+
+def job_of(events: list[Event], result: object = None) -> Callable[[Emit], object]:
+    def job(emit: Emit) -> object:
+        for event in events:
+            emit(event)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    return job
+
+
+def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[Feed, Control], Exception | None]) -> None:
+    """Put a terminal there, and this in the application's place."""
+
+    @contextlib.contextmanager
+    def nothing() -> Iterator[None]:
+        yield
+
+    monkeypatch.setattr(tui.display, "_has_terminal", lambda: True)
+    monkeypatch.setattr(tui.display, "_terminal_restored", nothing)
+    monkeypatch.setattr(tui.display, "_watch", watch)
+
+
+def to_the_end(feed: Feed, control: Control) -> None:
+    while not feed.over:
+        feed.wait(1)
+        feed.drain()
+
+
+def test_without_a_terminal_it_says_so_and_shows_plain_lines(
+    display: TuiDisplay, lines: io.StringIO, whole_run: list[Event]
+) -> None:
+    assert display.run(job_of(whole_run, 7), Control()) == 7
+    shown = lines.getvalue()
+    assert "needs a terminal" in shown
+    assert [name for name in ("AddAlarm", "AddReminder", "CreateEvent") if name not in shown] == []
+
+
+def test_the_result_comes_out(
+    monkeypatch: pytest.MonkeyPatch, display: TuiDisplay, lines: io.StringIO, whole_run: list[Event]
+) -> None:
+    views(monkeypatch, to_the_end)
+    assert display.run(job_of(whole_run, "result"), Control()) == "result"
+    assert lines.getvalue() == ""
+
+
+@pytest.mark.parametrize("error", [RigError("no such model"), ZeroDivisionError("bug"), KeyboardInterrupt()])
+def test_what_the_job_raises_comes_out(
+    monkeypatch: pytest.MonkeyPatch, display: TuiDisplay, mid_run: list[Event], error: BaseException
+) -> None:
+    views(monkeypatch, to_the_end)
+    with pytest.raises(type(error)):
+        display.run(job_of(mid_run, error), Control())
+
+
+def test_the_job_has_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch, display: TuiDisplay) -> None:
+    views(monkeypatch, to_the_end)
+    assert display.run(lambda emit: threading.current_thread(), Control()) is not threading.main_thread()
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [(None, "was left; the run goes on"), (RuntimeError("needle"), "failed, which is a bug")],
+)
+def test_after_the_view_the_run_goes_on_in_plain_lines(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    display: TuiDisplay,
+    lines: io.StringIO,
+    whole_run: list[Event],
+    fault: Exception | None,
+    said: str,
+) -> None:
+    left = threading.Event()
+
+    def watch(feed: Feed, control: Control) -> Exception | None:
+        control.pause()
+        left.set()
+        return fault
+
+    def job(emit: Emit) -> int:
+        for number, event in enumerate(whole_run):
+            emit(event)
+            if number == len(whole_run) // 2:
+                left.wait(10)
+        return number
+
+    control = Control()
+    views(monkeypatch, watch)
+    assert display.run(job, control) == len(whole_run) - 1
+    assert not control.is_paused
+    shown = lines.getvalue()
+    assert said in shown
+    assert all(shown.count(f"{name}-easy") == 1 for name in ("AddAlarm", "AddReminder", "CreateEvent"))
+    assert ("needle" in capsys.readouterr().err) == (fault is not None)
+
+
+def test_a_second_signal_is_not_held_up_by_the_run() -> None:
+    control = Control()
+    with tui.display._signals_stop(control):
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert control.is_stopped
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -1,0 +1,182 @@
+"""The real application in a real terminal, by way of tmux."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.terminal,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+
+RIG = f"{sys.executable} -m rig"
+PATIENCE_S = 60
+
+
+class Terminal:
+    """A shell in tmux."""
+
+    def __init__(self, directory: Path) -> None:
+        self._socket = str(directory / "tmux")
+        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
+        command = ["new-session", "-d", "-x", "80", "-y", "24", "-s", "rig", "sh"]
+        self._tmux(*command, cwd=directory, env={**environment, "PS1": "$ ", "ENV": ""})
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+    def type(self, line: str) -> None:
+        self._tmux("send-keys", "-t", "rig", "-l", line)
+        self.press("Enter")
+
+    def press(self, *keys: str) -> None:
+        self._tmux("send-keys", "-t", "rig", *keys)
+
+    def resize(self, width: int, height: int) -> None:
+        self._tmux("resize-window", "-t", "rig", "-x", str(width), "-y", str(height))
+
+    def screen(self, *, history: bool = False) -> str:
+        """What is in sight, or all that ever was."""
+        return self._tmux("capture-pane", "-p", "-t", "rig", *(("-S", "-") if history else ()))
+
+    def wait(self, *texts: str) -> str:
+        """The screen, once it shows all the texts."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            screen = self.screen()
+            if all(text in screen for text in texts):
+                return screen
+            if time.monotonic() > deadline:
+                pytest.fail(f"{texts} did not appear on this screen:\n{screen}")
+            time.sleep(0.05)
+
+    def _tmux(self, *arguments: str, **options: object) -> str:
+        command = ["tmux", "-S", self._socket, "-f", "/dev/null", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, **options)  # type: ignore[call-overload]
+        return str(done.stdout)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    opened = Terminal(tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Callable[[], dict[str, object]]:
+    """Reads the newest run of the store with `rig runs`."""
+
+    def newest() -> dict[str, object]:
+        command = [sys.executable, "-m", "rig", "runs", "--json", "--runs", str(tmp_path / "runs.sqlite")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+        run: dict[str, object] = json.loads(done.stdout)[0]
+        return run
+
+    return newest
+
+
+def test_a_run_is_watched_to_its_end(terminal: Terminal, stored: Callable[[], dict[str, object]]) -> None:
+    terminal.type(
+        "stty -g > before; " + RIG + " run oracle --runs runs.sqlite; echo code $?; stty -g > after"
+    )
+    terminal.wait(" rig ", "oracle", "following", "? help")
+    screen = terminal.wait("code 0")
+    assert "success" in screen
+    assert "100.0%" in screen
+    assert "following" not in screen
+    assert stored()["state"] == "finished"
+    terminal.type("stty -g | cmp - before && echo same terminal")
+    terminal.wait("same terminal")
+
+
+def test_keys_work_while_a_run_goes_on_and_stopping_keeps_the_store(
+    terminal: Terminal, stored: Callable[[], dict[str, object]]
+) -> None:
+    terminal.type(RIG + " run oracle --repeats 400 --runs runs.sqlite; echo code $?")
+    terminal.wait("following", "#1")
+    terminal.press("p")
+    terminal.wait("paused", "p go on")
+    terminal.press("j")
+    terminal.wait("reading")
+    terminal.resize(120, 40)
+    terminal.wait("expected in")
+    terminal.press("?")
+    terminal.wait("this help")
+    terminal.resize(80, 24)
+    terminal.press("?", "f")
+    terminal.wait("following")
+    terminal.press("p")
+    terminal.wait("p pause")
+    terminal.press("q")
+    terminal.wait("The run is still going")
+    terminal.press("s")
+    terminal.wait("code 130", "--resume")
+    run = stored()
+    assert run["state"] != "finished"
+    assert 0 < int(str(run["turns_done"])) < int(str(run["turns"]))
+
+
+def test_a_run_goes_on_in_plain_lines_when_its_view_is_left(
+    terminal: Terminal, stored: Callable[[], dict[str, object]]
+) -> None:
+    terminal.type(RIG + " run oracle --repeats 60 --runs runs.sqlite; echo code $?")
+    terminal.wait("following")
+    terminal.press("p")
+    terminal.wait("paused")
+    terminal.press("q")
+    terminal.wait("The run is still going")
+    terminal.press("w")
+    terminal.wait("code 0")
+    assert stored()["state"] == "finished"
+
+
+@pytest.mark.parametrize("name", ["TERM", "INT"])
+def test_a_signal_stops_the_run_and_restores_the_terminal(terminal: Terminal, name: str) -> None:
+    terminal.type("stty -g > before; " + RIG + " run oracle --repeats 400 --runs runs.sqlite; echo code $?")
+    terminal.wait("following", "#1")
+    pid = terminal._tmux("display-message", "-p", "-t", "rig", "#{pane_pid}").strip()
+    subprocess.run(["pkill", f"-{name}", "-P", pid], check=True)
+    terminal.wait("code 130", "--resume")
+    terminal.type("stty -g | cmp - before && echo same terminal")
+    terminal.wait("same terminal")
+
+
+BROKEN = """
+import sys
+from rig.cli import main
+from tui.widgets.meters import Meters
+
+show_arm, calls = Meters.show_arm, []
+
+def breaks(self, *arguments):
+    calls.append(1)
+    if len(calls) > 3:
+        raise RuntimeError("the needle is stuck")
+    show_arm(self, *arguments)
+
+Meters.show_arm = breaks
+main(sys.argv[1:])
+"""
+
+
+def test_a_view_that_crashes_leaves_the_run_and_the_terminal_in_order(
+    terminal: Terminal, stored: Callable[[], dict[str, object]], tmp_path: Path
+) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN)
+    command = f"{sys.executable} broken.py run oracle --repeats 20 --runs runs.sqlite"
+    terminal.type(f"stty -g > before; {command}; echo code $?")
+    terminal.wait("code 0")
+    screen = terminal.screen(history=True)
+    assert "RuntimeError: the needle is stuck" in screen
+    assert "the live view failed" in screen
+    assert stored()["state"] == "finished"
+    terminal.type("stty -g | cmp - before && echo same terminal")
+    terminal.wait("same terminal")
