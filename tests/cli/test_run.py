@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 import small_talks
 
 from rig import planning
+from rig.models import OnPiece, Prediction, Request
 from rig.protocols.replay import Scripted
 from rig.store import Runs
 
@@ -167,26 +167,34 @@ def test_a_name_in_a_file_cannot_steer_the_terminal(rig: Rig, place: Path) -> No
     assert "\x1b" not in shown.out + shown.err + refused.out + refused.err
 
 
-class Slow(Scripted):
-    """The oracle's place taken by a model that can be interrupted."""
+class Impatient(Scripted):
+    """The oracle's place taken by a model that presses Ctrl-C at its fifth step."""
 
     def __init__(self, conversations: object) -> None:
-        super().__init__(small_talks.erratic, chunk=10, delay_s=0.01, name="oracle")
+        super().__init__(small_talks.erratic, chunk=10, name="oracle")
+        self._steps = 0
+
+    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
+        self._steps += 1
+        if self._steps == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().predict(request, on_piece)
 
 
 def test_ctrl_c_stops_says_how_to_go_on_and_going_on_completes_the_run(
     rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "Oracle", Slow)
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    done = rig("run", "oracle", *SMALL, "--repeats", "9")
+    monkeypatch.setattr(planning, "Oracle", Impatient)
+    done = rig("run", "oracle", *SMALL)
     assert done.code == 130
+    assert "stopping after this step" in done.err
     resume = next(line for line in done.out.splitlines() if "--resume" in line)
     run = resume.split()[3]
+    monkeypatch.setattr(planning, "Oracle", lambda conversations: Scripted(small_talks.erratic))
     again = rig("run", "--resume", run, "--json")
     assert again.code == 0
     [arm] = json.loads(again.out)["arms"]
-    assert arm["conversations"] == 27
+    assert arm["conversations"] == 3
     with Runs.open(place / "runs.sqlite") as runs:
         assert runs.get(run).state == "finished"
 
