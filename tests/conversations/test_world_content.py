@@ -1,15 +1,18 @@
 """The fictional world: enough of everything, and each thing told alike wherever it is told."""
 
+import calendar
 import json
+import re
 from collections import Counter
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
+from rig.calls import Call
 from rig.conversations import Conversation, available_suites, load_suite
 from rig.paths import WORLD_DATABASE, WORLD_SEED
-from rig.tools import Plugin
+from rig.tools import TOOLS, Plugin, Simulator
 from rig.world import World, check_world
 
 Seed = dict[str, Any]
@@ -98,3 +101,46 @@ def test_the_weather_of_a_conversation_is_known_for_days_ahead(conversations: li
         for place in places:
             for distance in range(6):
                 assert str(today + timedelta(days=distance)) in weather[place], (conversation.name, place)
+
+
+_WEEKDAYS = "|".join(calendar.day_name)
+_MONTHS = "|".join(list(calendar.month_name)[1:])
+
+
+def test_weekdays_and_dates_agree(conversations: list[Conversation]) -> None:
+    """ "Tuesday, January 6", written at the end of December, is of the next year."""
+    texts = [
+        (text, int(email["date"][:4]))
+        for inbox in seed("Email").values()
+        for email in inbox.values()
+        for text in (email["subject"], email["body"])
+    ]
+    texts += [(turn.text, each.metadata.now.year) for each in conversations for turn in each.turns]
+    found = 0
+    for text, year in texts:
+        for weekday, month, day in re.findall(rf"({_WEEKDAYS}), ({_MONTHS}) (\d+)", text):
+            number = list(calendar.month_name).index(month)
+            days = (date(each, number, int(day)) for each in (year, year + 1))
+            assert weekday in {f"{each:%A}" for each in days}, text
+            found += 1
+    assert found > 50
+
+
+def test_a_plainer_search_finds_the_same(conversations: list[Conversation]) -> None:
+    """What the ground truth looks for is also found by any of its words: no search has to be as narrow."""
+    simulator = Simulator(World.open())
+    searches = 0
+    for conversation in conversations:
+        simulator.start(conversation.user, conversation.metadata)
+        for call in conversation.ground_truth:
+            ids = TOOLS[call.name].match.ids
+            if ids is not None and call.name in ("SearchInbox", "SearchMessages"):
+                snapshot = simulator.snapshot()
+                plain = {name: value for name, value in call.arguments.items() if name != "match_type"}
+                found = simulator.execute(Call(call.name, plain)).response[ids[0]]
+                simulator.restore(snapshot)
+                assert {each[ids[1]] for each in call.response[ids[0]]} <= {each[ids[1]] for each in found}
+                assert call.response[ids[0]], "a search that finds nothing proves nothing"
+                searches += 1
+            simulator.execute(call.call)
+    assert searches > 20
