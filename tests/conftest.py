@@ -41,6 +41,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Caches go to a folder of this session; what is in them depends on content alone, so tests share it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RIG_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("PIP_NO_INDEX", "1")  # sockets are blocked in this process only, and pip is another
         yield
 
 

@@ -171,7 +171,7 @@ def complete(before: list[str], typed: str) -> list[tuple[str, str]]:
 def test_a_pull_that_is_ended_leaves_no_file(models: Path, tmp_path: Path, ending: signal.Signals) -> None:
     slow_pip = tmp_path / "slow"  # stands before the real pip on the path of the new process
     (slow_pip / "pip").mkdir(parents=True)
-    script = "import pathlib, time; pathlib.Path(__file__).with_name('began').touch(); time.sleep(60)"
+    script = "import pathlib, time; pathlib.Path(__file__).with_name('began').touch(); time.sleep(20)"
     (slow_pip / "pip" / "__init__.py").touch()
     (slow_pip / "pip" / "__main__.py").write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(slow_pip)}
