@@ -38,19 +38,23 @@ class PrefixCache:
         The last segment is always computed, since it is its logits that are wanted. `on_batch` is called
         before each batch and may raise to give up. Raises DecodeError; the cache stays consistent.
         """
+        prompt = [token for segment in segments for token in segment]
         cached = self._keep_common(segments[:-1])
-        for number, segment in enumerate(segments[len(self._segments) :], len(self._segments)):
-            last = number == len(segments) - 1
-            rest = segment[len(self._context.tokens) - sum(map(len, segments[:number])) :]
-            for start in range(0, len(rest), self._context.n_batch):
-                on_batch()
-                batch = rest[start : start + self._context.n_batch]
-                self._context.decode(batch, logits=last and start + len(batch) == len(rest))
-            if not last:
-                if self._lasting == len(self._segments) and len(rest) == len(segment):
-                    self._lasting += 1
+        lasting = sum(map(len, self._segments[: self._lasting]))
+        if cached == lasting:  # nothing generated is in the way: segment by segment, to be found again
+            for segment in segments[self._lasting : -1]:
+                self._decode(segment, on_batch, logits=False)
                 self._segments.append(segment)
-        return Prefill(sum(map(len, segments)), cached)
+                self._lasting += 1
+        self._decode(prompt[len(self._context.tokens) :], on_batch, logits=True)
+        self._segments = list(segments[:-1])
+        return Prefill(len(prompt), cached)
+
+    def _decode(self, tokens: Sequence[int], on_batch: Callable[[], None], *, logits: bool) -> None:
+        for start in range(0, len(tokens), self._context.n_batch):
+            on_batch()
+            batch = tokens[start : start + self._context.n_batch]
+            self._context.decode(batch, logits=logits and start + len(batch) == len(tokens))
 
     def _keep_common(self, segments: Sequence[Segment]) -> int:
         """Drop all tokens but those that these segments begin with; how many are kept."""
