@@ -29,6 +29,7 @@ MARGIN = 12
 READABLE = 110
 """Cells beyond which a line of text is no longer pleasant to read."""
 RESPONSE_LINES = 3
+CALL_LINES = 12
 
 
 def text_width(width: int) -> int:
@@ -80,6 +81,14 @@ def _omitted(characters: int) -> list[Span]:
     return [(f" .. {characters:,} more characters", Tint.MUTED)] if characters else []
 
 
+def _shortened(text: Clip, lines: int, width: int) -> tuple[str, int]:
+    """As much as fits about so many lines beside a note of the rest, and how much that is."""
+    shown = inert_line(text.text)
+    if len(shown) > lines * width:
+        shown = shown[: max(lines * width - 32, width)]
+    return shown, max(len(text.text) - len(shown), 0) + text.omitted
+
+
 def _words(text: Clip, tint: Tint, width: int) -> list[Line]:
     return wrap([(inert(text.text), tint), *_omitted(text.omitted)], width)
 
@@ -96,16 +105,14 @@ def _said(entry: Said, width: int, turns: int) -> list[Line]:
 
 def _called(entry: Called, width: int, turns: int) -> list[Line]:
     name: Span = (inert_line(entry.name.text), Tint.CALL)
-    arguments = tint_json(inert_line(entry.arguments.text))
-    spans = [name, (" ", Tint.PLAIN), *arguments, *_omitted(entry.arguments.omitted)]
+    arguments, omitted = _shortened(entry.arguments, CALL_LINES, width)
+    spans = [name, (" ", Tint.PLAIN), *tint_json(arguments), *_omitted(omitted)]
     return _beside(("call", Tint.CALL), wrap(spans, width))
 
 
 def _returned(entry: Returned, width: int, turns: int) -> list[Line]:
-    text = inert_line(entry.text.text)
-    shown = text[: RESPONSE_LINES * width - 32] if len(text) > RESPONSE_LINES * width else text
-    hidden = len(text) - len(shown) + entry.text.omitted
-    spans = [(shown, Tint.FAILURE if entry.failed else Tint.MUTED), *_omitted(hidden)]
+    text, omitted = _shortened(entry.text, RESPONSE_LINES, width)
+    spans = [(text, Tint.FAILURE if entry.failed else Tint.MUTED), *_omitted(omitted)]
     label: Span = ("refused", Tint.FAILURE) if entry.failed else ("response", Tint.MUTED)
     return _beside(label, wrap(spans, width))
 

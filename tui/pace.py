@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-_SHARE = 0.03
+_SHARE = 0.02
 """The most of one processor that watching may take."""
 _SLOWEST = 0.5
 

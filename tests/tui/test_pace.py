@@ -8,7 +8,7 @@ def test_repaints_are_no_faster_than_ten_a_second_and_four_over_ssh() -> None:
 
 
 def test_expensive_repaints_are_rarer_but_never_stop() -> None:
-    assert Pace({}).next_s(0.009) == 0.3
+    assert Pace({}).next_s(0.006) == 0.3
     assert Pace({}).next_s(60.0) == 0.5
 
 

@@ -24,6 +24,7 @@ class Lines(ScrollView, can_focus=False):
         super().__init__(id=id)
         self._lines: list[Line] = []
         self._styles: dict[Tint, Style] = {}
+        self._base: Style | None = None
 
     @property
     def lines(self) -> Sequence[Line]:
@@ -50,7 +51,9 @@ class Lines(ScrollView, can_focus=False):
         self._lines[start:] = lines
         after = len(self._lines)
         if after != before:
-            self.virtual_size = Size(self.size.width, after)
+            # Assigning `virtual_size` would lay out and paint the whole screen for every line of a stream.
+            self.set_reactive(ScrollView.virtual_size, Size(self.size.width, after))
+            self._scroll_update(self.virtual_size)
         self.refresh_lines(start, max(before, after) - start)
 
     @property
@@ -69,9 +72,10 @@ class Lines(ScrollView, can_focus=False):
     def render_line(self, y: int) -> Strip:
         number = y + self.scroll_offset.y
         line = self._lines[number] if number < len(self._lines) else ()
-        base = self.rich_style
+        if self._base is None:
+            self._base = self.rich_style
         segments = [Segment(text, self._style(tint)) for text, tint in line]
-        return Strip(segments).adjust_cell_length(self.size.width, base)
+        return Strip(segments).adjust_cell_length(self.size.width, self._base)
 
     def _style(self, tint: Tint) -> Style:
         style = self._styles.get(tint)
@@ -82,6 +86,7 @@ class Lines(ScrollView, can_focus=False):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._styles.clear()
+        self._base = None
 
     def on_resize(self, event: events.Resize) -> None:
         self.post_message(Rearranged())
