@@ -221,7 +221,8 @@ class _Run:
             if turn != left[0] and self._skips(where):
                 return
             played = self._turn(dialogue, turn, model, where)
-            score = self._score(dialogue) if turn == left[-1] else None
+            done.append(played)
+            score = self._score(dialogue, done) if turn == left[-1] else None
             store_s = writer.commit_turn(where, played, score)
             tally.add(played, store_s)
             errors.update(errors_of(played))
@@ -229,7 +230,7 @@ class _Run:
                 tally.metrics += score.metrics
             self._emit(TurnFinished(where, turn, tally.metrics, tally.speed))
         if not left:
-            score = self._score(dialogue)
+            score = self._score(dialogue, done)
             writer.commit_score(where, score)
             tally.metrics += score.metrics
         self._emit(ConversationFinished(where, dialogue.metrics(), tally.metrics, tally.speed, dict(errors)))
@@ -255,8 +256,8 @@ class _Run:
         self._control.check()
         self._emit(event)
 
-    def _score(self, dialogue: Dialogue) -> ConversationScore:
-        return ConversationScore(self._plan.grader_info, dialogue.metrics(), tuple(dialogue.verdicts()))
+    def _score(self, dialogue: Dialogue, played: list[PlayedTurn]) -> ConversationScore:
+        return ConversationScore(self._plan.grader_info, dialogue.judgement(played))
 
     def _played(self, where: Where) -> list[PlayedTurn]:
         """The turns of a conversation that are in the store, in order."""

@@ -1,7 +1,8 @@
 """What scoring says: of one prediction, and of many. The numbers every display and report shows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 
 from rig.calls import Json, JsonObject
 
@@ -35,6 +36,55 @@ class Verdict:
     bad_action: bool = False
     reason: str = ""
     differences: tuple[Difference, ...] = ()
+
+
+class FaultKind(StrEnum):
+    """What a user can act on: the ways in which a turn of a failed conversation goes wrong."""
+
+    MADE_UP = "made-up value"
+    """A call was made before its value was given: an argument is nothing that the model had seen."""
+    MISSING_CALL = "missing call"
+    """A call that was due was not even tried."""
+    WRONG_TOOL = "wrong tool"
+    """Another tool was called than the one that was due, or one that does not exist."""
+    WRONG_ARGUMENT = "wrong argument"
+    """The right tool was called with an argument that is not the expected one."""
+    WRONG_FORMAT = "wrong format"
+    """An argument does not fit the tool's schema, so that the call failed."""
+    REPEATED_CALL = "repeated call"
+    """A call was made again that had been made, or had been right, already."""
+    UNNEEDED_ACTION = "unneeded action"
+    """The world was changed though nothing of the kind was due."""
+    GAVE_UP = "gave up after an error"
+    """The last call failed, something was still to be done, and the model replied instead."""
+    CLAIMED_SUCCESS = "claims success without a call"
+    """The reply says that an action was done which the model did not do."""
+    GENERATION_FAILED = "generation failed"
+    """No answer could be had of the model, so that what was due is missing. Its error says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that went wrong in the assistant turn at position `turn` of a failed conversation.
+
+    `step` counts the calls of the turn, None for what is no call; `ground_truth` is the (turn, call) that was
+    due, if one was. `argument` names the argument at fault with what was expected and got. `text` is one line
+    for people.
+    """
+
+    kind: FaultKind
+    turn: int
+    text: str
+    step: int | None = None
+    ground_truth: tuple[int, int] | None = None
+    tool: str = ""
+    argument: str = ""
+    expected: Json = None
+    got: Json = None
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class PlayedTurn:
     @property
     def error(self) -> ErrorKind | None:
         """Why the turn ended without a reply, None where it ended with one."""
-        return self.steps[-1].prediction.error
+        return self.steps[-1].prediction.error if self.steps else None
 
     @property
     def executed(self) -> tuple[ExecutedCall, ...]:

@@ -14,6 +14,7 @@ from rig.conversations import Conversation
 from rig.errors import ErrorKind
 from rig.events import CallJudged, Emit, PredictionMade, TurnStarted, Where
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
+from rig.protocols.judgement import Judgement, conclude
 from rig.protocols.played import PlayedTurn, Step
 from rig.protocols.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.scoring import Grader
@@ -58,9 +59,10 @@ class Dialogue:
         self._messages: list[Message] = []
         self._starts: dict[int, _Start] = {}
         began = perf_counter()
-        ground_truth = self._rehearse()
+        self._truths = self._rehearse()
         self._rehearsal_s = perf_counter() - began
-        self._matching = grader.start(ground_truth)
+        self._grader = grader
+        self._matching = grader.start(self._truths)
 
     def _rehearse(self) -> list[tuple[tuple[int, int], ExecutedCall]]:
         """Play the true conversation once, noting what each assistant turn starts from.
@@ -145,6 +147,10 @@ class Dialogue:
     def verdicts(self) -> list[Verdict]:
         """The final verdict of every executed call, in the order in which they were made."""
         return list(self._matching.verdicts())
+
+    def judgement(self, played: Sequence[PlayedTurn]) -> Judgement:
+        """What the grader makes of all turns, which were played or recalled in this order."""
+        return conclude(self._conversation, played, self._truths, self._grader, self._matching)
 
     def metrics(self) -> Metrics:
         """The conversation's metrics, once every turn has been played or recalled."""

@@ -52,6 +52,10 @@ class Grader:
             **thresholds,
         }
 
+    def compare(self, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
+        """Why a predicted call is not this ground-truth call of the same tool; empty where it could be."""
+        return self._rules.compare(TOOLS[truth.name], predicted, truth)
+
     def start(self, ground_truth: Sequence[tuple[Position, ExecutedCall]]) -> "Matching":
         """Begin a conversation with its ground-truth calls, in order."""
         return Matching(self.mode, self._rules, ground_truth)
@@ -166,5 +170,5 @@ class Matching:
             return replace(miss, reason=f"{scope} ground truth has no call of {executed.name}")
         nearest = min(compared.values(), key=len)
         if not nearest:
-            return replace(miss, reason="repeats a call that was matched already")
+            return replace(miss, reason=reasons.REPEATS)
         return replace(miss, reason=reasons.differs(nearest), differences=nearest)

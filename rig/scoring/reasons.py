@@ -7,6 +7,7 @@ from rig.calls import Json
 from rig.verdicts import Difference
 
 MOST_DIFFERENCES = 3
+REPEATS = "repeats a call that was matched already"
 
 _brief = reprlib.Repr()
 _brief.maxlevel, _brief.maxdict, _brief.maxlist, _brief.maxstring = 2, 3, 3, 60
@@ -21,17 +22,18 @@ def matched(turn: int, truth_turn: int) -> str:
 
 def differs(differences: Sequence[Difference]) -> str:
     """What keeps a prediction from being the nearest ground-truth call."""
-    parts = [_difference(difference) for difference in differences[:MOST_DIFFERENCES]]
+    parts = [difference(each) for each in differences[:MOST_DIFFERENCES]]
     rest = len(differences) - len(parts)
     return "; ".join([*parts, f"{rest} more"] if rest else parts)
 
 
-def _difference(difference: Difference) -> str:
-    if difference.what == "exception" and difference.got is not None:
-        return f"failed: {show(difference.got)}"
-    if difference.similarity is not None:
-        return f"{difference.what}: similarity {difference.similarity:.2f}, needs {difference.threshold:.2f}"
-    return f"{difference.what}: expected {show(difference.expected)}, got {show(difference.got)}"
+def difference(found: Difference) -> str:
+    """One difference."""
+    if found.what == "exception" and found.got is not None:
+        return f"failed: {show(found.got)}"
+    if found.similarity is not None:
+        return f"{found.what}: similarity {found.similarity:.2f}, needs {found.threshold:.2f}"
+    return f"{found.what}: expected {show(found.expected)}, got {show(found.got)}"
 
 
 def show(value: Json) -> str:

@@ -9,6 +9,7 @@ from rig.store.records import (
     NewRun,
     StoredArm,
     StoredRun,
+    StoredScore,
     Transcript,
 )
 from rig.store.writer import RunWriter
@@ -23,6 +24,7 @@ __all__ = [
     "StoreError",
     "StoredArm",
     "StoredRun",
+    "StoredScore",
     "Transcript",
     "check_writable",
 ]

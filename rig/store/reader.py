@@ -17,20 +17,14 @@ from rig.models import Usage
 from rig.protocols.played import PlayedTurn
 from rig.store.connect import connect_for_reading, faults
 from rig.store.holder import Holder
-from rig.store.records import Cell, StoredArm, StoredRun, Transcript
+from rig.store.records import Cell, StoredArm, StoredRun, StoredScore, Transcript
 from rig.store.rows import step_from_row
+from rig.store.scores import OWN_SCORES, faults_of, metrics_of, scores_of, summed
 from rig.verdicts import Metrics
 
 LATEST = "latest"
 
-_COUNTS = [field.name for field in fields(Metrics) if field.name != "conversations"]
 _WORK = [field.name for field in fields(Usage) if field.name != "first_token_s"]
-
-# A conversation can be scored again by other graders; a run's own score is the one made first.
-_SCORES = f"""
-    SELECT arm, conversation, repeat, {", ".join(_COUNTS)} FROM scores
-    WHERE id IN (SELECT min(id) FROM scores GROUP BY arm, conversation, repeat)
-"""
 
 _TURNS_DONE = "SELECT arm, conversation, repeat, count(*) AS n FROM turns GROUP BY arm, conversation, repeat"
 
@@ -73,7 +67,7 @@ class Runs:
     def cells(self, run: StoredRun) -> list[Cell]:
         """Every conversation of every arm and repeat, in the order in which they are run."""
         done = self._cell_numbers(run, _TURNS_DONE)
-        scores = self._cell_numbers(run, _SCORES)
+        scores = self._cell_numbers(run, OWN_SCORES)
         errors = self._cell_errors(run)
         conversations = self._rows("SELECT * FROM conversations WHERE run = ? ORDER BY position", run.id)
         cells = []
@@ -86,7 +80,7 @@ class Runs:
                             *key,
                             turns=conversation["turns"],
                             turns_done=done[key]["n"] if key in done else 0,
-                            metrics=_metrics(scores[key]) if key in scores else None,
+                            metrics=metrics_of(scores[key]) if key in scores else None,
                             errors=errors.get(key, {}),
                         )
                     )
@@ -117,14 +111,19 @@ class Runs:
         rows = self._rows(
             "SELECT * FROM turns WHERE arm = ? AND conversation = ? AND repeat = ? ORDER BY turn", *key
         )
-        scores = self._rows(f"{_SCORES} AND arm = ? AND conversation = ? AND repeat = ?", *key)
+        scores = self._rows(f"{OWN_SCORES} AND arm = ? AND conversation = ? AND repeat = ?", *key)
         return Transcript(
             arm=run.arms[arm].name,
             repeat=repeat,
             conversation=parse_conversation(json.loads(found[0]["json"]), conversation),
             turns={row["turn"]: self._turn(row) for row in rows},
-            metrics=_metrics(scores[0]) if scores else None,
+            metrics=metrics_of(scores[0]) if scores else None,
+            faults=faults_of(scores[0]["id"], self._database) if scores else (),
         )
+
+    def scores(self, run: StoredRun) -> list[StoredScore]:
+        """What each grader makes of each arm, arm by arm, the run's own grader first."""
+        return scores_of(run.id, self._database)
 
     def _turn(self, row: dict[str, Any]) -> PlayedTurn:
         steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", row["id"])
@@ -160,7 +159,8 @@ class Runs:
         )
 
     def _arm(self, row: dict[str, Any]) -> StoredArm:
-        scores = self._rows(f"{_SCORES} AND arm = ? ORDER BY id", row["id"])
+        scores = self._rows(f"{OWN_SCORES} AND arm = ? ORDER BY id", row["id"])
+        own = summed(row["position"], scores, self._database)
         errors = self._rows(
             "SELECT predictions.error, count(*) AS n"
             " FROM predictions JOIN turns ON turns.id = predictions.turn"
@@ -173,9 +173,12 @@ class Runs:
             fingerprint=json.loads(row["fingerprint"]) if row["fingerprint"] else None,
             failure=row["failure"],
             load_s=row["load_s"],
-            metrics=Metrics.total(_metrics(score) for score in scores),
+            metrics=own.metrics if own else Metrics(),
             speed=self._speed(row),
             errors={error["error"]: error["n"] for error in errors},
+            error_types=own.error_types if own else {},
+            faults=own.faults if own else {},
+            grader=own.grader if own else None,
         )
 
     def _speed(self, arm: dict[str, Any]) -> Speed:
@@ -234,7 +237,3 @@ def held_by(run: dict[str, Any]) -> Holder | None:
         return None
     holder = Holder.from_text(run["writer"])
     return holder if holder.is_alive(datetime.fromisoformat(run["heartbeat"])) else None
-
-
-def _metrics(score: dict[str, Any]) -> Metrics:
-    return Metrics(conversations=1, **{name: score[name] for name in _COUNTS})

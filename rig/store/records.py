@@ -1,14 +1,15 @@
 """What is stored of a run, as readers get it back."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from rig.calls import JsonObject
 from rig.conversations import Conversation
 from rig.events import Speed
+from rig.protocols.judgement import Judgement
 from rig.protocols.played import PlayedTurn
-from rig.verdicts import Metrics, Verdict
+from rig.verdicts import Fault, Metrics
 
 State = Literal["waiting", "started", "finished"]
 
@@ -21,14 +22,21 @@ class GraderInfo:
     grader_version: str
     similarity: str
 
+    def as_json(self) -> JsonObject:
+        """All three by name."""
+        return asdict(self)
+
 
 @dataclass(frozen=True, slots=True)
 class ConversationScore:
-    """A finished conversation's metrics, and the final verdict of each of its calls in order."""
+    """What a grader makes of a finished conversation."""
 
     grader: GraderInfo
-    metrics: Metrics
-    verdicts: tuple[Verdict, ...]
+    judgement: Judgement
+
+    @property
+    def metrics(self) -> Metrics:
+        return self.judgement.metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,8 @@ class StoredArm:
     """One arm with what it has achieved so far; `metrics` are of its finished conversations.
 
     `fingerprint` is None until the arm's model has been loaded; `failure` says why it could not go on.
+    `error_types` (ToolTalk's) and `faults` are counts by kind, `grader` says whose they and the metrics are;
+    there are none until a conversation is finished.
     """
 
     position: int
@@ -77,6 +87,9 @@ class StoredArm:
     metrics: Metrics
     speed: Speed
     errors: dict[str, int]
+    error_types: dict[str, int] = field(default_factory=dict)
+    faults: dict[str, int] = field(default_factory=dict)
+    grader: GraderInfo | None = None
 
     def as_json(self) -> JsonObject:
         """The arm as `rig run --json` prints it; `failure` only where there is one."""
@@ -86,6 +99,9 @@ class StoredArm:
             **{name: measured[name] for name in REPORTED},
             "errors": self.errors,
             "speed": self.speed.as_json(),
+            "error_types": self.error_types,
+            "faults": self.faults,
+            "grader": self.grader.as_json() if self.grader else None,
             **({"failure": self.failure} if self.failure else {}),
         }
 
@@ -139,3 +155,15 @@ class Transcript:
     conversation: Conversation
     turns: dict[int, PlayedTurn]
     metrics: Metrics | None
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScore:
+    """What one grader makes of an arm: the sum over the `metrics.conversations` that it has scored."""
+
+    arm: int
+    grader: GraderInfo
+    metrics: Metrics
+    error_types: dict[str, int]
+    faults: dict[str, int]

@@ -9,7 +9,7 @@ from rig.calls import Call, ExecutedCall, Json, Outcome
 from rig.errors import ErrorKind
 from rig.models import Prediction, Usage
 from rig.protocols.played import Step
-from rig.verdicts import Difference, Verdict
+from rig.verdicts import Difference, Fault, FaultKind, Verdict
 
 
 def to_json(value: Json) -> str:
@@ -96,4 +96,38 @@ def _executed(row: Mapping[str, Any]) -> ExecutedCall:
     name, arguments, exception = json.loads(row["executed"])
     return ExecutedCall(
         Call(name, arguments), Outcome(json.loads(row["response"]), exception), row["username"]
+    )
+
+
+def fault_row(score: Any, fault: Fault) -> dict[str, Any]:
+    """The row of a fault in the score with this id."""
+    turn, call = fault.ground_truth or (None, None)
+    return {
+        "score": score,
+        "turn": fault.turn,
+        "kind": fault.kind,
+        "text": storable(fault.text),
+        "step": fault.step,
+        "ground_truth_turn": turn,
+        "ground_truth_call": call,
+        "tool": storable(fault.tool),
+        "argument": storable(fault.argument),
+        "expected": to_json(fault.expected),
+        "got": to_json(fault.got),
+    }
+
+
+def fault_from_row(row: Mapping[str, Any]) -> Fault:
+    """The inverse of `fault_row`."""
+    position = (row["ground_truth_turn"], row["ground_truth_call"])
+    return Fault(
+        kind=FaultKind(row["kind"]),
+        turn=row["turn"],
+        text=row["text"],
+        step=row["step"],
+        ground_truth=None if row["ground_truth_turn"] is None else position,
+        tool=row["tool"],
+        argument=row["argument"],
+        expected=json.loads(row["expected"]),
+        got=json.loads(row["got"]),
     )

@@ -178,11 +178,65 @@ ORDER BY runs.rowid DESC, arms.position;
 """
 
 
+_SCORING = """
+CREATE TABLE verdicts (
+    score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
+    prediction INTEGER NOT NULL REFERENCES predictions(id) ON DELETE CASCADE,
+    match INTEGER NOT NULL,
+    bad_action INTEGER NOT NULL,
+    ground_truth_turn INTEGER,
+    ground_truth_call INTEGER,
+    reason TEXT NOT NULL,
+    differences TEXT NOT NULL,
+    PRIMARY KEY (score, prediction)
+) WITHOUT ROWID;
+CREATE TABLE error_types (
+    score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
+    turn INTEGER NOT NULL,
+    error_type TEXT NOT NULL,
+    errors INTEGER NOT NULL,
+    PRIMARY KEY (score, turn, error_type)
+) WITHOUT ROWID;
+CREATE TABLE faults (
+    id INTEGER PRIMARY KEY,
+    score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
+    turn INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    text TEXT NOT NULL,
+    step INTEGER,
+    ground_truth_turn INTEGER,
+    ground_truth_call INTEGER,
+    tool TEXT NOT NULL,
+    argument TEXT NOT NULL,
+    expected TEXT NOT NULL,
+    got TEXT NOT NULL
+);
+CREATE INDEX verdicts_prediction ON verdicts(prediction);
+CREATE INDEX faults_score ON faults(score);
+
+CREATE VIEW turn_faults AS
+SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, scores.repeat, faults.turn,
+    faults.step, faults.kind, faults.tool, faults.argument, faults.expected, faults.got, faults.text,
+    scores.grader, scores.grader_version, scores.similarity
+FROM faults
+JOIN scores ON scores.id = faults.score
+JOIN arms ON arms.id = scores.arm
+JOIN runs ON runs.id = arms.run
+JOIN conversations ON conversations.id = scores.conversation;
+"""
+
+
 @MIGRATIONS()
 def m001_runs(db: Database) -> None:
     """Runs, arms, conversations, turns, predictions and scores."""
     db.executescript(_TABLES)
     db.executescript(_VIEWS)
+
+
+@MIGRATIONS()
+def m002_scoring(db: Database) -> None:
+    """What went wrong by each score, and the verdicts of scores that were made after the run."""
+    db.executescript(_SCORING)
 
 
 with Database(memory=True) as _empty:

@@ -17,12 +17,13 @@ from rig import __version__
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Where
+from rig.protocols.judgement import Judgement
 from rig.protocols.played import PlayedTurn
 from rig.store.connect import connect_for_writing, faults, transaction
 from rig.store.holder import Holder
 from rig.store.reader import held_by
 from rig.store.records import ConversationScore, NewRun
-from rig.store.rows import step_row, to_json, verdict_columns
+from rig.store.rows import fault_row, step_row, to_json, verdict_columns
 
 
 class RunWriter:
@@ -156,20 +157,54 @@ class RunWriter:
         with self._transaction():
             self._database.table("arms").update(self._arms[arm], values)
 
-    def _insert_score(self, where: Where, score: ConversationScore) -> None:
-        counts = asdict(score.metrics)
-        del counts["conversations"]
+    def add_score(self, where: Where, score: ConversationScore) -> None:
+        """Store a later score beside the run's own, in place of an older one by the same grader.
+
+        The run's own score is the one that was made first; it never changes.
+        """
         cell = self._cell(where)
-        self._database.table("scores").insert({**cell, **asdict(score.grader), **counts})
-        calls = self._database.query(
+        by = {**cell, **asdict(score.grader)}
+        same = " AND ".join(f"{name} = :{name}" for name in by)
+        others = "SELECT min(id) FROM scores WHERE " + " AND ".join(f"{name} = :{name}" for name in cell)
+        with self._transaction():
+            self._database.table("scores").delete_where(f"{same} AND id NOT IN ({others})", by)
+            if next(self._database.query(f"SELECT id FROM scores WHERE {same}", by), None) is not None:
+                return
+            score_id = self._insert_judgement(by, score.judgement)
+            self._database.table("verdicts").insert_all(
+                {"score": score_id, "prediction": prediction, **verdict_columns(verdict)}
+                for prediction, verdict in zip(self._calls(cell), score.judgement.verdicts, strict=True)
+            )
+
+    def _insert_score(self, where: Where, score: ConversationScore) -> None:
+        cell = self._cell(where)
+        self._insert_judgement({**cell, **asdict(score.grader)}, score.judgement)
+        # A later turn can move the ground truth that an earlier call holds, though not whether it holds one.
+        for prediction, verdict in zip(self._calls(cell), score.judgement.verdicts, strict=True):
+            self._database.table("predictions").update(prediction, verdict_columns(verdict))
+
+    def _insert_judgement(self, by: dict[str, Any], judgement: Judgement) -> Any:
+        """Insert a score and what goes with it, but its verdicts. Returns its id."""
+        counts = asdict(judgement.metrics)
+        del counts["conversations"]
+        score_id = self._database.table("scores").insert({**by, **counts}).last_pk
+        self._database.table("error_types").insert_all(
+            {"score": score_id, "turn": turn, "error_type": kind, "errors": count}
+            for turn, counted in judgement.error_types.items()
+            for kind, count in counted.items()
+        )
+        self._database.table("faults").insert_all(fault_row(score_id, fault) for fault in judgement.faults)
+        return score_id
+
+    def _calls(self, cell: dict[str, int]) -> list[int]:
+        """The ids of a conversation's predicted calls, in the order in which they were made."""
+        rows = self._database.query(
             "SELECT predictions.id FROM predictions JOIN turns ON turns.id = predictions.turn"
             " WHERE kind = 'call' AND arm = :arm AND conversation = :conversation AND repeat = :repeat"
             " ORDER BY turns.turn, step",
             cell,
         )
-        # A later turn can move the ground truth that an earlier call holds, though not whether it holds one.
-        for row, verdict in zip(list(calls), score.verdicts, strict=True):
-            self._database.table("predictions").update(row["id"], verdict_columns(verdict))
+        return [row["id"] for row in rows]
 
     def _cell(self, where: Where) -> dict[str, int]:
         return {

@@ -147,5 +147,8 @@ def test_an_arm_is_reported_with_exactly_these_names(tmp_path: Path) -> None:
         "ground_truths",
         "errors",
         "speed",
+        "error_types",
+        "faults",
+        "grader",
     ]
     assert replace(arm, failure="no memory").as_json()["failure"] == "no memory"

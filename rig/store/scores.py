@@ -1,0 +1,69 @@
+"""Reading scores. Several graders can score a conversation; a run's own score is the one made first."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from sqlite_utils import Database
+
+from rig.store.records import GraderInfo, StoredScore
+from rig.store.rows import fault_from_row
+from rig.verdicts import Fault, Metrics
+
+_COUNTS = [field.name for field in fields(Metrics) if field.name != "conversations"]
+_GRADER = [field.name for field in fields(GraderInfo)]
+
+OWN_SCORES = f"""
+    SELECT id, arm, conversation, repeat, {", ".join((*_GRADER, *_COUNTS))} FROM scores
+    WHERE id IN (SELECT min(id) FROM scores GROUP BY arm, conversation, repeat)
+"""
+
+_ERROR_TYPES = "SELECT error_type AS kind, sum(errors) AS n FROM error_types"
+_FAULTS = "SELECT kind, count(*) AS n FROM faults"
+
+
+def metrics_of(row: Mapping[str, Any]) -> Metrics:
+    """The metrics in a row of `scores`."""
+    return Metrics(conversations=1, **{name: row[name] for name in _COUNTS})
+
+
+def summed(position: int, rows: Iterable[Mapping[str, Any]], database: Database) -> StoredScore | None:
+    """The scores of one arm by one grader taken together; None where there are none."""
+    scores = list(rows)
+    if not scores:
+        return None
+    ids = json.dumps([row["id"] for row in scores])
+    error_types, faults = (
+        database.query(
+            f"{query} WHERE score IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1", [ids]
+        )
+        for query in (_ERROR_TYPES, _FAULTS)
+    )
+    return StoredScore(
+        arm=position,
+        grader=GraderInfo(**{name: scores[0][name] for name in _GRADER}),
+        metrics=Metrics.total(metrics_of(row) for row in scores),
+        error_types={row["kind"]: row["n"] for row in error_types},
+        faults={row["kind"]: row["n"] for row in faults},
+    )
+
+
+def scores_of(run: str, database: Database) -> list[StoredScore]:
+    """What each grader makes of each arm of a run, arm by arm, the run's own grader first."""
+    rows = database.query(
+        "SELECT scores.*, arms.position FROM scores JOIN arms ON arms.id = arm WHERE run = ?"
+        " ORDER BY arms.position, scores.id",
+        [run],
+    )
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in ("position", *_GRADER)), []).append(row)
+    found = (summed(key[0], group, database) for key, group in groups.items())
+    return [score for score in found if score]
+
+
+def faults_of(score: int, database: Database) -> tuple[Fault, ...]:
+    """The faults that go with a score, in order."""
+    rows = database.query("SELECT * FROM faults WHERE score = ? ORDER BY id", [score])
+    return tuple(fault_from_row(row) for row in rows)
