@@ -176,7 +176,10 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class ConversationFinished:
-    """All turns of a conversation are done. `metrics` are its own, `arm_metrics` the arm's so far."""
+    """All turns of a conversation are done.
+
+    `metrics` and `errors` (failed steps by kind) are its own, `arm_metrics` and `speed` the arm's so far.
+    """
 
     where: Where
     metrics: Metrics

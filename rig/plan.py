@@ -1,5 +1,6 @@
 """What a run is to do, decided and checked before anything is stored."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,10 @@ class Plan:
         """Raise RigError if a conversation cannot be played with these settings in this world."""
         for conversation in self.conversations:
             offered_tools(conversation, self.settings)
+            try:
+                json.dumps(conversation.source, ensure_ascii=False).encode()
+            except UnicodeEncodeError as error:
+                raise RigError(f"{conversation.name!a}: holds text that is not Unicode: {error}") from error
             try:
                 self.simulator.start(conversation.user, conversation.metadata)
             except RigError as error:

@@ -26,7 +26,10 @@ LATEST = "latest"
 
 _WORK = [field.name for field in fields(Usage) if field.name != "first_token_s"]
 
-_TURNS_DONE = "SELECT arm, conversation, repeat, count(*) AS n FROM turns GROUP BY arm, conversation, repeat"
+_TURNS_DONE = (
+    "SELECT arm, conversation, repeat, count(*) AS n FROM turns"
+    " WHERE arm IN (SELECT id FROM arms WHERE run = ?1) GROUP BY arm, conversation, repeat"
+)
 
 
 class Runs:
@@ -208,7 +211,7 @@ class Runs:
         rows = self._rows(
             "SELECT cells.*, arms.position AS arm_position, conversations.name AS conversation_name"
             f" FROM ({query}) AS cells JOIN arms ON arms.id = cells.arm"
-            " JOIN conversations ON conversations.id = cells.conversation WHERE arms.run = ?",
+            " JOIN conversations ON conversations.id = cells.conversation WHERE arms.run = ?1",
             run.id,
         )
         return {(row["arm_position"], row["conversation_name"], row["repeat"]): row for row in rows}

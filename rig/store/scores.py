@@ -16,7 +16,11 @@ _GRADER = [field.name for field in fields(GraderInfo)]
 
 OWN_SCORES = f"""
     SELECT id, arm, conversation, repeat, {", ".join((*_GRADER, *_COUNTS))} FROM scores
-    WHERE id IN (SELECT min(id) FROM scores GROUP BY arm, conversation, repeat)
+    WHERE NOT EXISTS (
+        SELECT * FROM scores AS earlier
+        WHERE (earlier.arm, earlier.conversation, earlier.repeat)
+            = (scores.arm, scores.conversation, scores.repeat) AND earlier.id < scores.id
+    )
 """
 
 _ERROR_TYPES = "SELECT error_type AS kind, sum(errors) AS n FROM error_types"

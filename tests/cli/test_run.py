@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def test_plain_ends_with_the_summary_and_where_the_run_is(rig: Rig, place: Path)
     run = first.split()[1]
     assert first == f"run {run} is stored in runs.sqlite"
     assert second == f"  rig show {run}"
-    assert "success            100.0%" in done.out
+    assert re.search(r"^success +100.0%$", done.out, re.MULTILINE)
     assert not done.err
 
 
@@ -117,6 +118,7 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "no conversations": (lambda place: ("oracle", "--conversations", "databases/none"), "no such directory"),
     "broken JSON": (lambda place: _bad_conversations(place, '{"name": '), "broken.json: not JSON"),
     "no conversation": (lambda place: _bad_conversations(place, '{"name": 1}'), "not a conversation: name"),
+    "no Unicode": (lambda place: _bad_conversations(place, _surrogate()), "text that is not Unicode"),
     "no world": (lambda place: ("oracle", *SMALL[:2], "--world", "nowhere"), "nowhere"),
     "not its world": (lambda place: ("oracle", *SMALL[:2]), "the world has no account"),
     "two sources": (lambda place: ("oracle", *SMALL, "--suite", "easy"), "--suite and --conversations"),
@@ -127,6 +129,10 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "unknown option": (lambda place: ("oracle", "--frobnicate"), "--frobnicate"),
     "nothing to resume": (lambda place: ("--resume", "latest"), "no such file"),
 }
+
+
+def _surrogate() -> str:
+    return json.dumps(small_talks.source("half a \ud83d", "Hi.", ("Hello.", []), logged_in=False))
 
 
 def _text(place: Path) -> str:
