@@ -10,17 +10,20 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from rig.control import Control
-from rig.events import Event, RunStarted, TurnStarted
+from rig.events import ArmFinished, Event, Notice, RunStarted, TurnStarted
 from tui.feed import Feed
+from tui.inert import inert
 from tui.leave import Leave
 from tui.pace import Pace, remaining_s
 from tui.screens.quit import QuitScreen
 from tui.screens.run import RunScreen
-from tui.state import RunState
+from tui.state import Recalled, RunState
 from tui.themes import THEMES, default_theme, next_theme
 
 LINGER_S = 1.0
 """How long the last state stays in sight when a run that was being followed ends."""
+
+NOTICE_S = 8.0
 
 
 class RigApp(App[Leave]):
@@ -76,7 +79,7 @@ class RigApp(App[Leave]):
     def catch_up(self) -> None:
         """Take in what happened since the last time, and show it."""
         events = self._feed.drain()
-        self._note_times(events)
+        self._note(events)
         self.run_state.apply_all(events)
         if self._feed.over and self._ended is None:
             self._run_ended()
@@ -135,12 +138,20 @@ class RigApp(App[Leave]):
         cost_s, self._spent_s = spent_s - self._spent_s, spent_s
         self.set_timer(self._pace.next_s(cost_s), self._tick)
 
-    def _note_times(self, events: list[Event]) -> None:
+    def _note(self, events: list[Event | Recalled]) -> None:
+        """Take from the events what is not of the run but of watching it: times, and what to announce."""
         for event in events:
-            if isinstance(event, RunStarted):
-                self._turns_before = event.finished_turns
-            elif isinstance(event, TurnStarted) and self._first_turn is None:
-                self._first_turn = self._now()
+            match event:
+                case RunStarted():
+                    self._turns_before = event.finished_turns
+                case TurnStarted() if self._first_turn is None:
+                    self._first_turn = self._now()
+                case Notice():
+                    self.notify(inert(event.text), timeout=NOTICE_S, markup=False)
+                case ArmFinished(failure=str() as failure):
+                    self.notify(inert(failure), severity="error", timeout=NOTICE_S, markup=False)
+                case _:
+                    pass
 
     def _remaining_s(self, elapsed_s: float) -> float | None:
         if self._ended is not None:

@@ -7,15 +7,27 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Generic, TypeVar
 
 from rig.control import Control
 from rig.displays.base import Display
 from rig.displays.plain import PlainDisplay
-from rig.events import CallJudged, Emit, Event, Notice, PieceGenerated, PredictionMade, TurnStarted
+from rig.events import (
+    CallJudged,
+    Emit,
+    Event,
+    Notice,
+    PieceGenerated,
+    PredictionMade,
+    RunStarted,
+    TurnStarted,
+)
+from rig.store import Runs
 from tui.app import RigApp
 from tui.feed import Feed
+from tui.state import Recalled
 
 T = TypeVar("T")
 
@@ -95,6 +107,18 @@ class _Worker(Generic[T]):
         if not isinstance(event, _DETAILS):
             self._milestones.append(event)
         self.feed.emit(event)
+        if isinstance(event, RunStarted) and event.finished_turns:
+            self._recall(event)
+
+    def _recall(self, event: RunStarted) -> None:
+        # Here, in the run's own thread, because the store then holds what was played before and nothing else.
+        try:
+            with Runs.open(Path(event.store)) as runs:
+                cells = runs.cells(runs.get(event.run))
+        except Exception:
+            # What the view would like to know is no reason for a run to fail.
+            return
+        self.feed.emit(Recalled(tuple(cells)))
 
     def _work(self) -> None:
         try:

@@ -3,6 +3,7 @@
 import threading
 
 from rig.events import Event, PieceGenerated
+from tui.state import Recalled
 
 
 class Feed:
@@ -14,10 +15,10 @@ class Feed:
 
     def __init__(self) -> None:
         self._lock = threading.Condition()
-        self._waiting: list[Event] = []
+        self._waiting: list[Event | Recalled] = []
         self._closed = False
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: Event | Recalled) -> None:
         """Take an event, from any thread."""
         with self._lock:
             last = self._waiting[-1] if self._waiting else None
@@ -45,7 +46,7 @@ class Feed:
             self._closed = True
             self._lock.notify()
 
-    def drain(self) -> list[Event]:
+    def drain(self) -> list[Event | Recalled]:
         """All waiting events, in order; the queue is empty afterwards."""
         with self._lock:
             waiting, self._waiting = self._waiting, []

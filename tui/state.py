@@ -4,7 +4,7 @@ Metrics and speed are those that events carry; nothing here computes its own.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -28,6 +28,7 @@ from rig.events import (
     TurnStarted,
     Where,
 )
+from rig.store import Cell
 from rig.verdicts import Metrics
 from tui.clip import Clip, clip, clip_json
 from tui.transcript import NAME, VALUE, Remark, Said, Transcript, TurnHeading, shown
@@ -54,6 +55,13 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Recalled:
+    """What the store held of a run when it was resumed. Events tell only of what is played from then on."""
+
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """A ground-truth call. `position` is (turn, call); `arguments` are names with their values as JSON."""
 
@@ -76,7 +84,6 @@ class ConversationState:
     """The ground truth of every turn begun so far."""
     transcript: Transcript | None = None
     dropped: bool = False
-    metrics: Metrics | None = None
 
 
 @dataclass(slots=True)
@@ -108,7 +115,6 @@ class RunState:
     repeats: int = 1
     turns_total: int = 0
     turns_done: int = 0
-    failures: int = 0
     finished: bool = False
     interrupted: bool = False
     notices: deque[str] = field(default_factory=lambda: deque(maxlen=50))
@@ -116,12 +122,17 @@ class RunState:
     _kept: deque[Where] = field(default_factory=deque)
     _weight: int = 0
 
-    def apply_all(self, events: Iterable[Event]) -> None:
+    @property
+    def failures(self) -> int:
+        """Conversations that are over and were no success."""
+        return sum(one.status in (Status.FAILED, Status.ERROR) for one in self.conversations.values())
+
+    def apply_all(self, events: Iterable[Event | Recalled]) -> None:
         """Apply events in order."""
         for event in events:
             self.apply(event)
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: Event | Recalled) -> None:
         """Take one event in."""
         match event:
             case PieceGenerated():
@@ -151,6 +162,8 @@ class RunState:
                 arm.loading, arm.failure = False, event.failure
             case RunFinished():
                 self._run_finished(event)
+            case Recalled():
+                self._recalled(event)
             case Notice():
                 self.notices.append(clip(event.text, 400).text)
 
@@ -189,6 +202,14 @@ class RunState:
                     self.conversations[where] = ConversationState(where, info.turns)
                     self.turns_total += info.turns
 
+    def _recalled(self, event: Recalled) -> None:
+        for cell in event.cells:
+            conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
+            conversation.turns_done = cell.turns_done
+            if cell.metrics is not None:
+                conversation.status = _ending(cell.metrics, cell.errors)
+                conversation.dropped = True
+
     def _conversation_started(self, event: ConversationStarted) -> None:
         conversation = self.conversation(event.where)
         conversation.status = Status.RUNNING
@@ -225,10 +246,7 @@ class RunState:
 
     def _conversation_finished(self, event: ConversationFinished) -> None:
         conversation = self.conversation(event.where)
-        conversation.metrics = event.metrics
-        failure = Status.ERROR if event.errors else Status.FAILED
-        conversation.status = Status.SUCCESS if event.success else failure
-        self.failures += not event.success
+        conversation.status = _ending(event.metrics, event.errors)
         arm = self.arm(event.where.arm)
         arm.metrics, arm.speed = event.arm_metrics, event.speed
         transcript = self._transcript(event.where)
@@ -256,6 +274,12 @@ class RunState:
             if conversation.transcript is not None:
                 self._weight -= conversation.transcript.weight
             conversation.transcript, conversation.dropped, conversation.expected = None, True, []
+
+
+def _ending(metrics: Metrics, errors: Mapping[str, int]) -> Status:
+    if metrics.successes:
+        return Status.SUCCESS
+    return Status.ERROR if errors else Status.FAILED
 
 
 def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:

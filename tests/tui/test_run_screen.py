@@ -5,8 +5,20 @@ from typing import Any
 
 import pytest
 from textual.binding import Binding
+from textual.events import MouseScrollUp
 
-from rig.events import ConversationStarted, Event, PieceGenerated, RunStarted, TurnStarted, Where
+from rig.events import (
+    ArmFinished,
+    ConversationStarted,
+    Event,
+    Notice,
+    PieceGenerated,
+    RunStarted,
+    Speed,
+    TurnStarted,
+    Where,
+)
+from rig.verdicts import Metrics
 from tui.app import LINGER_S
 from tui.leave import Leave
 from tui.screens.help import HelpScreen
@@ -328,3 +340,25 @@ async def test_a_resumed_run_counts_only_its_own_time(watch: Watch, stream: Any)
         watched.now = 110.0
         watched.app.catch_up()
         assert "left 0:30" in watched.screen
+
+
+async def test_notices_and_failures_of_arms_are_announced(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        watched.tell([Notice("[b]skipped\x1b"), ArmFinished(0, Metrics(), Speed(), {}, "out of memory")])
+        await watched.until(lambda: len(watched.app._notifications) == 2)
+        await pilot.pause()
+        shown = {(one.message, one.severity) for one in watched.app._notifications}
+        assert shown == {("[b]skipped\\e", "information"), ("out of memory", "error")}
+
+
+async def test_the_wheel_scrolls_what_is_under_it(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test(size=(80, 12)) as pilot:
+        await pilot.pause()
+        transcript = watched.app.run_screen.query_one(TranscriptView)
+        before = transcript.scroll_offset.y
+        assert transcript.at_end
+        await pilot._post_mouse_events([MouseScrollUp], transcript, offset=(3, 2))
+        await pilot.pause()
+        assert transcript.scroll_offset.y < before

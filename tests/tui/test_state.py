@@ -20,12 +20,13 @@ from rig.events import (
     Where,
 )
 from rig.models import Prediction
+from rig.store import Cell
 from rig.verdicts import Difference, Metrics, Verdict
-from tui.state import RunState, Status
-from tui.transcript import Called, Draft, Ended, Judged, Remark, Replied, Said
+from tui.state import Recalled, RunState, Status
+from tui.transcript import Called, Draft, Ended, Judged, Remark, Replied, Said, TurnHeading
 
 
-def folded(events: list[Event]) -> RunState:
+def folded(events: list[Any]) -> RunState:
     state = RunState()
     state.apply_all(events)
     return state
@@ -193,6 +194,30 @@ def test_memory_is_bounded_over_many_conversations(stream: Callable[..., Any], m
     assert first.dropped
     assert first.status is Status.FAILED
     assert not first.expected
+
+
+def test_a_resumed_run_knows_what_was_over_before(stream: Callable[..., Any]) -> None:
+    run = stream(conversations=5, turns=3)
+    won, lost = Metrics(conversations=1, successes=1), Metrics(conversations=1)
+    cells = (
+        Cell(0, run.names[0], 0, 3, 3, won),
+        Cell(0, run.names[1], 0, 3, 3, lost),
+        Cell(0, run.names[2], 0, 3, 3, lost, {"invalid": 1}),
+        Cell(0, run.names[3], 0, 3, 1),
+        Cell(0, run.names[4], 0, 3, 0),
+    )
+    state = folded([*run.events, Recalled(cells)])
+    assert [one.status.value for one in state.conversations.values()] == [
+        *("success", "failed", "error", "waiting", "waiting")
+    ]
+    assert state.failures == 2
+    resumed = run.where(3)
+    state.apply_all([ConversationStarted(resumed, 3), TurnStarted(resumed, 3, (), (), "")])
+    transcript = state.conversations[resumed].transcript
+    assert transcript is not None
+    heading = transcript.entries[-1]
+    assert isinstance(heading, TurnHeading)
+    assert heading.number == 2
 
 
 def test_the_latest_metrics_of_an_arm_are_those_of_its_events(mid_run: list[Event]) -> None:

@@ -121,7 +121,18 @@ def test_keys_work_while_a_run_goes_on_and_stopping_keeps_the_store(
     terminal.wait("code 130", "--resume")
     run = stored()
     assert run["state"] != "finished"
-    assert 0 < int(str(run["turns_done"])) < int(str(run["turns"]))
+    done = int(str(run["turns_done"]))
+    assert 0 < done < int(str(run["turns"]))
+
+    terminal.type(f"clear; {RIG} run --resume {run['run']} --runs runs.sqlite; echo code $?")
+    terminal.wait("following", "running")
+    terminal.press("p", "g")
+    terminal.wait("|+ AddAlarm-easy #1", "rig show")
+    terminal.press("q")
+    terminal.wait("The run is still going")
+    terminal.press("s")
+    terminal.wait("code 130")
+    assert int(str(stored()["turns_done"])) >= done
 
 
 def test_a_run_goes_on_in_plain_lines_when_its_view_is_left(

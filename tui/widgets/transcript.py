@@ -88,7 +88,7 @@ def _placeholder(conversation: ConversationState | None, run: str) -> list[Line]
     if conversation is None:
         text = "waiting for the run to start"
     elif conversation.dropped:
-        text = f"no longer in memory; read it with: rig show {run} {conversation.where.conversation}"
+        text = f"not in memory; read it with: rig show {run} {conversation.where.conversation}"
     elif conversation.status is Status.WAITING:
         text = "not started yet"
     else:
