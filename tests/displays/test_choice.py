@@ -40,6 +40,7 @@ def test_auto_takes_the_terminal_application_only_where_it_can_work(
     interactive: bool,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
+    monkeypatch.setattr(sys, "stderr", Terminal())
     if term is None:
         monkeypatch.delenv("TERM", raising=False)
     else:
