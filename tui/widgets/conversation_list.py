@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from textual import events
+from textual.strip import Strip
 
 from rig.events import Where
 from tui.glyphs import glyph
@@ -31,6 +32,7 @@ class ConversationList(Lines):
         self._rows: list[Where | int] = []
         self._places: dict[Where, int] = {}
         self._looks: list[_Look | None] = []
+        self._state = RunState()
         self.cursor: Where | None = None
 
     def show_run(self, state: RunState, cursor: Where | None) -> None:
@@ -39,13 +41,19 @@ class ConversationList(Lines):
             self._arrange(state)
         moved = cursor != self.cursor
         self.cursor = cursor
-        for place, row in enumerate(self._rows):
-            look = self._look(row, state)
-            if look != self._looks[place]:
-                self._looks[place] = look
-                self.show_line(place, _line(look))
+        self._state = state
+        top = self.scroll_offset.y
+        for place in range(top, min(top + self.size.height, len(self._rows))):
+            self._lay_out(place)
         if moved and cursor in self._places:
             self._bring_into_sight(self._places[cursor])
+
+    def render_line(self, y: int) -> Strip:
+        # A row that was out of sight is as old as its last sight.
+        place = y + self.scroll_offset.y
+        if place < len(self._rows):
+            self._lay_out(place)
+        return super().render_line(y)
 
     def neighbour(self, steps: int) -> Where | None:
         """The conversation `steps` below the cursor (above when negative), as far as the list goes."""
@@ -73,6 +81,12 @@ class ConversationList(Lines):
         self._places = {row: place for place, row in enumerate(self._rows) if isinstance(row, Where)}
         self._looks = [None] * len(self._rows)
         self.show([BLANK] * len(self._rows))
+
+    def _lay_out(self, place: int) -> None:
+        look = self._look(self._rows[place], self._state)
+        if look != self._looks[place]:
+            self._looks[place] = look
+            self.show_line(place, _line(look))
 
     def _look(self, row: Where | int, state: RunState) -> _Look:
         """All that a row's look depends on; a row is laid out again only when this changes."""
