@@ -14,6 +14,8 @@ VERBS = {
     "run": "rig.cli.run",
     "runs": "rig.cli.runs",
     "show": "rig.cli.show",
+    "score": "rig.cli.score",
+    "export": "rig.cli.export",
     "models": "rig.cli.models",
     "world": "rig.cli.world",
     "check": "rig.cli.check",

@@ -8,10 +8,11 @@ from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import run_json
+from rig.cli.scores import print_scores, score_json
 from rig.cli.transcript import transcript_json, transcript_text
 from rig.displays.summary import summary, whereabouts
 from rig.paths import runs_file
-from rig.store import Cell, Runs, StoredRun
+from rig.store import Cell, Runs, StoredRun, StoredScore
 
 
 @click.command()
@@ -32,13 +33,20 @@ def command(run: str, conversation: str | None, runs: Path | None, as_json: bool
         if conversation is not None:
             _show_conversation(stored, found, conversation, as_json)
         else:
-            _show_run(found, stored.cells(found), str(path), as_json)
+            _show_run(found, stored.cells(found), stored.scores(found), str(path), as_json)
 
 
-def _show_run(run: StoredRun, cells: list[Cell], store: str, as_json: bool) -> None:
+def _show_run(
+    run: StoredRun, cells: list[Cell], scores: list[StoredScore], store: str, as_json: bool
+) -> None:
     if as_json:
         print_json(
-            {**run_json(run), "store": store, "conversations": [_cell_json(run, cell) for cell in cells]}
+            {
+                **run_json(run),
+                "store": store,
+                "conversations": [_cell_json(run, cell) for cell in cells],
+                "scores": [score_json(run, score) for score in scores],
+            }
         )
         return
     name = f" ({run.name})" if run.name else ""
@@ -57,6 +65,9 @@ def _show_run(run: StoredRun, cells: list[Cell], store: str, as_json: bool) -> N
             for conversation in run.conversations
         ],
     )
+    if len({score.grader for score in scores}) > 1:
+        click.echo("\nall scores")
+        print_scores(run, scores)
     click.echo(f"\n{printable(whereabouts(run, store))}")
 
 

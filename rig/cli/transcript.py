@@ -35,6 +35,8 @@ def transcript_text(transcript: Transcript) -> str:
         if played is None:
             lines.append("  not played yet")
         lines += [f"  {line}" for line in _truth(index, turn, matched)]
+        faults = (fault for fault in transcript.faults if fault.turn == index)
+        lines += [f"  fault: {fault.kind}: {fault.text}" for fault in faults]
     return "\n".join(lines)
 
 
@@ -118,6 +120,7 @@ def transcript_json(transcript: Transcript) -> JsonObject:
                 for number, call in enumerate(turn.calls)
             ]
             shown["steps"] = None if played is None else [_step_json(step) for step in played.steps]
+            shown["faults"] = [fault.as_json() for fault in transcript.faults if fault.turn == index]
         turns.append(shown)
     return {
         "arm": transcript.arm,

@@ -1,7 +1,7 @@
 """The table that ends a run and begins `rig show`: a column for each arm."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from rig.displays.numbers import clock_time, percent, rate
 from rig.paths import runs_file
@@ -16,7 +16,6 @@ _ROWS: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("incorrect actions", lambda arm: percent(arm.metrics.incorrect_action_rate)),
     ("calls predicted", lambda arm: str(arm.metrics.predictions)),
     ("calls wanted", lambda arm: str(arm.metrics.ground_truths)),
-    ("failed steps", lambda arm: str(sum(arm.errors.values()))),
 )
 _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("prompt from cache", lambda arm: percent(arm.speed.cached_share)),
@@ -27,11 +26,12 @@ _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
 
 
 def summary(run: StoredRun) -> str:
-    """Rates, counts, errors by kind and speed; then what failed, in words."""
-    kinds = sorted({kind for arm in run.arms for kind in arm.errors})
+    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded."""
     rows = [("", [arm.name for arm in run.arms])]
     rows += [(label, [cell(arm) for arm in run.arms]) for label, cell in _ROWS]
-    rows += [(f"  {kind}", [str(arm.errors.get(kind, 0)) for arm in run.arms]) for kind in kinds]
+    rows += _by_kind("failed steps", [arm.errors for arm in run.arms])
+    rows += _by_kind("errors, ToolTalk's types", [arm.error_types for arm in run.arms])
+    rows += _by_kind("faults", [arm.faults for arm in run.arms])
     rows += [(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
     width = max(len(label) for label, _ in rows)
     widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(run.arms))]
@@ -40,7 +40,16 @@ def summary(run: StoredRun) -> str:
         for label, cells in rows
     ]
     lines += [f"{arm.name} failed: {arm.failure}" for arm in run.arms if arm.failure]
+    graders = {arm.grader for arm in run.arms if arm.grader}
+    lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
     return "\n".join(lines)
+
+
+def _by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[tuple[str, list[str]]]:
+    """A row of totals, and one for each kind that there is."""
+    kinds = sorted({kind for each in counts for kind in each})
+    total = (label, [str(sum(each.values())) for each in counts])
+    return [total, *((f"  {kind}", [str(each.get(kind, 0)) for each in counts]) for kind in kinds)]
 
 
 def whereabouts(run: StoredRun, store: str) -> str:

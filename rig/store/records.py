@@ -22,6 +22,9 @@ class GraderInfo:
     grader_version: str
     similarity: str
 
+    def __str__(self) -> str:
+        return f"{self.grader}, version {self.grader_version}, similarity {self.similarity}"
+
     def as_json(self) -> JsonObject:
         """All three by name."""
         return asdict(self)

@@ -1,0 +1,18 @@
+"""Predictions that were made before: read from files, scored again, executed again, written for others."""
+
+from rig.rescore.grading import Grading
+from rig.rescore.group import Group
+from rig.rescore.reexecute import Reexecuted, reexecute
+from rig.rescore.scored import Scored, score_files
+from rig.rescore.stored import export_run, score_run
+
+__all__ = [
+    "Grading",
+    "Group",
+    "Reexecuted",
+    "Scored",
+    "export_run",
+    "reexecute",
+    "score_files",
+    "score_run",
+]

@@ -1,0 +1,108 @@
+"""ToolTalk's prediction files: a conversation's JSON with `predictions` at its assistant turns.
+
+The shape is what microsoft/ToolTalk's `evaluate_openai` writes and its evaluator reads: for a call an entry
+of role `api` with request, response and exception, then one of role `assistant` with a text.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
+from rig.conversations import Conversation, load_conversation, load_directory
+from rig.errors import ErrorKind, RigError
+from rig.models import Prediction
+from rig.protocols.callers import name_callers
+from rig.protocols.played import PlayedTurn, Step
+
+_OURS = "rig"
+"""Where in an entry's `metadata` what ToolTalk does not know of is kept."""
+
+_MADE_BY_SCORING = ("metrics", "predictions", "match", "bad_action")
+
+
+def load_predictions(place: Path) -> list[tuple[Conversation, dict[int, PlayedTurn]]]:
+    """The conversations of a file, or of all files of a directory, with what was predicted at each turn.
+
+    A turn without `predictions` has not been played. Raises RigError when a file cannot be read, has another
+    shape, or when no file has predictions.
+    """
+    conversations = load_directory(place) if place.is_dir() else [load_conversation(place)]
+    found = [(each, name_callers(each, _turns(each))) for each in conversations]
+    if not any(turns for _, turns in found):
+        raise RigError(f"{place}: holds conversations without predictions; `rig run` or ToolTalk makes some")
+    return found
+
+
+def with_predictions(conversation: Conversation, turns: Mapping[int, PlayedTurn]) -> JsonObject:
+    """The conversation's file with predictions. What an earlier scoring may have left in it is dropped."""
+    source: JsonObject = json.loads(json.dumps(conversation.source))
+    source = {name: value for name, value in source.items() if name not in _MADE_BY_SCORING}
+    entries = []
+    for index, entry in enumerate(source["conversation"]):
+        kept = {name: value for name, value in entry.items() if name not in _MADE_BY_SCORING}
+        if "apis" in kept:
+            kept["apis"] = [
+                {name: value for name, value in call.items() if name not in _MADE_BY_SCORING}
+                for call in kept["apis"]
+            ]
+        if index in turns:
+            kept["predictions"] = [_entry(step) for step in turns[index].steps]
+        entries.append(kept)
+    return {**source, "conversation": entries}
+
+
+def _turns(conversation: Conversation) -> dict[int, PlayedTurn]:
+    played = {}
+    for index, entry in enumerate(conversation.source["conversation"]):
+        if entry["role"] != "assistant" or "predictions" not in entry:
+            continue
+        where = f"{conversation.name}: conversation.{index}.predictions"
+        if not isinstance(entry["predictions"], list):
+            raise RigError(f"{where}: not a list")
+        steps = (_step(each, f"{where}.{number}") for number, each in enumerate(entry["predictions"]))
+        played[index] = PlayedTurn(index, tuple(steps))
+    return played
+
+
+def _step(entry: Json, where: str) -> Step:
+    role = entry.get("role") if isinstance(entry, dict) else None
+    if role == "assistant":
+        return Step(_answer(entry))
+    if role != "api":
+        raise RigError(f"{where}: neither a call (role api) nor a reply (role assistant)")
+    request = entry.get("request")
+    if not isinstance(request, dict) or "api_name" not in request or "parameters" not in request:
+        raise RigError(f"{where}: a call without request.api_name and request.parameters")
+    exception = entry.get("exception")
+    name, arguments = request["api_name"], request["parameters"]
+    # A model can write anything; no tool's name is anything but text.
+    call = Call(name if isinstance(name, str) else json.dumps(name), arguments)
+    outcome = Outcome(entry.get("response"), None if exception is None else str(exception))
+    return Step(Prediction(raw=json.dumps(request), call=call), ExecutedCall(call, outcome))
+
+
+def _answer(entry: Mapping[str, Any]) -> Prediction:
+    text = entry.get("text")
+    reply = text if isinstance(text, str) else ""
+    ours = entry.get("metadata")
+    error = ours.get(_OURS) if isinstance(ours, dict) else None
+    try:
+        kind = ErrorKind(error["error"]) if isinstance(error, dict) and "error" in error else None
+    except ValueError:
+        kind = None
+    if kind is None:
+        return Prediction(raw=reply, reply=reply)
+    return Prediction(raw=reply, error=kind, finish_reason="error")
+
+
+def _entry(step: Step) -> JsonObject:
+    prediction = step.prediction
+    ours: JsonObject = {"raw": prediction.raw, "usage": asdict(prediction.usage)}
+    if step.executed is not None:
+        return {**step.executed.as_json(), "metadata": {_OURS: ours}, "role": "api"}
+    if prediction.error is not None:
+        ours |= {"error": prediction.error, "error_detail": prediction.error_detail}
+    return {"role": "assistant", "text": prediction.reply or "", "metadata": {_OURS: ours}}

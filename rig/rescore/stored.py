@@ -1,0 +1,76 @@
+"""Scoring a stored run again without its models, and writing it as ToolTalk's prediction files."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from rig.errors import RigError
+from rig.events import Where
+from rig.rescore.files import with_predictions
+from rig.rescore.scored import Scored, score_turns
+from rig.scoring import Grader
+from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
+
+
+def score_run(store: Path, run: StoredRun, grader: Grader, info: GraderInfo) -> dict[str, list[Scored]]:
+    """Score every finished conversation of a run, by arm, and store the scores beside those it has.
+
+    Raises RigError when the run is being written by another process, or when the store cannot be written.
+    """
+    with RunWriter.claim(store, run.id) as writer:
+        with Runs.open(store) as runs:
+            transcripts = list(_finished(runs, run))
+        found: dict[str, list[Scored]] = {arm.name: [] for arm in run.arms}
+        for where, transcript in transcripts:
+            scored = score_turns(transcript.conversation, transcript.turns, grader, where.repeat)
+            writer.add_score(where, ConversationScore(info, scored.judgement))
+            found[run.arms[where.arm].name].append(scored)
+    return found
+
+
+def export_run(store: Path, run: StoredRun, directory: Path) -> list[Path]:
+    """Write every finished conversation of a run as a prediction file.
+
+    The files of one arm go into the directory itself; several arms, and repeats, have folders of their own.
+    Raises RigError unless the directory is new or empty and can be written.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
+    written = []
+    with Runs.open(store) as runs:
+        for where, transcript in _finished(runs, run):
+            folder = directory
+            if len(run.arms) > 1:
+                folder /= _file_name(run.arms[where.arm].name)
+            if run.repeats > 1:
+                folder /= f"repeat-{where.repeat + 1}"
+            path = folder / f"{_file_name(where.conversation)}.json"
+            _write(path, json.dumps(with_predictions(transcript.conversation, transcript.turns), indent=4))
+            written.append(path)
+    if not written:
+        raise RigError(
+            f"run {run.id} has no finished conversation; `rig run --resume {run.id}` goes on with it"
+        )
+    return written
+
+
+def _finished(runs: Runs, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
+    for cell in runs.cells(run):
+        if cell.state == "finished":
+            transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
+            yield Where(cell.arm, cell.conversation, cell.repeat), transcript
+
+
+def _file_name(name: str) -> str:
+    """A name as it can stand in a path, whatever is in it."""
+    safe = quote(name.encode("utf-8", "backslashreplace"), safe=" ()+,=@")
+    return safe.replace(".", "%2E") if not safe.strip(".") else safe
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RigError(f"{path}: cannot be written: {error.strerror}") from error

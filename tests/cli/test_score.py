@@ -1,0 +1,180 @@
+"""`rig score`: stored runs and files of predictions, scored again."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_talks
+import small_world
+
+from rig.protocols.replay import Scripted
+from rig.store import Runs
+
+Rig = Callable[..., Any]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of a poor model and of the oracle, in the small world."""
+    path = tmp_path / "runs.sqlite"
+    world = small_world.write(tmp_path / "databases")
+    recipe = {"models": ["oracle"], "world": str(world), "grader": "default", "similarity": "exact"}
+    models = (Scripted(small_talks.erratic), small_talks.oracle())
+    small_talks.play(small_talks.plan(path, *models, recipe=recipe))
+    monkeypatch.setenv("RIG_RUNS", str(path))
+    return path
+
+
+@pytest.fixture
+def files(rig: Rig, store: Path, tmp_path: Path) -> Path:
+    """The run's predictions as files."""
+    assert rig("export", "abcde", "--format", "tooltalk", "--output", tmp_path / "out").code == 0
+    return tmp_path / "out" / "arm0"
+
+
+def test_a_run_is_scored_again_as_it_was(rig: Rig, store: Path) -> None:
+    before = small_talks.content(store)
+    done = rig("score", "abcde", "--json")
+    assert (done.code, done.err) == (0, "")
+    scored = done.json
+    assert (scored["run"], scored["store"]) == ("abcde", str(store))
+    assert scored["grader"]["grader"] == "default"
+    assert scored["grader"]["similarity"] == "exact"
+    assert small_talks.content(store) == before
+    for found, stored in zip(scored["arms"], small_talks.stored(store).arms, strict=True):
+        assert found["arm"] == stored.name
+        assert found["total"]["metrics"] == stored.metrics.as_json()
+        assert found["total"]["errors"] == stored.errors
+        assert found["total"]["faults"] == stored.faults
+        assert found["total"]["error_types"] == stored.error_types
+
+
+def test_a_new_score_is_stored_and_shown_beside_the_old(rig: Rig, store: Path) -> None:
+    out = rig("score", "latest", "--grader", "upstream").out
+    line = r"^arm1 +{} +1 +exact +100.0% +100.0% +100.0% +0.0%$"
+    for grader in ("default", "upstream"):
+        assert re.search(line.format(grader), out, re.MULTILINE)
+        assert re.search(line.format(grader), rig("show", "latest").out, re.MULTILINE)
+    shown = rig("show", "latest", "--json").json["scores"]
+    assert [(each["arm"], each["grader"], each["grader_version"]) for each in shown] == [
+        ("arm0", "default", "1"),
+        ("arm0", "upstream", "1"),
+        ("arm1", "default", "1"),
+        ("arm1", "upstream", "1"),
+    ]
+    with Runs.open(store) as runs:
+        assert len(runs.scores(runs.get("abcde"))) == 4
+
+
+def test_files_are_scored_conversation_by_conversation_and_in_total(
+    rig: Rig, store: Path, files: Path
+) -> None:
+    done = rig("score", files, "--similarity", "exact", "--json")
+    assert (done.code, done.err) == (0, "")
+    scored = done.json
+    assert list(scored) == ["source", "grader", "total", "conversations"]
+    assert scored["grader"]["grader_version"] == "1"
+    from_run = rig("score", "abcde", "--json").json["arms"][0]
+    by_name = {each["conversation"]: each for each in from_run["conversations"]}
+    assert {each["conversation"]: each for each in scored["conversations"]} == by_name
+    assert scored["total"]["metrics"]["matches"] == sum(
+        match["match"] for each in scored["conversations"] for match in each["matches"]
+    )
+    assert scored["total"]["metrics"]["ground_truths"] == sum(
+        len(each["ground_truth"]) for each in scored["conversations"]
+    )
+    for each in scored["conversations"]:
+        assert each["success"] is bool(each["metrics"]["successes"])
+        held = [match["ground_truth"] for match in each["matches"] if match["match"]]
+        matched = [[truth["turn"], truth["call"]] for truth in each["ground_truth"] if truth["match"]]
+        assert sorted(held) == matched
+
+
+def test_one_file_is_enough_and_the_grader_is_named(rig: Rig, files: Path) -> None:
+    out = rig("score", files / "alarms.json", "--grader", "per-turn", "--similarity", "exact").out
+    assert re.search(r"^alarms +(pass|fail) +\d/3 ", out, re.MULTILINE)
+    assert out.endswith("graded by per-turn, version 1, similarity exact\n")
+
+
+@pytest.mark.parametrize("what", ["abcde", "files"])
+def test_calls_are_executed_again_where_they_were(
+    rig: Rig, store: Path, files: Path, tmp_path: Path, what: str
+) -> None:
+    place = ("abcde",) if what == "abcde" else (files, "--world", tmp_path / "databases")
+    done = rig("score", *place, "--similarity", "exact", "--reexecute", "--json")
+    assert (done.code, done.err) == (0, "")
+    part = done.json["arms"][0] if what == "abcde" else done.json
+    assert part["reexecuted"] == {"calls": part["total"]["metrics"]["predictions"], "differences": []}
+
+
+def test_another_response_is_reported(rig: Rig, files: Path, tmp_path: Path) -> None:
+    path = files / "alarms.json"
+    source = json.loads(path.read_text())
+    response = {"alarms": [{"alarm_id": "\x1b[31m", "time": "06:00:00"}]}
+    call = {"request": {"api_name": "FindAlarms", "parameters": {}}, "response": response, "role": "api"}
+    source["conversation"][1]["predictions"] = [call]
+    path.write_text(json.dumps(source))
+    options = (path, "--similarity", "exact", "--reexecute", "--world", tmp_path / "databases")
+    done = rig("score", *options)
+    assert done.code == 1
+    assert "1 responses differ" in done.out
+    assert "alarms turn 1, call 0, FindAlarms" in done.out
+    assert "\x1b" not in done.out
+    [difference] = rig("score", *options, "--json").json["reexecuted"]["differences"]
+    assert difference["recorded"] == {"response": response, "exception": None}
+    assert len(difference["executed"]["response"]["alarms"]) == 3
+
+
+def test_the_public_files_can_be_scored_without_their_world(rig: Rig, files: Path) -> None:
+    """Who made a call follows from the calls; only executing them again needs the world."""
+    assert rig("score", files, "--similarity", "exact").code == 0
+    again = rig("score", files, "--similarity", "exact", "--reexecute")
+    assert again.code == 2
+    assert "mara" in again.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("nothing",), "no run 'nothing'"),
+        (("missing.json",), "cannot be read"),
+        (("abcde", "--similarity", "no/such/model"), "no/such/model"),
+        (("abcde", "--world", "no/such/world", "--reexecute"), "no/such/world"),
+        (("abcde", "--runs", "no/such/store"), "no such file"),
+    ],
+)
+def test_faults_are_one_line(rig: Rig, store: Path, arguments: tuple[str, ...], fault: str) -> None:
+    before = small_talks.content(store)
+    done = rig("score", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert fault in done.err
+    assert done.err.count("\n") == 1
+    assert small_talks.content(store) == before
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "{}", '{"name": 5}', "\x00"])
+def test_files_that_are_no_conversations_are_refused(rig: Rig, tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.json").write_text(text)
+    for place in (tmp_path, tmp_path / "bad.json"):
+        done = rig("score", place)
+        assert done.code == 2
+        assert "bad.json" in done.err
+        assert done.err.count("\n") == 1
+
+
+def test_what_went_wrong_is_in_show_and_summary(rig: Rig, store: Path) -> None:
+    faults = small_talks.stored(store).arms[0].faults
+    assert faults
+    out = rig("show", "abcde").out
+    for kind, count in faults.items():
+        assert re.search(rf"^  {kind} +{count} +0$", out, re.MULTILINE)
+    assert "graded by default, version 1, similarity exact" in out
+    shown = rig("show", "abcde", "alarms", "--json").json["transcripts"][0]
+    told = [fault for turn in shown["turns"] for fault in turn.get("faults", ())]
+    assert told
+    text = rig("show", "abcde", "alarms").out
+    assert all(f"fault: {fault['kind']}: " in text for fault in told)
+    assert rig("show", "abcde", "--json").json["arms"][0]["faults"] == faults
