@@ -40,7 +40,7 @@ run: setup
 
 # Everything an evaluation needs: environment, llama.cpp, rig, and the default model, verified.
 setup: $(VENV)/.rig
-	@$(BIN)/rig models pull $(MODEL)
+	@$(BIN)/rig models pull smollm2-135m
 
 test: setup $(VENV)/.dev
 	@$(BIN)/pytest $(ARGS)
