@@ -12,8 +12,8 @@ TARGET = Path(__file__).with_name("cli.md")
 PREFACE = """# Command line
 
 Every verb takes `-h`. Exit codes: 0 when done; 1 when something was found (`rig check`, `rig doctor`,
-`rig world check`, `rig models verify`, `rig score --reexecute`); 2 when the request cannot be carried out, with one line that says
-why; 130 when a run was stopped with Ctrl-C.
+`rig world check`, `rig models verify`, `rig score --reexecute`); 2 when the request cannot be carried out,
+with one line that says why; 130 when a run was stopped with Ctrl-C.
 
 <!-- Made by `make docs` from the --help texts; a test compares. Edit those, not this. -->
 """
