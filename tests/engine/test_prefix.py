@@ -83,9 +83,7 @@ def test_what_is_shared_is_not_computed_again(benches: Callable[[], Bench], kind
         assert cached == [0, s + a, s + a + b, s, s, s, 0, 0, 0]
 
 
-def test_within_a_turn_what_was_generated_is_kept(
-    benches: Callable[[], Bench], kind: dict[str, Any]
-) -> None:
+def test_within_a_turn_what_was_generated_is_kept(benches: Callable[[], Bench], kind: dict[str, Any]) -> None:
     first, said = (SYSTEM, A, OPEN), (*OPEN, *GENERATED, 93)
     bench = benches()
     bench.run(*first)
