@@ -181,7 +181,7 @@ def load_conversation(path: Path) -> Conversation:
         source = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise RigError(f"{path}: not JSON: {error}") from error
     if not isinstance(source, dict):
         raise RigError(f"{path}: not a conversation: the top level is not an object")

@@ -57,7 +57,7 @@ class AnswerForm:
         """The call, or the words of the reply. Raises AnswerError."""
         try:
             answer = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise AnswerError(f"not JSON: {error}") from error
         if not _is_unicode(text, answer):
             raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text")

@@ -25,6 +25,7 @@ def test_what_a_model_is_shown_is_what_it_may_write(form: AnswerForm) -> None:
         ("", "JSON"),
         ('{"reply": "x"', "JSON"),
         ("[" * 100_000, "JSON"),
+        ("1" * 5000, "JSON"),
         ("[]", "neither"),
         ('{"reply": 1}', "neither"),
         ('{"reply": "x", "tool": "AddAlarm"}', "neither"),
