@@ -1,8 +1,9 @@
 """What scoring says: of one prediction, and of many. The numbers every display and report shows."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
 
 from rig.calls import Json, JsonObject
 
@@ -21,6 +22,10 @@ class Difference:
     similarity: float | None = None
     threshold: float | None = None
 
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return _by_name(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -36,6 +41,10 @@ class Verdict:
     bad_action: bool = False
     reason: str = ""
     differences: tuple[Difference, ...] = ()
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {**_by_name(self), "differences": [each.as_json() for each in self.differences]}
 
 
 class FaultKind(StrEnum):
@@ -84,7 +93,7 @@ class Fault:
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        return asdict(self)
+        return _by_name(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +169,8 @@ class Metrics:
 
 def _rate(part: float, whole: int) -> float | None:
     return part / whole if whole else None
+
+
+def _by_name(instance: Any) -> JsonObject:
+    """Its fields. Not `asdict`, which copies values recursively: what a model wrote can be nested deeply."""
+    return {field.name: getattr(instance, field.name) for field in fields(instance)}

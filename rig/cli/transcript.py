@@ -1,7 +1,7 @@
 """A stored conversation as text for people, and as JSON."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.conversations import Turn
@@ -131,8 +131,15 @@ def transcript_json(transcript: Transcript) -> JsonObject:
 
 
 def _step_json(step: Step) -> JsonObject:
-    shown: JsonObject = {"kind": step.prediction.kind, **asdict(step.prediction)}
+    prediction = step.prediction
+    shown: JsonObject = {
+        "kind": prediction.kind,
+        **{field.name: getattr(prediction, field.name) for field in fields(prediction)},
+        # `asdict` of the whole would recurse into arguments, which a model may have nested deeply.
+        "call": prediction.call and {"name": prediction.call.name, "arguments": prediction.call.arguments},
+        "usage": asdict(prediction.usage),
+    }
     if step.executed and step.verdict:
         shown["executed"] = step.executed.as_json()
-        shown["verdict"] = asdict(step.verdict)
+        shown["verdict"] = step.verdict.as_json()
     return shown

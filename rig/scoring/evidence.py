@@ -71,7 +71,7 @@ class Seen:
     def speaks_for(self, tool: Tool, name: str, value: Json) -> bool:
         """Whether an argument can have come from here. True for all that cannot be told."""
         if isinstance(value, list):
-            return all(self.speaks_for(tool, name, element) for element in value)
+            return all(self.speaks_for(tool, name, leaf) for leaf in _leaves(value))
         schema = tool.parameters["properties"].get(name)
         composed = name in _COMPOSED or tool.match.arguments.get(name) in list(Text)
         if schema is None or composed or not isinstance(value, str) or not value.strip():

@@ -57,7 +57,7 @@ def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
         "ground_truth_turn": turn,
         "ground_truth_call": call,
         "reason": storable(verdict.reason) if verdict else None,
-        "differences": to_json([asdict(difference) for difference in verdict.differences])
+        "differences": to_json([difference.as_json() for difference in verdict.differences])
         if verdict
         else None,
     }

@@ -136,6 +136,23 @@ def test_the_public_files_can_be_scored_without_their_world(rig: Rig, files: Pat
     assert "mara" in again.err
 
 
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@pytest.mark.parametrize("depth", [200, 600, 850])
+def test_deep_nesting_is_no_trouble(rig: Rig, files: Path, tmp_path: Path, opening: str, depth: int) -> None:
+    path = files / "alarms.json"
+    source = json.loads(path.read_text())
+    nested = opening * depth + "1" + ("]" if opening == "[" else "}") * depth
+    calls = [
+        {"request": {"api_name": "SendMessage", "parameters": parameters}, "response": "@", "role": "api"}
+        for parameters in ({"receiver": "@", "message": "@"}, "@", {"@": "@"})
+    ]
+    source["conversation"][1]["predictions"] = calls
+    path.write_text(json.dumps(source).replace('"@"}', f"{nested}}}").replace('"@", "', f'{nested}, "'))
+    for form in ("--json", "--grader=upstream"):
+        options = ("--similarity", "exact", "--reexecute", "--world", tmp_path / "databases", form)
+        assert rig("score", path, *options).code == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
@@ -155,7 +172,7 @@ def test_faults_are_one_line(rig: Rig, store: Path, arguments: tuple[str, ...], 
     assert small_talks.content(store) == before
 
 
-@pytest.mark.parametrize("text", ["[]", "{", "{}", '{"name": 5}', "\x00"])
+@pytest.mark.parametrize("text", ["[]", "{", "{}", '{"name": 5}', "\x00", "[" * 5000, "1" * 5000])
 def test_files_that_are_no_conversations_are_refused(rig: Rig, tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.json").write_text(text)
     for place in (tmp_path, tmp_path / "bad.json"):
