@@ -140,6 +140,7 @@ def _plan(
     name: str | None,
     resume: bool = False,
 ) -> Plan:
+    recipe = options.as_json()
     grader = Grader(options.grader, load_similarity(options.similarity))
     world = World.open() if options.world is None else World.from_json_directory(options.world)
     plan = Plan(
@@ -152,10 +153,10 @@ def _plan(
         ),
         simulator=Simulator(world, upstream_compat=options.grader == "upstream"),
         grader=grader,
-        grader_info=GraderInfo(options.grader, grader.version, options.similarity),
+        grader_info=GraderInfo(options.grader, grader.version, recipe["similarity"]),
         name=name,
         repeats=options.repeats,
-        recipe=options.as_json(),
+        recipe=recipe,
         fingerprint={"world_sha256": hashlib.sha256(world.dump().encode()).hexdigest()},
         resume=resume,
     )
