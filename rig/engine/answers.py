@@ -39,15 +39,13 @@ def reply_text(text: str) -> str:
 class AnswerForm:
     """What a tool set makes of an answer.
 
-    `description` tells a model the form and the tools, one JSON object a line in the shape of function
-    declarations; `schema` is the JSON Schema (2020-12) of an answer; `parse` checks finished text against it.
+    `description` tells a model the form and the tools; `schema` is the JSON Schema (2020-12) of an answer;
+    `parse` checks finished text against it.
     """
 
     def __init__(self, tools: tuple[ToolDoc, ...]) -> None:
         self.tools = tools
-        self.description = "\n\n".join(
-            [FORM, *(["\n".join(["Tools:", *map(_line, tools)])] if tools else [])]
-        )
+        self.description = "\n\n".join([FORM, *(["Tools:"] if tools else []), *map(_declaration, tools)])
         arguments = {tool.name: _strip(tool.parameters, _DOCUMENTATION) for tool in tools}
         calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in arguments.items()]
         self.schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
@@ -84,21 +82,30 @@ def _is_unicode(text: str, answer: Any) -> bool:
     return True
 
 
-def _line(tool: ToolDoc) -> str:
-    sentences = [tool.description, *([f"Returns: {tool.returns}"] if tool.returns else [])]
-    description = " ".join(filter(None, sentences))
-    declaration = {
-        "name": tool.name,
-        **({"description": description} if description else {}),
-        "parameters": _shown(tool.parameters),
-    }
-    return json.dumps(declaration, ensure_ascii=False)
+def _declaration(tool: ToolDoc) -> str:
+    """A tool as a model reads it: what it does, then a line for each parameter.
+
+    The same as JSON declarations takes nearly twice the tokens, in every prompt of a run.
+    """
+    returns = f"Returns {tool.returns}." if tool.returns else ""
+    sentences = " ".join(filter(None, [tool.description, returns]))
+    required = tool.parameters.get("required", [])
+    lines = [f"{tool.name}: {sentences}" if sentences else tool.name]
+    for name, schema in tool.parameters.get("properties", {}).items():
+        form = _type(schema) + ("" if name in required else ", optional")
+        description = schema.get("description")
+        lines.append(f"- {name} ({form})" + (f": {description}" if description else ""))
+    return "\n".join(lines)
 
 
-def _shown(parameters: JsonObject) -> JsonObject:
-    """A schema without what says nothing to a reader: every token of it is in every prompt."""
-    shown: JsonObject = _strip(parameters, ("x-format", "title", "additionalProperties"))
-    return {key: value for key, value in shown.items() if value != []}
+def _type(schema: JsonObject) -> str:
+    if "enum" in schema:
+        return " or ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    if schema.get("type") == "array" and "items" in schema:
+        return f"list of {_type(schema['items'])}"
+    if schema.get("type") == "object" or not isinstance(schema.get("type"), str):
+        return json.dumps(_strip(schema, _DOCUMENTATION), ensure_ascii=False)
+    return str(schema["type"])
 
 
 def _object(properties: JsonObject) -> JsonObject:

@@ -17,7 +17,7 @@ from rig.models import CallMessage, Message, ReplyMessage, Request, UserMessage
 
 Segment: TypeAlias = tuple[int, ...]
 
-FORMAT = "rig-json-1"
+FORMAT = "rig-1"
 """Version of the prompt's wording and form; part of every fingerprint."""
 
 

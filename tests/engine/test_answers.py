@@ -5,7 +5,7 @@ import pytest
 
 from rig.calls import Call
 from rig.engine.answers import AnswerError, AnswerForm, call_text, reply_text
-from rig.models import Request
+from rig.models import Request, ToolDoc
 
 
 @pytest.fixture
@@ -45,18 +45,31 @@ def test_anything_else_is_refused_in_one_line(form: AnswerForm, text: str, word:
     assert len(str(caught.value)) < 400
 
 
-def test_documentation_reaches_the_prompt_but_not_the_grammar(form: AnswerForm) -> None:
-    assert "Sets an alarm. Returns: the alarm's id" in form.description
-    assert '"When."' in form.description
-    assert "x-format" not in form.description
+def test_tools_are_declared_in_few_words(form: AnswerForm) -> None:
+    assert form.description.split("Tools:\n\n")[1] == (
+        "AddAlarm: Sets an alarm. Returns the alarm's id.\n- time (string): When.\n\n"
+        'CreateEvent\n- name (string)\n- event_type ("meeting" or "event")\n'
+        "- attendees (list of string, optional)\n\n"
+        "LogoutUser: Logs out."
+    )
+
+
+def test_a_parameter_of_an_unusual_kind_is_declared_by_its_schema() -> None:
+    inner = {"type": "object", "properties": {"x": {"type": ["string", "null"], "description": "d"}}}
+    form = AnswerForm((ToolDoc("T", "", {"type": "object", "properties": {"a": inner}}),))
+    assert (
+        '- a ({"type": "object", "properties": {"x": {"type": ["string", "null"]}}}, optional)'
+        in form.description
+    )
+
+
+def test_documentation_does_not_reach_the_grammar(form: AnswerForm) -> None:
     schema = json.dumps(form.schema)
     assert "When." not in schema
     assert "x-format" not in schema
 
 
 def test_a_parameter_may_be_called_like_a_schema_keyword() -> None:
-    from rig.models import ToolDoc
-
     parameters = {"type": "object", "properties": {"description": {"type": "string", "description": "d"}}}
     form = AnswerForm((ToolDoc("T", "", parameters),))
     assert form.parse('{"tool": "T", "arguments": {"description": "x"}}') == Call("T", {"description": "x"})
