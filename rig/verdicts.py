@@ -13,7 +13,8 @@ class Difference:
     """One reason why a predicted call is not the ground-truth call it was held against.
 
     `what` names an argument, or is `arguments` (of the wrong type), `response`, `exception` or
-    `logged-in user`. For free text, `similarity` was below `threshold`.
+    `logged-in user`. For free text, `similarity` was below `threshold`, or `note` says why texts of any
+    similarity differ.
     """
 
     what: str
@@ -21,6 +22,7 @@ class Difference:
     got: Json
     similarity: float | None = None
     threshold: float | None = None
+    note: str | None = None
 
     def as_json(self) -> JsonObject:
         """All of it by name."""

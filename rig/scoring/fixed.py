@@ -5,7 +5,10 @@ from datetime import datetime
 
 from rig.calls import ExecutedCall, Json
 from rig.conversations import TIMESTAMP
+from rig.errors import RigError
 from rig.scoring.rules import SESSION_TOKEN, Rules
+from rig.scoring.similarity import Similarity
+from rig.scoring.texts import pair, refusal
 from rig.tools.spec import Equality, Text, Tool
 from rig.verdicts import Difference
 
@@ -24,13 +27,34 @@ class FixedRules(Rules):
     - Times and instants are equal if they mean the same. A reminder is due at its time of day, unless the
       ground truth has none.
     - Places, and locations of events, are equal but for case and spaces.
+    - Texts mean the same by a calibrated measure of their wording, unless a check finds that they name
+      different days, amounts, names or things, or the contrary (docs/free-text.md).
     - An empty text in the ground truth stands for any text.
     - A search that should find nothing is not matched by one that finds something, unless it was asked alike.
     """
 
+    def __init__(self, similarity: Similarity) -> None:
+        super().__init__(similarity)
+        if similarity.thresholds is None:
+            raise RigError(
+                f"from which similarity on texts are the same is not known of {similarity.name}: say so with "
+                "--threshold"
+            )
+        self._thresholds = similarity.thresholds
+
     @property
     def thresholds(self) -> Mapping[Text, float]:
-        return self.similarity.thresholds
+        return self._thresholds
+
+    def text(self, name: str, kind: Text, expected: Json, got: Json) -> Difference | None:
+        threshold = self.thresholds[kind]
+        if not (isinstance(expected, str) and isinstance(got, str)):
+            return Difference(name, expected, got, 0.0, threshold)
+        similarity = self.similarity.wording(kind, expected, got)
+        note = refusal(pair(kind, expected, got)) if self.similarity.checked else None
+        if note is None and similarity >= threshold:
+            return None
+        return Difference(name, expected, got, similarity, threshold, note)
 
     def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         if not tool.auth:

@@ -31,6 +31,8 @@ def difference(found: Difference) -> str:
     """One difference."""
     if found.what == "exception" and found.got is not None:
         return f"failed: {show(found.got)}"
+    if found.note is not None:
+        return f"{found.what}: {found.note}"
     if found.similarity is not None:
         return f"{found.what}: similarity {found.similarity:.2f}, needs {found.threshold:.2f}"
     return f"{found.what}: expected {show(found.expected)}, got {show(found.got)}"

@@ -26,6 +26,10 @@ class Rules(ABC):
         """From which similarity on free texts count as the same."""
 
     @abstractmethod
+    def text(self, name: str, kind: Text, expected: Json, got: Json) -> Difference | None:
+        """Why two values of a free-text argument do not mean the same."""
+
+    @abstractmethod
     def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         """Whether the call was made for the right user."""
 
@@ -84,9 +88,8 @@ class Rules(ABC):
             expected, got = truth.arguments[name], predicted.arguments.get(name)
             if not self.compares_text(kind, expected, got):
                 continue
-            similarity = self.similarity(expected, got)
-            if similarity < self.thresholds[kind]:
-                yield Difference(name, expected, got, similarity, self.thresholds[kind])
+            if difference := self.text(name, kind, expected, got):
+                yield difference
 
     def _response(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         expected, got = truth.response, predicted.response

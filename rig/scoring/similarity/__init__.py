@@ -1,22 +1,85 @@
 """How alike two free texts are, by a measure that the user names."""
 
+import math
+from dataclasses import dataclass
 from pathlib import Path
 
-from rig.scoring.similarity.embedding import Embedding, packaged_minilm
+from rig.errors import RigError
+from rig.scoring.similarity.distilbert import TOOLTALK, DistilBert
+from rig.scoring.similarity.embedding import Embedding
 from rig.scoring.similarity.exact import Exact
-from rig.scoring.similarity.protocol import DEFAULT_THRESHOLDS, Similarity
+from rig.scoring.similarity.minilm import MiniLM
+from rig.scoring.similarity.protocol import Similarity
 
-__all__ = ["DEFAULT_THRESHOLDS", "Embedding", "Exact", "Similarity", "load"]
+__all__ = [
+    "TOOLTALK",
+    "DistilBert",
+    "Embedding",
+    "Exact",
+    "MiniLM",
+    "Named",
+    "Similarity",
+    "load",
+]
+
+PACKAGED = ("minilm", "exact")
+PRESET = "distilbert:"
+"""Before a directory of distilbert-base-uncased: ToolTalk's own recipe."""
 
 
-def load(name: str) -> Similarity:
-    """`minilm`, `exact`, or the directory of a sentence-transformers model.
-
-    No weights are read before the first texts that need them. Raises RigError when there is no such model.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A measure as it is named on the command line and in the store: `minilm`, `exact`, the directory of a
+    sentence-transformers model, or `distilbert:` and a directory; with a threshold, `@` and its value follow.
     """
-    if name == "exact":
+
+    name: str
+    threshold: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Named":
+        """The inverse of `str`. Only a number after the last `@` is a threshold."""
+        name, at, value = text.rpartition("@")
+        try:
+            return cls(name, float(value)) if at else cls(text)
+        except ValueError:
+            return cls(text)
+
+    def at(self, threshold: float | None) -> "Named":
+        """The same measure with another threshold. Raises RigError where none makes sense."""
+        if threshold is None:
+            return self
+        if self.name == "exact":
+            raise RigError(
+                "--threshold needs a --similarity of degrees; exact knows only equal and different"
+            )
+        if not (math.isfinite(threshold) and 0 < threshold <= 1):
+            raise RigError(f"--threshold is above 0 and at most 1, not {threshold:g}")
+        return Named(self.name, threshold)
+
+    @property
+    def absolute(self) -> "Named":
+        """With the directory, if there is one, named from the root."""
+        if self.name in PACKAGED:
+            return self
+        preset = PRESET if self.name.startswith(PRESET) else ""
+        return Named(f"{preset}{Path(self.name.removeprefix(preset)).absolute()}", self.threshold)
+
+    def __str__(self) -> str:
+        return self.name if self.threshold is None else f"{self.name}@{self.threshold:g}"
+
+
+def load(text: str) -> Similarity:
+    """The measure of that name, as `Named` writes it. No weights are read before the first texts that need
+    them. Raises RigError when there is no such model or the threshold makes no sense.
+    """
+    named = Named.parse(text)
+    named = named.at(named.threshold)
+    if named.name == "exact":
         return Exact()
-    if name == "minilm":
-        return packaged_minilm()
-    directory = Path(name).resolve()
-    return Embedding(directory, name=directory.name)
+    if named.name == "minilm":
+        return MiniLM(named.threshold)
+    preset = named.name.startswith(PRESET)
+    directory = Path(named.name.removeprefix(PRESET if preset else "")).resolve()
+    kind = DistilBert if preset else Embedding
+    return kind(directory, name=directory.name, threshold=named.threshold)

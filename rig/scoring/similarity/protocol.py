@@ -6,19 +6,9 @@ from typing import Protocol
 from rig.calls import Json
 from rig.tools.spec import Text
 
-DEFAULT_THRESHOLDS: Mapping[Text, float] = {
-    Text.EVENT: 0.78,
-    Text.LOCATION: 0.80,
-    Text.TASK: 0.78,
-    Text.SUBJECT: 0.82,
-    Text.BODY: 0.72,
-}
-"""Cosines, chosen on 81 hand-made pairs for all-MiniLM-L6-v2. A cosine alone cannot tell another day or a
-negation from a paraphrase. ToolTalk's 0.9 was meant for DistilBERT."""
-
 
 class Similarity(Protocol):
-    """Anything that measures how alike two texts are, from -1 to 1; 0 when either is no text.
+    """Anything that measures how alike two texts are.
 
     Symmetric, deterministic and safe to call from several threads.
     """
@@ -34,8 +24,24 @@ class Similarity(Protocol):
         ...
 
     @property
-    def thresholds(self) -> Mapping[Text, float]:
-        """From which similarity on texts of a kind count as the same."""
+    def thresholds(self) -> Mapping[Text, float] | None:
+        """From which value of `wording` on texts of a kind count as the same; None where nobody knows."""
         ...
 
-    def __call__(self, first: Json, second: Json) -> float: ...
+    @property
+    def cosine_threshold(self) -> float | None:
+        """What the user wants instead of ToolTalk's thresholds for the cosine."""
+        ...
+
+    @property
+    def checked(self) -> bool:
+        """Whether checks of days, amounts, names and the like stand beside it."""
+        ...
+
+    def __call__(self, first: Json, second: Json) -> float:
+        """The cosine, from -1 to 1; 0 when either is no text."""
+        ...
+
+    def wording(self, kind: Text, first: str, second: str) -> float:
+        """How alike two texts of a kind are worded, by the best this similarity can do; at most 1."""
+        ...

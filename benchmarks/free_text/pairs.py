@@ -1,0 +1,66 @@
+"""The labelled pairs, and what is measured of each."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from rig.scoring.similarity import MiniLM
+from rig.scoring.texts import features, pair
+from rig.scoring.texts.checks import CHECKS
+from rig.tools.spec import Text
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Two texts of one kind, and whether they mean the same; `case` says what was changed."""
+
+    kind: Text
+    first: str
+    second: str
+    same: bool
+    case: str
+
+    @property
+    def for_calibration(self) -> bool:
+        """In which half the pair is: by its hash, so that no choice of ours can matter."""
+        return sha256("\0".join(sorted((self.first, self.second))).encode()).digest()[0] % 2 == 0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A pair, the cosine of its texts, what the wording is judged by, and which checks refuse it."""
+
+    labelled: Labelled
+    cosine: float
+    features: dict[str, float]
+    refused_by: frozenset[str]
+
+
+def read(path: Path) -> Iterator[Labelled]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        fields = json.loads(line)
+        yield Labelled(Text(fields.pop("kind")), **fields)
+
+
+def own() -> list[Labelled]:
+    """The set that the method is fitted on (one half) and measured on (the other)."""
+    return [each for path in sorted((HERE / "pairs").glob("*.jsonl")) for each in read(path)]
+
+
+def fresh() -> dict[str, list[Labelled]]:
+    """The sets that were written when the method stood, by name."""
+    return {path.stem: list(read(path)) for path in sorted((HERE / "fresh").glob("*.jsonl"))}
+
+
+def measure(pairs: Iterable[Labelled], minilm: MiniLM) -> list[Measured]:
+    return [_measured(each, minilm) for each in pairs]
+
+
+def _measured(each: Labelled, minilm: MiniLM) -> Measured:
+    read_pair = pair(each.kind, each.first, each.second)
+    refused_by = frozenset(name for name, check in CHECKS.items() if check(read_pair))
+    return Measured(each, minilm(each.first, each.second), features(read_pair, minilm.embedded), refused_by)

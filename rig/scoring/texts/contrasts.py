@@ -1,0 +1,15 @@
+"""Things of one sort: whether the texts are about different ones."""
+
+from rig.scoring.texts.content import Unshared
+from rig.scoring.texts.lexicon import contrast_sets, contrasting
+
+
+def other_thing(unshared: Unshared) -> str | None:
+    """Why the texts are about different things: what only one has excludes what only the other has."""
+    sorts = contrast_sets()
+    known = [[word for word in words if word.stem in sorts] for words in (unshared.first, unshared.second)]
+    for one in known[0]:
+        for other in known[1]:
+            if contrasting(one.stem, other.stem):
+                return f"other thing: {one.text} is not {other.text}"
+    return None

@@ -1,0 +1,53 @@
+"""Expressions of several words read as one: "turn the light off" says "turn off", as "switch off" does."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rig.scoring.texts.lexicon import LONGEST_PHRASE, phrases
+from rig.scoring.texts.listed import vocabulary
+from rig.scoring.texts.reading import Word
+
+PARTICLES = vocabulary("up down on off out back away over")
+PREPOSITIONS = frozenset(("on", "over"))
+"""Particles that more often belong to what follows."""
+APART = 4
+"""Words that may stand between a verb and its particle."""
+
+
+def merged(words: Sequence[Word]) -> tuple[Word, ...]:
+    """The words with every known expression made one, its parts standing apart included."""
+    out: list[Word] = []
+    taken: set[int] = set()
+    for index, word in enumerate(words):
+        if index in taken:
+            continue
+        found = _phrase(words, index, taken) if word.is_word else None
+        if found is None:
+            out.append(word)
+        else:
+            stems, parts = found
+            taken.update(parts)
+            out.append(replace(word, text=stems, stem=stems))
+    return tuple(out)
+
+
+def _phrase(words: Sequence[Word], at: int, taken: set[int]) -> tuple[str, list[int]] | None:
+    head = words[at].stem
+    for end in range(min(at + LONGEST_PHRASE, len(words)), at + 1, -1):
+        part = range(at + 1, end)
+        if all(index not in taken and (words[index].is_word or words[index].is_number) for index in part):
+            stems = " ".join([head, *(words[index].stem for index in part)])
+            if stems in phrases():
+                return stems, list(part)
+    for index in range(at + 1, min(at + APART + 2, len(words))):
+        word = words[index]
+        if not word.is_word or index in taken:
+            return None
+        stems = f"{head} {word.stem}"
+        if word.text in PARTICLES and stems in phrases() and not _belongs_on(words, index):
+            return stems, [index]
+    return None
+
+
+def _belongs_on(words: Sequence[Word], at: int) -> bool:
+    return words[at].text in PREPOSITIONS and at + 1 < len(words) and words[at + 1].is_word

@@ -1,0 +1,145 @@
+"""Numbers, amounts, durations and letters that count that a text states."""
+
+from collections.abc import Iterator
+
+from rig.scoring.texts.facts import Fact, Sort
+from rig.scoring.texts.listed import vocabulary
+from rig.scoring.texts.numerals import MULTIPLIERS, ORDINAL_ENDINGS, ORDINALS, SMALL, TENS
+from rig.scoring.texts.scan import Scan
+
+SIGNS = {"$": "usd", "€": "eur", "£": "gbp"}
+MONEY = vocabulary("usd dollar dollars bucks buck eur euro euros gbp quid pounds pound")
+SECONDS = {"second": 1, "minute": 60, "hour": 3600, "h": 3600, "hr": 3600}
+DAYS = {"day": 1, "week": 7, "fortnight": 14}
+MONTHS = {"month": 1, "year": 12}
+NUMBERED = vocabulary(
+    "room part chapter section version terminal platform gate floor level laboratory lab hall table "
+    "track line building session unit day phase episode season lesson module group team number "
+    "block wing plan option apartment suite bay stage lot zone pier dock studio court field pitch "
+    "lane route bus train exit entrance row seat deck stand door class grade year week question "
+    "item step task ticket order vitamin appendix annex boardroom conference quarter ballroom salon "
+    "park ward"
+)
+"""What a number or a letter after it tells from others of its kind."""
+LOCATED = vocabulary("room floor level tower building hall gate terminal platform track wing suite")
+LONGEST_NUMBER = 15
+"""Digits. Longer ones are compared as they are written."""
+
+
+def quantities(scan: Scan) -> Iterator[Fact]:
+    """The facts about amounts in what is not read yet; marks their words as read."""
+    for at in range(len(scan.words)):
+        if scan.free(at) and (fact := _quantity(scan, at) or _letter(scan, at)):
+            yield fact
+
+
+def _quantity(scan: Scan, at: int) -> Fact | None:
+    money = scan.text(at) in SIGNS
+    first = at + (money or scan.text(at) == "#")
+    if not scan.free(first):
+        return None
+    if scan.text(at) == "q" and scan.joined(at + 1) and (quarter := scan.number(at + 1)):
+        return Fact(Sort.NUMBER, frozenset({("quarter", quarter)}), scan.take(at, at + 2))
+    found = _value(scan, first)
+    if found is None:
+        return _hour(scan, at)
+    value, end = found
+    unit = scan.text(end)
+    if money or unit in MONEY:
+        return Fact(Sort.MONEY, frozenset({value}), scan.take(at, end + (unit in MONEY)))
+    if unit in ("%", "percent", "pct"):
+        return Fact(Sort.PERCENT, frozenset({value}), scan.take(at, end + 1))
+    if unit == "quarter":
+        return Fact(Sort.NUMBER, frozenset({("quarter", value)}), scan.take(at, end + 1))
+    if isinstance(value, float) and (lasting := _lasting(scan, end, value)) is not None:
+        return Fact(Sort.DURATION, frozenset({lasting}), scan.take(at, end + 1))
+    if scan.joined(end) and unit.isalpha() and len(unit) == 1:
+        return Fact(Sort.LETTER, frozenset({(value, unit)}), scan.take(at, end + 1))
+    if scan.text(first) in ("one", "first", "second") and not _counts(scan, first):
+        return None
+    bare = int(value) if isinstance(value, float) and value.is_integer() else None
+    return Fact(Sort.NUMBER, frozenset({value}), scan.take(at, end), bare, _located(scan, at, end))
+
+
+def _value(scan: Scan, at: int) -> tuple[float | str, int] | None:
+    """The number that begins at an index, in digits or words, and the index after it."""
+    text, end = scan.text(at), at + 1
+    if not text[0].isdecimal():
+        return _in_words(scan, at)
+    digits = text.replace(",", "")
+    if ":" in text or "-" in text:
+        return None
+    if len(digits) > LONGEST_NUMBER:
+        return digits, end
+    value, follow = float(digits), scan.text(end)
+    if follow in ORDINAL_ENDINGS and scan.joined(end):
+        return value, end + 1
+    if follow in MULTIPLIERS and (len(follow) > 1 or scan.joined(end)):
+        return value * MULTIPLIERS[follow], end + 1
+    return value, end
+
+
+def _in_words(scan: Scan, at: int) -> tuple[float, int] | None:
+    if scan.text(at) in ("twice", "dozen"):
+        return {"twice": 2.0, "dozen": 12.0}[scan.text(at)], at + 1
+    total, end, seen = 0.0, at, False
+    while end < len(scan.words):
+        text = scan.text(end)
+        if text in TENS and not (seen and total % 100):
+            total, seen = total + TENS[text], True
+        elif text in SMALL and not (seen and (total % 10 or 0 < total % 100 < 20)):
+            total, seen = total + SMALL[text], True
+        elif text in ORDINALS and (text not in ("first", "second") or seen or _counts(scan, end)):
+            return total + ORDINALS[text], end + 1
+        elif len(text) > 1 and text in MULTIPLIERS and text != "grand":
+            total, seen = (total or 1) * MULTIPLIERS[text], True
+        elif not (text == "and" and total >= 100 and scan.text(end + 1) in SMALL.keys() | TENS.keys()):
+            break
+        end += 1
+    return (total, end) if seen else None
+
+
+def _hour(scan: Scan, at: int) -> Fact | None:
+    """As in: half an hour, an hour, an hour and a half"""
+    words = [scan.text(index) for index in range(at, at + 5)]
+    for said, seconds in (
+        (["half", "an", "hour"], 1800.0),
+        (["half", "hour"], 1800.0),
+        (["an", "hour", "and", "a", "half"], 5400.0),
+        (["an", "hour"], 3600.0),
+    ):
+        if words[: len(said)] == said:
+            return Fact(Sort.DURATION, frozenset({seconds}), scan.take(at, at + len(said)))
+    if words[0] == "a" and words[1] == "fortnight":
+        return Fact(Sort.DURATION, frozenset({("days", 14.0)}), scan.take(at, at + 2))
+    return None
+
+
+def _lasting(scan: Scan, at: int, value: float) -> object:
+    unit = scan.text(at).removesuffix("s")
+    if unit == "h" and not scan.joined(at):
+        return None
+    if unit in SECONDS:
+        return value * SECONDS[unit]
+    if unit in DAYS:
+        return ("days", value * DAYS[unit])
+    return ("months", value * MONTHS[unit]) if unit in MONTHS else None
+
+
+def _letter(scan: Scan, at: int) -> Fact | None:
+    """As in: room B, plan A"""
+    word = scan.words[at]
+    if not (word.is_word and len(word.text) == 1 and word.capital) or word.text == "i":
+        return None
+    if scan.text(at - 1) not in NUMBERED:
+        return None
+    return Fact(Sort.LETTER, frozenset({word.text}), scan.take(at, at + 1))
+
+
+def _counts(scan: Scan, at: int) -> bool:
+    """Whether "one", "first" or "second" at an index numbers something, rather than stand for a thing."""
+    return scan.text(at - 1) in NUMBERED or scan.text(at + 1) in NUMBERED
+
+
+def _located(scan: Scan, start: int, end: int) -> str | None:
+    return next((scan.text(at) for at in (start - 1, end) if scan.text(at) in LOCATED), None)
