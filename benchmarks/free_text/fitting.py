@@ -15,6 +15,8 @@ FALSE_ACCEPT_COST = 3
 """A false accept counts as three false rejects: the goals are 5% and 15%."""
 BORROWED = 100
 """Pairs of all kinds that weigh in on a kind's threshold, which has only some 50 of its own to go by."""
+BLUR = 0.05
+"""How far beside its value a score may have come out, so that a threshold keeps its distance to all of them."""
 GRID = [round(0.02 * step, 2) for step in range(1, 50)]
 
 Score = Callable[[Measured], float]
@@ -54,10 +56,14 @@ def _cost(values: Sequence[tuple[Text, bool, float]], kind: Text, threshold: flo
 
 def _rate(values: Sequence[tuple[Text, bool, float]], kind: Text, threshold: float, same: bool) -> float:
     """The rate of errors on pairs of a kind, drawn towards that on all kinds."""
-    errors = [(k == kind, (value >= threshold) != same) for k, label, value in values if label is same]
+    errors = [
+        (k == kind, 1 / (1 + np.exp((threshold - value) / BLUR * (-1 if same else 1))))
+        for k, label, value in values
+        if label is same
+    ]
     overall = sum(wrong for _, wrong in errors) / len(errors)
     own = [wrong for is_kind, wrong in errors if is_kind]
-    return (sum(own) + BORROWED * overall) / (len(own) + BORROWED)
+    return float((sum(own) + BORROWED * overall) / (len(own) + BORROWED))
 
 
 def auc(pairs: Sequence[Measured], score: Score) -> float:

@@ -1,5 +1,6 @@
 """What is known of words beforehand, from the lexicon: which agree, and which exclude one another."""
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
@@ -70,6 +71,13 @@ def given_names() -> Mapping[str, Numbers]:
 def places() -> frozenset[str]:
     """Places that are told from words even without a capital."""
     return frozenset(folded(line) for line in lines("places"))
+
+
+@cache
+def fillers() -> re.Pattern[str]:
+    """Phrases that say nothing, the longest first."""
+    known = sorted(lines("fillers"), key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(re.escape(each) for each in known)})\b,?", re.I)
 
 
 @cache

@@ -27,14 +27,23 @@ def other_name(first: Reading, second: Reading, titles: bool = False) -> str | N
     With `titles` an unknown word in title case is a name too, as in "Alder Park".
     """
     for ones, others in ((first.greeted, second.greeted), (first.signed, second.signed)):
-        if reason := _differ(_people(ones), _people(others), (), ()):
+        if reason := _differ(_people(ones), _people(others)):
             return reason
     wholes = [(*reading.words, *reading.greeted, *reading.signed) for reading in (first, second)]
-    return _differ(_named(first, second, titles), _named(second, first, titles), wholes[0], wholes[1])
+    names = _named(first, second, titles), _named(second, first, titles)
+    unsaid = _unshared(names[0], (*names[1], *wholes[1])), _unshared(names[1], (*names[0], *wholes[0]))
+    if not titles and all(_may_begin(name) for names in unsaid for name in names[:1]):
+        return None
+    return _reason(*unsaid)
 
 
 def _people(words: Iterable[Word]) -> list[Word]:
-    return [word for word in words if word.is_word and word.capital and word.text not in TITLES]
+    # "[Your Name]" names nobody.
+    return [
+        word
+        for word in words
+        if word.is_word and word.capital and (word.text in given_names() or not is_common(word.text))
+    ]
 
 
 def _named(reading: Reading, other: Reading, titles: bool) -> list[Word]:
@@ -92,16 +101,19 @@ def abbreviates(short: str, long: str) -> bool:
     return all(letter in rest for letter in short)
 
 
-def _differ(
-    first: Sequence[Word], second: Sequence[Word], in_first: Sequence[Word], in_second: Sequence[Word]
-) -> str | None:
-    if not first or not second:
-        return None
-    ones = _unshared(first, (*second, *in_second))
-    others = _unshared(second, (*first, *in_first)) if ones else ()
+def _differ(first: Sequence[Word], second: Sequence[Word]) -> str | None:
+    return _reason(_unshared(first, second), _unshared(second, first))
+
+
+def _reason(ones: Sequence[Word], others: Sequence[Word]) -> str | None:
     if ones and others:
         return f"name: {ones[0].text.capitalize()} is not {others[0].text.capitalize()}"
     return None
+
+
+def _may_begin(word: Word) -> bool:
+    """Whether only its place at the beginning makes a rare word look like a name: "Descale the kettle"."""
+    return word.first and word.text not in given_names() and word.text not in places()
 
 
 def _unshared(names: Iterable[Word], elsewhere: Iterable[Word]) -> list[Word]:

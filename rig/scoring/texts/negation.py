@@ -23,7 +23,8 @@ HARMLESS = {
     )
 } | {("nothing", "but"), ("non", "stop")}  # fmt: skip
 """Negations that deny nothing: "do not forget to" is "remember to"."""
-HARMLESS_AFTER = frozenset({("why", "not"), ("or", "not"), ("if", "not")})
+HARMLESS_AFTER = frozenset(("why", "or", "if"))
+"""As in "why don't we", "whether or not", "if not"."""
 DENYING = frozenset(
     stem(word)
     for word in in_order(
@@ -46,8 +47,8 @@ def denied(words: Sequence[Word]) -> Iterator[tuple[str, ...]]:
             continue
         following = words[index + 1 : index + 1 + 3 * SCOPE]
         first = next((w.stem for w in following if w.is_word and w.text not in ("be", "the", "a", "to")), "")
-        before = words[index - 1].text if index else ""
-        if (word.text, first) in HARMLESS or (before, word.text) in HARMLESS_AFTER:
+        before = {other.text for other in words[max(0, index - 2) : index]}
+        if (word.text, first) in HARMLESS or (word.text == "not" and before & HARMLESS_AFTER):
             continue
         second = next((n for n, other in enumerate(following[:SCOPE]) if other.text == "without"), None)
         if second is not None:

@@ -3,13 +3,18 @@
 from collections.abc import Iterator
 
 from rig.scoring.texts.facts import Fact, Sort
-from rig.scoring.texts.listed import vocabulary
+from rig.scoring.texts.listed import in_order, vocabulary
 from rig.scoring.texts.numerals import MULTIPLIERS, ORDINAL_ENDINGS, ORDINALS, SMALL, TENS
 from rig.scoring.texts.scan import Scan
 
 SIGNS = {"$": "usd", "€": "eur", "£": "gbp"}
-MONEY = vocabulary("usd dollar dollars bucks buck eur euro euros gbp quid pounds pound")
+MONEY = {
+    **dict.fromkeys(in_order("usd dollar dollars bucks buck"), "usd"),
+    **dict.fromkeys(in_order("eur euro euros"), "eur"),
+    **dict.fromkeys(in_order("gbp quid pounds pound"), "gbp"),
+}
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "h": 3600, "hr": 3600}
+DAY = 86_400
 DAYS = {"day": 1, "week": 7, "fortnight": 14}
 MONTHS = {"month": 1, "year": 12}
 NUMBERED = vocabulary(
@@ -21,6 +26,8 @@ NUMBERED = vocabulary(
     "park ward"
 )
 """What a number or a letter after it tells from others of its kind."""
+NOT_NUMBERED = vocabulary("thing of and or to at in on for with if please i we you aid hand name class")
+"""What does not follow "first" where it is a number."""
 LOCATED = vocabulary("room floor level tower building hall gate terminal platform track wing suite")
 LONGEST_NUMBER = 15
 """Digits. Longer ones are compared as they are written."""
@@ -46,13 +53,14 @@ def _quantity(scan: Scan, at: int) -> Fact | None:
     value, end = found
     unit = scan.text(end)
     if money or unit in MONEY:
-        return Fact(Sort.MONEY, frozenset({value}), scan.take(at, end + (unit in MONEY)))
+        currency = SIGNS.get(scan.text(at)) or MONEY[unit]
+        return Fact(Sort.MONEY, frozenset({(value, currency)}), scan.take(at, end + (unit in MONEY)))
     if unit in ("%", "percent", "pct"):
         return Fact(Sort.PERCENT, frozenset({value}), scan.take(at, end + 1))
     if unit == "quarter":
         return Fact(Sort.NUMBER, frozenset({("quarter", value)}), scan.take(at, end + 1))
     if isinstance(value, float) and (lasting := _lasting(scan, end, value)) is not None:
-        return Fact(Sort.DURATION, frozenset({lasting}), scan.take(at, end + 1))
+        return Fact(Sort.DURATION, lasting, scan.take(at, end + 1))
     if scan.joined(end) and unit.isalpha() and len(unit) == 1:
         return Fact(Sort.LETTER, frozenset({(value, unit)}), scan.take(at, end + 1))
     if scan.text(first) in ("one", "first", "second") and not _counts(scan, first):
@@ -115,15 +123,17 @@ def _hour(scan: Scan, at: int) -> Fact | None:
     return None
 
 
-def _lasting(scan: Scan, at: int, value: float) -> object:
+def _lasting(scan: Scan, at: int, value: float) -> frozenset[object] | None:
     unit = scan.text(at).removesuffix("s")
     if unit == "h" and not scan.joined(at):
         return None
     if unit in SECONDS:
-        return value * SECONDS[unit]
+        seconds = value * SECONDS[unit]
+        days = {("days", seconds / DAY)} if seconds % DAY == 0 else set()
+        return frozenset({seconds, *days})
     if unit in DAYS:
-        return ("days", value * DAYS[unit])
-    return ("months", value * MONTHS[unit]) if unit in MONTHS else None
+        return frozenset({("days", value * DAYS[unit])})
+    return frozenset({("months", value * MONTHS[unit])}) if unit in MONTHS else None
 
 
 def _letter(scan: Scan, at: int) -> Fact | None:
@@ -138,7 +148,11 @@ def _letter(scan: Scan, at: int) -> Fact | None:
 
 def _counts(scan: Scan, at: int) -> bool:
     """Whether "one", "first" or "second" at an index numbers something, rather than stand for a thing."""
-    return scan.text(at - 1) in NUMBERED or scan.text(at + 1) in NUMBERED
+    if scan.text(at - 1) in NUMBERED or scan.text(at + 1) in NUMBERED:
+        return True
+    following = scan.words[at + 1] if at + 1 < len(scan.words) else None
+    ordinal = scan.text(at) in ORDINALS and scan.text(at - 1) not in ("a", "one", "per", "at")
+    return ordinal and following is not None and following.is_word and following.text not in NOT_NUMBERED
 
 
 def _located(scan: Scan, start: int, end: int) -> str | None:

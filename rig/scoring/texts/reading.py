@@ -4,7 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 
-from rig.scoring.texts.lexicon import abbreviations, given_names
+from rig.scoring.texts.lexicon import abbreviations, fillers, given_names
 from rig.scoring.texts.listed import vocabulary
 from rig.scoring.texts.stems import folded, stem
 
@@ -57,6 +57,8 @@ _SIGNATURE = re.compile(
 )
 _ENVELOPE = 120
 """Characters at either end within which greeting and signature are looked for."""
+ABBREVIATED = vocabulary("mr mrs ms dr doctor prof professor saint street vs etc jr sr ext")
+"""After these a full stop ends no sentence."""
 _NOBODY = vocabulary("all team there and everyone guys folks both everybody again")
 
 
@@ -104,6 +106,9 @@ def read(text: str) -> Reading:
     text = _prepared(text)
     greeted, body = _greeted(text)
     body, signed = _signed(body)
+    said = fillers().sub(" ", body)
+    if said.strip(" .,!?"):
+        body = said
     return Reading(_words(body), _words(greeted), _words(signed))
 
 
@@ -159,7 +164,8 @@ def _words(text: str) -> tuple[Word, ...]:
         joined, end = found.start() == end, found.end()
         if not raw[0].isalpha():
             words.append(Word(raw, raw, joined=joined))
-            first = first or raw in ".!?\n"
+            abbreviated = raw == "." and words[-2:-1] != [] and words[-2].text in ABBREVIATED
+            first = first or (raw in ".!?\n" and not abbreviated)
             continue
         bare = raw.removesuffix("'s").removesuffix("'")
         acronym = len(bare) > 1 and bare.isupper()

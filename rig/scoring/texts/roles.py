@@ -4,11 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rig.scoring.texts.content import EMPTY
+from rig.scoring.texts.listed import in_order
 from rig.scoring.texts.reading import Word
+from rig.scoring.texts.stems import stem
 
 SELF, OTHER = frozenset(("i", "we")), frozenset(("you",))
 OWNERS = {"my": "my", "our": "my", "your": "your"}
 REACH = 4
+MUTUAL = frozenset(stem(word) for word in in_order("meet talk chat speak discuss see get know hear agree"))
+"""What both do: "can I get it from you" is "can you get it for me"."""
 
 
 def swapped(first: Sequence[Word], second: Sequence[Word]) -> str | None:
@@ -51,7 +55,8 @@ def _agents(words: Sequence[Word]) -> Mapping[str, str]:
             if not other.is_word or other.text in SELF | OTHER:
                 break
             if other.text not in EMPTY:
-                found.setdefault(other.stem, "I" if word.text in SELF else "you")
+                if other.stem not in MUTUAL:
+                    found.setdefault(other.stem, "I" if word.text in SELF else "you")
                 break
     return found
 
