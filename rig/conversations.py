@@ -147,6 +147,12 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
         raise RigError(f"{where}: not a conversation: {place}: {first['msg']}") from error
     except ValueError as error:
         raise RigError(f"{where}: not a conversation: metadata.timestamp: {error}") from error
+    if not file.name:
+        raise RigError(f"{where}: not a conversation: name: is empty")
+    if not any(turn.role == "assistant" for turn in file.conversation):
+        raise RigError(
+            f"{where}: not a conversation: the assistant never speaks, so nothing can be predicted"
+        )
     return Conversation(
         name=file.name,
         id=file.conversation_id,

@@ -12,7 +12,7 @@ from rig.models import Model
 from rig.protocols.prompt import Settings, offered_tools
 from rig.scoring import Grader
 from rig.store import GraderInfo, NewRun
-from rig.tools import Simulator
+from rig.tools import Simulator, tool_docs
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,14 @@ class Plan:
         for conversation in self.conversations:
             offered_tools(conversation, self.settings)
             try:
-                json.dumps(conversation.source, ensure_ascii=False).encode()
+                json.dumps(conversation.source, ensure_ascii=False, allow_nan=False).encode()
             except UnicodeEncodeError as error:
                 raise RigError(f"{conversation.name!a}: holds text that is not Unicode: {error}") from error
+            except ValueError as error:
+                # Python reads NaN and Infinity from a file; what is stored must be readable by others.
+                raise RigError(f"{conversation.name}: holds a number that is no JSON: {error}") from error
             try:
+                tool_docs([call.name for call in conversation.ground_truth])
                 self.simulator.start(conversation.user, conversation.metadata)
             except RigError as error:
                 raise RigError(f"{conversation.name}: {error}") from error

@@ -16,6 +16,7 @@ from rig.errors import ErrorKind, RigError
 from rig.models import Prediction
 from rig.protocols.callers import name_callers
 from rig.protocols.played import PlayedTurn, Step
+from rig.tools import tool_docs
 
 _OURS = "rig"
 """Where in an entry's `metadata` what ToolTalk does not know of is kept."""
@@ -30,6 +31,11 @@ def load_predictions(place: Path) -> list[tuple[Conversation, dict[int, PlayedTu
     shape, or when no file has predictions.
     """
     conversations = load_directory(place) if place.is_dir() else [load_conversation(place)]
+    for each in conversations:
+        try:
+            tool_docs([call.name for call in each.ground_truth])
+        except RigError as error:
+            raise RigError(f"{each.name}: {error}") from error
     found = [(each, name_callers(each, _turns(each))) for each in conversations]
     if not any(turns for _, turns in found):
         raise RigError(f"{place}: holds conversations without predictions; `rig run` or ToolTalk makes some")

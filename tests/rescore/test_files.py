@@ -120,6 +120,14 @@ def test_files_without_predictions_are_refused_unless_others_have_some(tmp_path:
     assert next(turns for _, turns in load_predictions(tmp_path)) == {}
 
 
+def test_ground_truth_that_calls_no_tool_is_refused(tmp_path: Path) -> None:
+    path = file(tmp_path, [REPLY])
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"api_name": "AddAlarm"', '"api_name": "Frobnicate"'), encoding="utf-8")
+    with pytest.raises(RigError, match="alarms: no tool is named Frobnicate"):
+        load_predictions(path)
+
+
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     store = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(store, Scripted(small_talks.erratic)))
