@@ -140,6 +140,7 @@ def _plan(
     name: str | None,
     resume: bool = False,
 ) -> Plan:
+    _check_engine(options)
     recipe = options.as_json()
     grader = Grader(options.grader, load_similarity(options.similarity))
     world = World.open() if options.world is None else World.from_json_directory(options.world)
@@ -162,6 +163,19 @@ def _plan(
     )
     plan.check()
     return plan
+
+
+def _check_engine(options: Options) -> None:
+    """Raise RigError for settings that no model could run with, before the first of several models runs."""
+    if options.n_ctx is not None and options.n_ctx <= options.max_tokens:
+        raise RigError(
+            f"--n-ctx {options.n_ctx} leaves no room for a prompt beside --max-tokens {options.max_tokens};"
+            " raise the one or lower the other"
+        )
+    template = options.chat_template
+    if template is not None and not template.is_file():
+        fault = "not a file" if template.exists() else "no such file"
+        raise RigError(f"--chat-template {template}: {fault}; give a Jinja2 template")
 
 
 def _arms(options: Options, conversations: tuple[Conversation, ...]) -> tuple[Arm, ...]:

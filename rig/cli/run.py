@@ -1,6 +1,7 @@
 """`rig run`: evaluate models, or go on with a run that was interrupted."""
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -33,6 +34,15 @@ _DEFAULTS = Options(models=())
 _DIRECTORY = click.Path(path_type=Path)
 _FILE = click.Path(path_type=Path)
 _COUNT = click.IntRange(min=1)
+_THREADS = click.IntRange(1, 512)
+"""llama.cpp's own bound (GGML_MAX_N_THREADS); beyond it the process dies of a segmentation fault."""
+
+
+def _finite(_: click.Context, __: click.Parameter, value: float) -> float:
+    """What click's ranges let through: NaN, which compares with nothing, and infinity."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return value
 
 
 def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
@@ -62,11 +72,11 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 )
 @_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
 @_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
-@_option("--temperature", "0 is greedy.", type=click.FloatRange(min=0))
+@_option("--temperature", "0 is greedy.", type=click.FloatRange(min=0), callback=_finite)
 @_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
 @_option("--repeats", "Times each conversation is played.", type=_COUNT)
 @_option("--n-ctx", "Context in tokens; default: what the model was made for, up to 8192.", type=_COUNT)
-@_option("--threads", "CPU threads.", type=_COUNT, show_default="the cores that may be used")
+@_option("--threads", "CPU threads.", type=_THREADS, show_default="the cores that may be used")
 @_option(
     "--gpu-layers", "Layers on the GPU, -1 for all; default: all where there is one.", type=click.IntRange(-1)
 )
@@ -134,6 +144,8 @@ def _plan(given: dict[str, Any], store: Path, name: str | None, resume: str | No
         if name is not None:
             raise RigError("--name belongs to a new run, --resume to an old one; give one of them")
         return plan_resume(resume, given, store)
+    if name == "":
+        raise RigError("--name is empty; leave it out, or give the run a name to find it by")
     if not given.get("models"):
         raise RigError("which model? Give a name, the path of a .gguf file, or `oracle` (`rig models list`)")
     if "suite" in given and "conversations" in given:

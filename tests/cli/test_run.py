@@ -14,6 +14,7 @@ import pytest
 import small_talks
 
 from rig import planning
+from rig.calls import Call
 from rig.models import OnPiece, Prediction, Request
 from rig.protocols.replay import Scripted
 from rig.store import Runs
@@ -128,11 +129,49 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "no calls": (lambda place: ("oracle", *SMALL, "--max-calls", "0"), "--max-calls"),
     "unknown option": (lambda place: ("oracle", "--frobnicate"), "--frobnicate"),
     "nothing to resume": (lambda place: ("--resume", "latest"), "no such file"),
+    "not a number": (lambda place: _bad_conversations(place, _not_a_number()), "a number that is no JSON"),
+    "no name": (lambda place: _bad_conversations(place, _nameless()), "name: is empty"),
+    "nothing to predict": (
+        lambda place: _bad_conversations(place, _monologue()),
+        "the assistant never speaks",
+    ),
+    "no such tool": (lambda place: _bad_conversations(place, _other_tool()), "no tool is named Frobnicate"),
+    "temperature nan": (lambda place: ("oracle", *SMALL, "--temperature", "nan"), "not a finite number"),
+    "temperature inf": (lambda place: ("oracle", *SMALL, "--temperature", "inf"), "not a finite number"),
+    "more threads than llama.cpp has": (lambda place: ("oracle", *SMALL, "--threads", "513"), "--threads"),
+    "no room for a prompt": (lambda place: ("oracle", *SMALL, "--n-ctx", "256"), "no room for a prompt"),
+    "no template": (lambda place: ("oracle", *SMALL, "--chat-template", "gone.jinja"), "no such file"),
+    "a pipe as template": (lambda place: ("oracle", *SMALL, "--chat-template", _pipe(place)), "not a file"),
+    "a device as store": (lambda place: ("oracle", *SMALL, "--runs", "/dev/null"), "not a regular file"),
+    "too long a path": (lambda place: ("oracle", "--conversations", "y" * 300), "name too long"),
+    "empty name": (lambda place: ("oracle", *SMALL, "--name", ""), "--name is empty"),
 }
 
 
 def _surrogate() -> str:
     return json.dumps(small_talks.source("half a \ud83d", "Hi.", ("Hello.", []), logged_in=False))
+
+
+def _not_a_number() -> str:
+    return json.dumps({**small_talks.source("one", "Hi.", ("Hello.", [])), "scenario_score": float("nan")})
+
+
+def _nameless() -> str:
+    return json.dumps(small_talks.source("", "Hi.", ("Hello.", [])))
+
+
+def _monologue() -> str:
+    return json.dumps(small_talks.source("alone", "Hi.", "Is anybody there?"))
+
+
+def _other_tool() -> str:
+    text = json.dumps(small_talks.source("one", "Hi.", ("Done.", [Call("AddAlarm", {"time": "07:00:00"})])))
+    return text.replace('"api_name": "AddAlarm"', '"api_name": "Frobnicate"')
+
+
+def _pipe(place: Path) -> str:
+    os.mkfifo(place / "pipe.jinja")
+    return "pipe.jinja"
 
 
 def _text(place: Path) -> str:
@@ -213,6 +252,12 @@ def test_resuming_accepts_the_same_options_again_and_refuses_others(rig: Rig, pl
     assert f"cannot resume {run}: max_calls was 10, not 3" in other.err
     assert rig("run", "other.gguf", "--resume", run).code == 2
     assert "--name belongs to a new run" in rig("run", "--resume", run, "--name", "x").err
+
+
+def test_no_text_is_the_beginning_of_no_run(rig: Rig, place: Path) -> None:
+    rig("run", "oracle", *SMALL)
+    for verb in (("run", "--resume", ""), ("show", "")):
+        assert "no run ''" in rig(*verb).err
 
 
 def test_resuming_needs_no_conversation_files(rig: Rig, place: Path) -> None:
