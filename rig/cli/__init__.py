@@ -1,5 +1,6 @@
 """The command line: one file per verb, imported only when the verb is used."""
 
+import errno
 import importlib
 import sys
 from collections.abc import Sequence
@@ -61,7 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = error.exit_code
     except (RigError, click.ClickException) as error:
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"rig: {printable(text)}", err=True)
+        # click breaks some of its messages into lines.
+        click.echo(f"rig: {printable(' '.join(text.split()))}", err=True)
+        code = 2
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        # Whichever path it is, only the user can have given it.
+        click.echo(f"rig: {printable(str(error.filename))}: {error.strerror}", err=True)
         code = 2
     except click.Abort:
         code = INTERRUPTED

@@ -55,6 +55,8 @@ def check_writable(path: Path) -> None:
         raise StoreError(f"{path}: there is no directory {path.parent}; create it or choose another --runs")
     if path.is_dir():
         raise StoreError(f"{path}: is a directory; --runs takes a file")
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path}: is not a regular file; --runs takes one")
     # SQLite writes its log beside the database, so both must be writable.
     for place in (path.parent, path) if path.exists() else (path.parent,):
         if not os.access(place, os.W_OK):

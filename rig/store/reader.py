@@ -59,7 +59,12 @@ class Runs:
             found = (
                 self._rows("SELECT * FROM runs WHERE id = ?", text)
                 or self._rows(f"SELECT * FROM runs WHERE name = ? {newest}", text)
-                or self._rows(f"SELECT * FROM runs WHERE substr(id, 1, ?) = ? {newest}", len(text), text)
+                or self._rows(
+                    f"SELECT * FROM runs WHERE ? != '' AND substr(id, 1, ?) = ? {newest}",
+                    text,
+                    len(text),
+                    text,
+                )
             )
         if len(found) != 1:
             ids = ", ".join(row["id"] for row in found[:5])
