@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rig.scoring.texts.lexicon import meanings, synonym_sets
 from rig.scoring.texts.listed import vocabulary
 from rig.scoring.texts.reading import Word
+from rig.scoring.texts.stems import roots
 
 EMPTY = vocabulary(
     "a an the this that these those it its of to in on at for with from by as and or but so if then "
@@ -21,7 +23,7 @@ EMPTY = vocabulary(
 
 def content(words: Iterable[Word]) -> tuple[Word, ...]:
     """The words that are worth comparing."""
-    return tuple(word for word in words if word.is_word and word.text not in EMPTY)
+    return tuple(word for word in words if word.is_word and (word.acronym or word.text not in EMPTY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +45,41 @@ def unshared(first: Sequence[Word], second: Sequence[Word]) -> Unshared:
 
 
 def missing(words: Sequence[Word], elsewhere: Sequence[Word]) -> tuple[Word, ...]:
-    """Those of the words that stand nowhere in another text: not as such, by a synonym or as initials."""
+    """Those of the words that stand nowhere in another text: not as such, in
+    another form or by a synonym, not written apart or as one, and not as initials.
+    """
     stems = {word.stem for word in elsewhere}
+    known_roots = frozenset[str]().union(*(roots(one) for one in stems))
+    compounds = _compounds(elsewhere)
+    apart = {word.text for word in elsewhere}
     meant = meanings(stems)
     initials = "".join(word.text[0] for word in elsewhere)
     acronyms = [word.text for word in elsewhere if word.acronym]
     own = "".join(word.text[0] for word in words)
     spelt = {at + n for acronym in acronyms for at in _starts(own, acronym) for n in range(len(acronym))}
+    joined = {
+        at + n
+        for at, (one, other) in enumerate(pairwise(words))
+        if one.text + other.text in apart
+        for n in (0, 1)
+    }
     sets = synonym_sets()
     return tuple(
         word
         for index, word in enumerate(words)
         if word.stem not in stems
+        and known_roots.isdisjoint(roots(word.stem))
+        and word.text not in compounds
+        and index not in joined
         and index not in spelt
         and not (word.acronym and word.text in initials)
         and meant.isdisjoint(sets.get(word.stem, ()))
     )
+
+
+def _compounds(words: Sequence[Word]) -> set[str]:
+    """What two neighbours make when written as one: "boat house"."""
+    return {one.text + other.text for one, other in pairwise(words)}
 
 
 def _starts(initials: str, acronym: str) -> Iterable[int]:

@@ -6,6 +6,7 @@ from rig.scoring.texts.content import EMPTY
 from rig.scoring.texts.lexicon import given_names, is_common, places, synonymous
 from rig.scoring.texts.listed import vocabulary
 from rig.scoring.texts.reading import Reading, Word
+from rig.scoring.texts.stems import roots
 
 WORDS_TOO = vocabulary(
     "al april art ash august basil bea bill cam carol cat chase chuck cole daisy dale dawn dean "
@@ -51,7 +52,12 @@ def _named(reading: Reading, other: Reading, titles: bool) -> list[Word]:
     small = {word.text for word in other.words if word.is_word and not word.capital}
     found = []
     for index, word in enumerate(reading.words):
-        if not word.is_word or len(word.text) < 2 or word.text in TITLES or word.text in EMPTY:
+        if (
+            not word.is_word
+            or len(word.text) < 2
+            or word.text in TITLES
+            or (word.text in EMPTY and not word.acronym)
+        ):
             continue
         titled = titles and word.capital and not is_common(word.text)
         if titled or _is_name(word, _before(reading.words, index), reading.title_case, word.text in small):
@@ -124,5 +130,10 @@ def _unshared(names: Iterable[Word], elsewhere: Iterable[Word]) -> list[Word]:
         name
         for name in names
         if not (name.acronym and name.text in initials)
-        and not any(same_name(name.text, text) or synonymous(name.stem, stem) for text, stem in others)
+        and not any(
+            same_name(name.text, text)
+            or synonymous(name.stem, stem)
+            or not roots(name.stem).isdisjoint(roots(stem))
+            for text, stem in others
+        )
     ]

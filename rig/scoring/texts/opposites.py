@@ -5,6 +5,11 @@ from collections.abc import Sequence
 from rig.scoring.texts.content import missing
 from rig.scoring.texts.lexicon import opposites
 from rig.scoring.texts.reading import Word
+from rig.scoring.texts.stems import stem
+
+GIVEN = frozenset(stem(word) for word in ("lend", "loan", "give", "send"))
+TAKEN = frozenset(stem(word) for word in ("borrow", "get", "receive", "have"))
+NEAR = 2
 
 
 def contrary(
@@ -19,9 +24,22 @@ def contrary(
     others = dict.fromkeys(word.stem for word in missing(second, first) if word.is_word)
     for one in ones:
         for other in opposites(one, others):
-            if _in(one, denied_first) == _in(other, denied_second):
+            if _in(one, denied_first) != _in(other, denied_second):
+                continue
+            if not (_converse(one, first, other, second) or _converse(other, second, one, first)):
                 return f"opposites: {one} against {other}"
     return None
+
+
+def _converse(given: str, giving: Sequence[Word], taken: str, taking: Sequence[Word]) -> bool:
+    """Whether the one gives me what I take from the other: "lend us one" and "we borrow one"."""
+    if given not in GIVEN or taken not in TAKEN:
+        return False
+    at = next(index for index, word in enumerate(giving) if word.stem == given)
+    to_me = any(word.text in ("me", "us") for word in giving[at + 1 : at + 1 + NEAR])
+    before = [word.text for word in taking if word.stem == taken or word.text in ("i", "we", "you")]
+    agent = before[max(0, before.index(taken) - 1)] if taken in before else ""
+    return to_me and agent != "you"
 
 
 def _in(expression: str, stems: frozenset[str]) -> bool:

@@ -40,6 +40,7 @@ _TOKEN = re.compile(
     r"|[^\W\d_]+(?:'[^\W\d_]+)*|[$€£%#@]|\n|[.!?,;:()/\-–—]"
 )
 
+_REPLY = re.compile(r"\s*(?:(?:re|fw|fwd)\s?:\s*)+(?=\S)", re.I)
 _GREETING = re.compile(
     r"\s*(?:hi|hey|hello|dear|hiya|yo|greetings|good (?:morning|afternoon|evening|day))\b[ ,]*"
     r"(?P<name>(?:(?:mr|mrs|ms|dr|prof|professor)\b\.? )?(?:[^\W\d_][\w'-]*[ ]?(?:, )?(?:(?:and) )?){0,3}?)"
@@ -57,6 +58,10 @@ _SIGNATURE = re.compile(
 )
 _ENVELOPE = 120
 """Characters at either end within which greeting and signature are looked for."""
+KIN = vocabulary(
+    "mum mom mommy mummy dad daddy papa grandma grandpa sis bro mate dude honey love guys team all"
+)
+"""Who is called without a name: "Mum, I arrived"."""
 ABBREVIATED = vocabulary("mr mrs ms dr doctor prof professor saint street vs etc jr sr ext")
 """After these a full stop ends no sentence."""
 _NOBODY = vocabulary("all team there and everyone guys folks both everybody again")
@@ -117,7 +122,7 @@ def _greeted(text: str) -> tuple[str, str]:
     if found and found.end() < len(text) and _may_be_names(found["name"]):
         return found["name"], text[found.end() :]
     found = _CALLED.match(text, 0, _ENVELOPE)
-    if found and folded(found["name"]) in given_names():
+    if found and (folded(found["name"]) in given_names() or folded(found["name"]) in KIN):
         return found["name"], text[found.end() :]
     return "", text
 
@@ -137,6 +142,8 @@ def _may_be_names(text: str) -> bool:
 
 def _prepared(text: str) -> str:
     text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])[:MAX_CHARACTERS]
+    if found := _REPLY.match(text):
+        text = text[found.end() :]
     text = text.replace("’", "'").replace("‘", "'").replace("`", "'")
     for pattern, replacement in _REPAIRS:
         text = pattern.sub(replacement, text)

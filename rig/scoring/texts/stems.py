@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from rig.scoring.texts.listed import vocabulary
+from rig.scoring.texts.listed import in_order, vocabulary
 
 VOWELS = "aeiou"
+SHORTEST_ROOT = 5
+DERIVED = in_order("ation ition ion ance ence ment ing ed able y i e ness")
+"""Endings that leave the meaning as it is; a photographer is no photograph."""
 UNCHANGED = vocabulary(
     "morning evening during nothing something anything everything wedding spring string ceiling "
     "pudding sibling king thing bring sing ring red bed need feed seed speed shed sled weed indeed "
@@ -61,6 +64,16 @@ def stem(word: str) -> str:
         base = word.removesuffix("ly")
         word = base if len(base) > 3 else word
     return _ended(_american(table.get(word, word)))
+
+
+@lru_cache(20_000)
+def roots(stemmed: str) -> frozenset[str]:
+    """What a word may be derived from, itself included: "translat" of "translation"."""
+    return frozenset(
+        stemmed.removesuffix(suffix)
+        for suffix in ("", *DERIVED)
+        if len(stemmed) - len(suffix) >= SHORTEST_ROOT or not suffix
+    )
 
 
 def _plural(word: str) -> str:

@@ -1,0 +1,114 @@
+"""Days, times and amounts: what a text states, and when two texts state different ones."""
+
+import pytest
+
+from rig.scoring.texts import pair, refusal
+from rig.scoring.texts.facts import Sort
+from rig.scoring.texts.pair import side
+from rig.tools.spec import Text
+
+AGREE = [
+    ("at 3pm", "at 15:00"),
+    ("at 3 p.m.", "at 3"),
+    ("half past four", "16:30"),
+    ("quarter to five", "4:45"),
+    ("ten past six", "6:10 pm"),
+    ("14h30", "2:30 pm"),
+    ("at noon", "at 12 pm"),
+    ("11 o'clock", "at 11"),
+    ("from 8 to 10 am", "8:00 - 10:00"),
+    ("11 to 1 pm", "11:00-13:00"),
+    ("between 9am and 1pm", "9:00 to 13:00"),
+    ("7:40 in the evening", "19:40"),
+    ("September 15", "the 15th of Sept."),
+    ("the 15th", "September 15th"),
+    ("Aug 3-7", "3 to 7 August"),
+    ("2024-09-15", "15 September 2024"),
+    ("9/15", "15/9"),
+    ("on Tues", "on Tuesday"),
+    ("next Tuesday", "Tuesday next week"),
+    ("every week", "weekly"),
+    ("tonight", "this evening, today"),
+    ("two tickets", "2 tickets"),
+    ("twenty-five chairs", "25 chairs"),
+    ("a hundred and ten chairs", "110 chairs"),
+    ("$1,250", "1250 dollars"),
+    ("20 bucks", "$20"),
+    ("5k", "5000"),
+    ("20%", "20 percent"),
+    ("half an hour", "30 minutes"),
+    ("an hour and a half", "90 min"),
+    ("two weeks", "14 days"),
+    ("24 hours", "1 day"),
+    ("the third quarter", "Q3"),
+    ("room 3A", "room 3a"),
+    ("a dozen eggs", "12 eggs"),
+    ("no. 7", "#7"),
+    ("the 2nd floor", "second floor"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), AGREE)
+def test_one_fact_is_written_in_many_ways(first: str, second: str) -> None:
+    assert refusal(pair(Text.BODY, f"It is {first}", f"It is {second}")) is None
+
+
+DISAGREE = [
+    ("on Tuesday", "on Thursday", "weekday: tuesday is not thursday"),
+    ("at 8pm", "at 8am", "time: 8pm is not 8am"),
+    ("half past four", "half past five", "time: "),
+    ("in the morning", "in the evening", "part of the day: "),
+    ("tomorrow", "today", "day: tomorrow is not today"),
+    ("next week", "this week", "which week or day: next week is not this week"),
+    ("every other day", "every day", "which week or day: "),
+    ("March 3", "March 13", "day of the month: "),
+    ("July 8th", "August 8th", "month: july 8th is not august 8th"),
+    ("the 15th", "the 16th", "day of the month: 15th is not 16th"),
+    ("in June 2023", "in June 2024", "year: 2023 is not 2024"),
+    ("2 tickets", "four tickets", "number: 2 is not four"),
+    ("$200", "$2000", "amount of money: $200 is not $2000"),
+    ("$20", "€20", "amount of money: "),
+    ("20%", "30%", "percentage: "),
+    ("10 minutes", "40 minutes", "duration: "),
+    ("room 204", "room 240", "number: 204 is not 240"),
+    ("Room A", "Room B", "letter: a is not b"),
+    ("flat 5C", "flat 6C", "letter: 5c is not 6c"),
+    ("555-0134", "555-0143", "number: "),
+    ("Second reminder", "Third reminder", "number: "),
+    ("level 3, tower 2", "level 2, tower 3", "level: 3 is not 2"),
+    ("id 123456789012345678", "id 123456789012345679", "number: "),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "reason"), DISAGREE)
+def test_another_fact_is_refused_with_a_reason(first: str, second: str, reason: str) -> None:
+    given = refusal(pair(Text.BODY, f"It is {first}", f"It is {second}"))
+    assert given is not None
+    parts = reason.removesuffix(" ").split(" is not ")
+    assert (
+        given.startswith(reason)
+        or given == f"{parts[0].split(': ')[0]}: {parts[1]} is not " + parts[0].split(": ")[1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sorts"),
+    [
+        ("We may march on", []),
+        ("in May", [Sort.MONTH]),
+        ("the blue one", []),
+        ("one-on-one with Bo", []),
+        ("3rd Street", [Sort.NUMBER]),
+        ("the first thing to do", []),
+        ("wait a second", []),
+        ("Sprint 14, part one", [Sort.NUMBER, Sort.NUMBER]),
+        ("open 24/7", [Sort.NUMBER, Sort.NUMBER]),
+        ("call 9 people", [Sort.NUMBER]),
+    ],
+)
+def test_what_only_looks_like_a_fact_is_none(text: str, sorts: list[Sort]) -> None:
+    assert [fact.sort for fact in side(text).facts] == sorts
+
+
+def test_a_fact_that_only_one_states_is_no_disagreement() -> None:
+    assert refusal(pair(Text.TASK, "pay rent by Friday", "pay rent")) is None

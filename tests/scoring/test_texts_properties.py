@@ -1,0 +1,94 @@
+"""What must hold of any two strings, hostile ones included."""
+
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rig.scoring.similarity import MiniLM
+from rig.scoring.texts import pair, refusal
+from rig.scoring.texts.pair import side
+from rig.scoring.texts.phrases import merged
+from rig.scoring.texts.reading import MAX_WORDS, read
+from rig.tools.spec import Text
+
+PIECES = """
+I you can not don't never without call Anna buy milk butter two 2 $20 5% at 3 pm 15:00 on Tuesday next
+week the 15th of May 9/15 half past four an hour room B Mr. Dr. St. N. turn up off confirm cancel my your
+from to Rome Re: Hi Best, Thanks, Tom . , ! ? - : / # one first second twenty hundred and
+"""
+WORDS = st.sampled_from([*PIECES.split(), "\n"])
+TEXTS = st.one_of(st.text(), st.lists(WORDS, max_size=30).map(" ".join))
+KINDS = st.sampled_from(Text)
+
+
+@pytest.fixture(scope="module")
+def minilm() -> MiniLM:
+    return MiniLM()
+
+
+@given(KINDS, TEXTS, TEXTS)
+@example(Text.BODY, "፩ 9/² ½ ① 3/4/9999999 99:99 24:60 0/0", "at ٣ q٣")
+@example(Text.BODY, "9" * 5000, "1" * 5000 + "/2")
+def test_no_check_raises_or_depends_on_the_order(kind: Text, first: str, second: str) -> None:
+    reason = refusal(pair(kind, first, second))
+    assert reason == refusal(pair(kind, second, first))
+    assert reason is None or (reason.isprintable() and len(reason) <= 100)
+
+
+@given(KINDS, TEXTS)
+def test_a_text_means_what_it_means(kind: Text, text: str) -> None:
+    assert refusal(pair(kind, text, text)) is None
+
+
+@given(TEXTS)
+def test_case_and_space_around_change_no_fact(text: str) -> None:
+    assert {fact.sort for fact in side(text).facts} == {fact.sort for fact in side(f"  {text}  ").facts}
+
+
+@given(TEXTS)
+def test_merging_loses_no_word(text: str) -> None:
+    words = read(text).words
+    before = sorted(part for word in words for part in word.stem.split())
+    assert sorted(part for word in merged(words) for part in word.stem.split()) == before
+
+
+@settings(max_examples=25)
+@given(KINDS, TEXTS, TEXTS)
+def test_wording_is_a_symmetric_probability(minilm: MiniLM, kind: Text, first: str, second: str) -> None:
+    value = minilm.wording(kind, first, second)
+    assert 0 <= value <= 1
+    assert value == minilm.wording(kind, second, first)
+    assert minilm.wording(kind, first, first) == 1
+
+
+HOSTILE = [
+    "a'" * 50_000,
+    "St. " * 25_000,
+    "not " * 25_000,
+    "Zed Xed Yed " * 8_000,
+    "9" * 100_000,
+    "9,999," * 16_000,
+    "1/2/" * 25_000,
+    "at 3 to 4 pm " * 8_000,
+    "half past " * 10_000,
+    "turn up on off out " * 5_000,
+    "milk butter dentist cancel confirm " * 3_000,
+    "Hi " + "a " * 50_000,
+    "Best, " * 20_000,
+    "\n" * 100_000,
+    "ß" * 100_000,
+    "ﷺ" * 100_000,
+    " ".join(f"word{n} Name{n} {n}" for n in range(8_000)),
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
+def test_long_and_hostile_texts_are_read_in_a_moment(text: str) -> None:
+    other = " ".join(f"other{n} Else{n} {n + 9}" for n in range(8_000))
+    refusal(pair(Text.BODY, "warm up", other))
+    started = time.process_time()
+    refusal(pair(Text.BODY, text, other))
+    assert time.process_time() - started < 2
+    assert len(read(text).words) <= MAX_WORDS + 4
