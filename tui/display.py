@@ -1,5 +1,7 @@
 """The live view as a display: the application has the main thread, the run a thread of its own."""
 
+import os
+import select
 import signal
 import sys
 import termios
@@ -48,7 +50,7 @@ class TuiDisplay:
         """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
         worker = _Worker(job)
         if _has_terminal():
-            with _signals_stop(control), _terminal_restored():
+            with _signals_stop(control), _hangup_kills(), _terminal_restored():
                 worker.start()
                 fault = _watch(worker.feed, control)
             if fault is None and worker.feed.over:
@@ -160,8 +162,7 @@ def _terminal_restored() -> Iterator[None]:
 def _signals_stop(control: Control) -> Iterator[None]:
     """While this lasts, a signal to end asks the run to stop, and a second one ends the view as well.
 
-    The application notices the end of the run by itself and leaves the terminal in order. SIGHUP kills as
-    ever: without its terminal the application could only hang, and a killed run can be resumed.
+    The application notices the end of the run by itself and leaves the terminal in order.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -176,3 +177,31 @@ def _signals_stop(control: Control) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _hangup_kills() -> Iterator[None]:
+    """While this lasts, the end of the terminal is that of the process, and a killed run can be resumed.
+
+    Without its terminal the application would spin. SIGHUP tells of that end, but it may be ignored by what
+    started the process, and only comes to those whose controlling terminal it is; so stdin is watched, too.
+    """
+    assert sys.__stdin__ is not None
+    terminal = select.poll()
+    terminal.register(sys.__stdin__.fileno(), 0)
+    left = threading.Event()
+
+    def watch() -> None:
+        while not left.is_set():
+            for _, events in terminal.poll(_LOOK_S * 1000):
+                if events & select.POLLHUP and not left.is_set():
+                    os.kill(os.getpid(), signal.SIGHUP)
+                return
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    threading.Thread(target=watch, name="terminal", daemon=True).start()
+    try:
+        yield
+    finally:
+        left.set()
+        signal.signal(signal.SIGHUP, before)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -191,3 +192,31 @@ def test_a_view_that_crashes_leaves_the_run_and_the_terminal_in_order(
     assert stored()["state"] == "finished"
     terminal.type("stty -g | cmp - before && echo same terminal")
     terminal.wait("same terminal")
+
+
+def test_a_view_whose_terminal_is_gone_ends_and_its_run_can_be_resumed(
+    stored: Callable[[], dict[str, object]], tmp_path: Path
+) -> None:
+    ours, theirs = os.openpty()
+    try:
+        # Nobody sends SIGHUP where the terminal controls no session, and here it would be ignored, too.
+        process = subprocess.Popen(
+            ["sh", "-c", f"trap '' HUP; exec {RIG} run oracle --repeats 4000 --runs runs.sqlite"],
+            cwd=tmp_path,
+            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        painted = b""
+        while b"following" not in painted:
+            painted += os.read(ours, 65536)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    try:
+        assert process.wait(PATIENCE_S) == -signal.SIGHUP
+    finally:
+        process.kill()
+    assert stored()["state"] == "interrupted"
