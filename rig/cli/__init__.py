@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 
@@ -53,6 +54,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. A user's fault becomes one line and exit code 2; a bug is a traceback."""
+    _escape_what_cannot_be_encoded()
     try:
         code = cli.main(
             args=list(arguments) if arguments is not None else None, prog_name="rig", standalone_mode=False
@@ -66,12 +68,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(f"rig: {printable(' '.join(text.split()))}", err=True)
         code = 2
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
+        # Whatever path or stream it is, only the user can have given it.
+        if error.errno not in (errno.ENAMETOOLONG, errno.ENOSPC):
             raise
-        # Whichever path it is, only the user can have given it.
-        click.echo(f"rig: {printable(str(error.filename))}: {error.strerror}", err=True)
+        place = f"{error.filename}: " if error.filename else ""
+        click.echo(f"rig: {printable(place)}{error.strerror}", err=True)
         code = 2
     except click.Abort:
         code = INTERRUPTED
     if code:
         sys.exit(code)
+
+
+def _escape_what_cannot_be_encoded() -> None:
+    """What models and files say is any Unicode, and must not end a run where the locale has less."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

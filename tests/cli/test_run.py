@@ -212,6 +212,26 @@ def test_a_name_in_a_file_cannot_steer_the_terminal(rig: Rig, place: Path) -> No
     assert "\x1b" not in shown.out + shown.err + refused.out + refused.err
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_any_text_can_be_printed_in_any_locale(place: Path, encoding: str) -> None:
+    source = small_talks.source("早上", "Größe 🙂?", ("Gut.", []))
+    (place / "conversations" / "z.json").write_text(json.dumps(source), encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    for arguments in (("run", "oracle", *SMALL), ("show", "latest"), ("show", "latest", "早上")):
+        command = [sys.executable, "-m", "rig", *arguments]
+        done = subprocess.run(command, capture_output=True, env=environment, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("arguments", [("run", "oracle", *SMALL), ("--help",)], ids=["run", "help"])
+def test_a_full_disk_is_one_line(place: Path, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "rig", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "rig: No space left on device\n")
+
+
 class Impatient(Scripted):
     """The oracle's place taken by a model that presses Ctrl-C at its fifth step."""
 
