@@ -16,7 +16,7 @@ from rig.models import Model
 from rig.plan import Arm, Plan
 from rig.protocols.prompt import Docs, History, Settings, Tools
 from rig.protocols.replay import Oracle
-from rig.scoring import Grader, Mode
+from rig.scoring import Grader, Mode, Named
 from rig.scoring import load as load_similarity
 from rig.store import GraderInfo, Runs, StoredRun, check_writable
 from rig.store.identifiers import new_run_id
@@ -24,7 +24,6 @@ from rig.tools import Simulator
 from rig.world import World
 
 ORACLE = "oracle"
-PACKAGED = ("minilm", "exact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,7 @@ class Options:
         values = asdict(self)
         for name in _PATHS:
             values[name] = None if values[name] is None else str(values[name].absolute())
-        if self.similarity not in PACKAGED:
-            values["similarity"] = str(Path(self.similarity).absolute())
+        values["similarity"] = str(Named.parse(self.similarity).absolute)
         values["models"] = [_unambiguous(model) for model in self.models]
         values["only"] = list(self.only)
         return values

@@ -151,6 +151,8 @@ def _difference(difference: Differing, width: int) -> list[Line]:
 
 
 def _similarity(difference: Differing) -> list[Span]:
+    if difference.note is not None:
+        return [(f"  {inert_line(difference.note.text)}", Tint.MUTED), *_omitted(difference.note.omitted)]
     if difference.similarity is None:
         return []
     needed = "" if difference.threshold is None else f", needs {difference.threshold:.2f}"

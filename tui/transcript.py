@@ -78,6 +78,7 @@ class Differing:
     got: Clip
     similarity: float | None = None
     threshold: float | None = None
+    note: Clip | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,7 @@ def _differing(difference: Difference) -> Differing:
         clip_json(difference.got, VALUE),
         difference.similarity,
         difference.threshold,
+        None if difference.note is None else clip(difference.note, VALUE),
     )
 
 

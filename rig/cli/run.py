@@ -24,11 +24,11 @@ from rig.planning import Options, plan, plan_resume
 from rig.protocols.prompt import Docs, History, Tools
 from rig.runner import Plan
 from rig.runner import run as run_plan
-from rig.scoring import Mode
+from rig.scoring import Mode, Named
 from rig.store import Runs, StoredRun
 
-_OWN = frozenset({"display", "runs", "name", "resume", "as_json"})
-"""Parameters that do not shape a run's results; all others are fields of Options."""
+_OWN = frozenset({"display", "runs", "name", "resume", "as_json", "threshold"})
+"""Parameters that do not shape a run's results or go with another; all others are fields of Options."""
 
 _DEFAULTS = Options(models=())
 _DIRECTORY = click.Path(path_type=Path)
@@ -82,7 +82,15 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 )
 @_option("--chat-template", "Jinja2 file to use instead of the model's own template.", type=_FILE)
 @_option("--grader", "How calls are matched.", type=click.Choice(get_args(Mode)))
-@_option("--similarity", "Of free texts: minilm, exact, or a sentence-transformers directory.")
+@_option(
+    "--similarity", "Of free texts: minilm, exact, a sentence-transformers directory, or distilbert:DIR."
+)
+@click.option(
+    "--threshold",
+    type=float,
+    metavar="X",
+    help="From which similarity on texts are the same, instead of the calibrated thresholds.",
+)
 @click.option(
     "--display", type=click.Choice(displays.NAMES), default="auto", show_default=True, help="Live view."
 )
@@ -101,6 +109,7 @@ def command(
     name: str | None,
     resume: str | None,
     as_json: bool,
+    threshold: float | None,
     **_: Any,
 ) -> None:
     """Evaluate models one after another and store every turn.
@@ -114,6 +123,8 @@ def command(
         for parameter, value in context.params.items()
         if parameter not in _OWN and context.get_parameter_source(parameter) is not ParameterSource.DEFAULT
     }
+    if threshold is not None:
+        given["similarity"] = str(Named.parse(context.params["similarity"]).at(threshold))
     store = runs or runs_file()
     todo = _plan(given, store, name, resume)
     control = Control()

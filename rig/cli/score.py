@@ -14,7 +14,7 @@ from rig.cli.scores import print_scores
 from rig.displays.numbers import percent
 from rig.paths import runs_file
 from rig.rescore import Grading, Group, Scored, score_files, score_run
-from rig.scoring import Mode
+from rig.scoring import Mode, Named
 from rig.store import Runs
 
 _PATH = click.Path(path_type=Path)
@@ -31,8 +31,14 @@ _LONGEST = 200
 )
 @click.option(
     "--similarity",
-    help="Of free texts: minilm, exact, or a sentence-transformers directory; default: as in the run, for"
-    " files minilm.",
+    help="Of free texts: minilm, exact, a sentence-transformers directory, or distilbert:DIR; default: as in"
+    " the run, for files minilm.",
+)
+@click.option(
+    "--threshold",
+    type=float,
+    metavar="X",
+    help="From which similarity on texts are the same, instead of the calibrated thresholds.",
 )
 @click.option(
     "--reexecute", is_flag=True, help="Execute every call again; exit code 1 when a response differs."
@@ -46,6 +52,7 @@ def command(
     what: str,
     grader: Mode | None,
     similarity: str | None,
+    threshold: float | None,
     reexecute: bool,
     world: Path | None,
     runs: Path | None,
@@ -60,10 +67,12 @@ def command(
     """
     place = Path(what)
     if place.is_dir() or place.suffix == ".json":
-        grading = Grading(grader or "default", similarity or "minilm", world)
+        named = Named.parse(similarity or "minilm").at(threshold)
+        grading = Grading(grader or "default", str(named), world)
         groups = _score_files(place, grading, reexecute, as_json)
     else:
-        groups = _score_run(what, runs or runs_file(), (grader, similarity, world), reexecute, as_json)
+        given = (grader, similarity, threshold, world)
+        groups = _score_run(what, runs or runs_file(), given, reexecute, as_json)
     sys.exit(1 if any(group.differences for group in groups) else 0)
 
 
@@ -80,7 +89,7 @@ def _score_files(place: Path, grading: Grading, reexecute: bool, as_json: bool) 
 
 
 def _score_run(
-    text: str, store: Path, given: tuple[Any, Any, Any], reexecute: bool, as_json: bool
+    text: str, store: Path, given: tuple[Any, Any, Any, Any], reexecute: bool, as_json: bool
 ) -> list[Group]:
     with Runs.open(store) as runs:
         run = runs.get(text)

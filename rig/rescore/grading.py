@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.planning import PACKAGED, Options
-from rig.scoring import Grader, Mode, load
+from rig.planning import Options
+from rig.scoring import Grader, Mode, Named, load
 from rig.store import GraderInfo, StoredRun
 from rig.tools import Simulator
 from rig.world import World
@@ -24,11 +24,13 @@ class Grading:
         run: StoredRun,
         mode: Mode | None = None,
         similarity: str | None = None,
+        threshold: float | None = None,
         world: Path | None = None,
     ) -> "Grading":
-        """As a run was graded, but for what is given."""
+        """As a run was graded, but for what is given. Raises RigError for a threshold without sense."""
         options = Options.from_json(run.settings)
-        return cls(mode or options.grader, similarity or options.similarity, world or options.world)
+        named = Named.parse(similarity or options.similarity).at(threshold)
+        return cls(mode or options.grader, str(named), world or options.world)
 
     def grader(self) -> Grader:
         """The grader. Raises RigError when its similarity cannot be had."""
@@ -36,9 +38,7 @@ class Grading:
 
     def info(self, grader: Grader) -> GraderInfo:
         """What the store is told of the grader."""
-        is_packaged = self.similarity in PACKAGED
-        name = self.similarity if is_packaged else str(Path(self.similarity).absolute())
-        return GraderInfo(self.mode, grader.version, name)
+        return GraderInfo(self.mode, grader.version, str(Named.parse(self.similarity).absolute))
 
     def simulator(self) -> Simulator:
         """Where calls are executed again: by ToolTalk's ways if it is graded by them. Raises RigError."""

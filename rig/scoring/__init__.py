@@ -3,7 +3,7 @@
 from rig.scoring.error_types import ErrorType, error_types
 from rig.scoring.faults import Acted, find_faults
 from rig.scoring.matching import GRADER_VERSION, Grader, Matching, Mode
-from rig.scoring.similarity import Exact, Similarity, load
+from rig.scoring.similarity import Exact, Named, Similarity, load
 
 __all__ = [
     "GRADER_VERSION",
@@ -13,6 +13,7 @@ __all__ = [
     "Grader",
     "Matching",
     "Mode",
+    "Named",
     "Similarity",
     "error_types",
     "find_faults",

@@ -11,6 +11,7 @@ import small_talks
 import small_world
 
 from rig.protocols.replay import Scripted
+from rig.scoring import GRADER_VERSION
 from rig.store import Runs
 
 Rig = Callable[..., Any]
@@ -54,16 +55,16 @@ def test_a_run_is_scored_again_as_it_was(rig: Rig, store: Path) -> None:
 
 def test_a_new_score_is_stored_and_shown_beside_the_old(rig: Rig, store: Path) -> None:
     out = rig("score", "latest", "--grader", "upstream").out
-    line = r"^arm1 +{} +1 +exact +100.0% +100.0% +100.0% +0.0%$"
+    line = rf"^arm1 +{{}} +{GRADER_VERSION} +exact +100.0% +100.0% +100.0% +0.0%$"
     for grader in ("default", "upstream"):
         assert re.search(line.format(grader), out, re.MULTILINE)
         assert re.search(line.format(grader), rig("show", "latest").out, re.MULTILINE)
     shown = rig("show", "latest", "--json").json["scores"]
     assert [(each["arm"], each["grader"], each["grader_version"]) for each in shown] == [
-        ("arm0", "default", "1"),
-        ("arm0", "upstream", "1"),
-        ("arm1", "default", "1"),
-        ("arm1", "upstream", "1"),
+        ("arm0", "default", GRADER_VERSION),
+        ("arm0", "upstream", GRADER_VERSION),
+        ("arm1", "default", GRADER_VERSION),
+        ("arm1", "upstream", GRADER_VERSION),
     ]
     with Runs.open(store) as runs:
         assert len(runs.scores(runs.get("abcde"))) == 4
@@ -76,7 +77,7 @@ def test_files_are_scored_conversation_by_conversation_and_in_total(
     assert (done.code, done.err) == (0, "")
     scored = done.json
     assert list(scored) == ["source", "grader", "total", "conversations"]
-    assert scored["grader"]["grader_version"] == "1"
+    assert scored["grader"]["grader_version"] == GRADER_VERSION
     from_run = rig("score", "abcde", "--json").json["arms"][0]
     by_name = {each["conversation"]: each for each in from_run["conversations"]}
     assert {each["conversation"]: each for each in scored["conversations"]} == by_name
@@ -96,7 +97,7 @@ def test_files_are_scored_conversation_by_conversation_and_in_total(
 def test_one_file_is_enough_and_the_grader_is_named(rig: Rig, files: Path) -> None:
     out = rig("score", files / "alarms.json", "--grader", "per-turn", "--similarity", "exact").out
     assert re.search(r"^alarms +(pass|fail) +\d/3 ", out, re.MULTILINE)
-    assert out.endswith("graded by per-turn, version 1, similarity exact\n")
+    assert out.endswith(f"graded by per-turn, version {GRADER_VERSION}, similarity exact\n")
 
 
 @pytest.mark.parametrize("what", ["abcde", "files"])
@@ -188,10 +189,28 @@ def test_what_went_wrong_is_in_show_and_summary(rig: Rig, store: Path) -> None:
     out = rig("show", "abcde").out
     for kind, count in faults.items():
         assert re.search(rf"^  {kind} +{count} +0$", out, re.MULTILINE)
-    assert "graded by default, version 1, similarity exact" in out
+    assert f"graded by default, version {GRADER_VERSION}, similarity exact" in out
     shown = rig("show", "abcde", "alarms", "--json").json["transcripts"][0]
     told = [fault for turn in shown["turns"] for fault in turn.get("faults", ())]
     assert told
     text = rig("show", "abcde", "alarms").out
     assert all(f"fault: {fault['kind']}: " in text for fault in told)
     assert rig("show", "abcde", "--json").json["arms"][0]["faults"] == faults
+
+
+def test_a_threshold_makes_a_score_of_its_own(rig: Rig, store: Path) -> None:
+    scored = rig("score", "abcde", "--similarity", "minilm", "--threshold", "0.7", "--json").json
+    assert scored["grader"]["threshold_body"] == 0.7
+    again = rig(
+        "score", "abcde", "--similarity", "minilm", "--grader", "upstream", "--threshold", "0.95", "--json"
+    )
+    assert again.json["grader"]["threshold_event"] == 0.95
+    out = rig("show", "abcde").out
+    assert "minilm@0.7" in out
+    assert "minilm@0.95" in out
+
+
+def test_a_threshold_without_sense_is_refused(rig: Rig, store: Path) -> None:
+    done = rig("score", "abcde", "--threshold", "0.7")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "--threshold needs a --similarity of degrees" in done.err

@@ -53,6 +53,10 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
             'x no match body  similarity 0.40, needs 0.90\nexpected "a"\ngot      "b"',
         ),
         (
+            missed(Differing(Clip("body"), Clip('"a"'), Clip('"b"'), 0.9, 0.4, Clip("number: 2 is not 3"))),
+            'x no match body  number: 2 is not 3\nexpected "a"\ngot      "b"',
+        ),
+        (
             missed(Differing(Clip("exception"), Clip("null"), Clip('"no"'))),
             "x no match the call failed; it should have succeeded",
         ),
