@@ -150,10 +150,9 @@ def _list_errors(pairs: Sequence[Measured], wording: Wording, limits: Mapping[Te
     for each in pairs:
         if _accepted(each, _score(wording), limits) != each.labelled.same:
             pair: Labelled = each.labelled
+            said = f"{pair.first!r} | {pair.second!r}"
             refused = ", ".join(sorted(each.refused_by))
-            print(
-                f"{_score(wording)(each):.2f} {pair.kind} {pair.case}: {pair.first!r} | {pair.second!r} {refused}"
-            )
+            print(f"{_score(wording)(each):.2f} {pair.kind} {pair.case}: {said} {refused}")
 
 
 def _write(wording: Wording, limits: Mapping[Text, float], text: str) -> None:

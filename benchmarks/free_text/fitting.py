@@ -16,7 +16,7 @@ FALSE_ACCEPT_COST = 3
 BORROWED = 100
 """Pairs of all kinds that weigh in on a kind's threshold, which has only some 50 of its own to go by."""
 BLUR = 0.05
-"""How far beside its value a score may have come out, so that a threshold keeps its distance to all of them."""
+"""How far beside its value a score may come out, so that a threshold keeps its distance to all of them."""
 GRID = [round(0.02 * step, 2) for step in range(1, 50)]
 
 Score = Callable[[Measured], float]

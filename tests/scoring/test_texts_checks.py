@@ -22,6 +22,7 @@ REFUSED = [
     ("Cancel the table", "Confirm the table", "opposites"),
     ("Lend Max the drill", "Borrow the drill from Max", "opposites"),
     ("Turn the heating on", "Turn off the heating", "opposites"),
+    ("Turn the light on when you leave", "Turn the light off when you leave", "opposites"),
     ("Lock the shed", "Unlock the shed", "opposites"),
     ("inflate the mattress", "deflate the mattress", "opposites"),
     ("East entrance", "West entrance", "opposites"),

@@ -10,6 +10,10 @@ from rig.scoring.texts.reading import Word
 PARTICLES = vocabulary("up down on off out back away over")
 PREPOSITIONS = frozenset(("on", "over"))
 """Particles that more often belong to what follows."""
+OPENING = vocabulary(
+    "when while before after if because so and or but then again please now at by until for as once unless in"
+)
+"""What opens a part of its own, so that a particle before it belongs to its verb."""
 APART = 4
 """Words that may stand between a verb and its particle."""
 
@@ -50,4 +54,7 @@ def _phrase(words: Sequence[Word], at: int, taken: set[int]) -> tuple[str, list[
 
 
 def _belongs_on(words: Sequence[Word], at: int) -> bool:
-    return words[at].text in PREPOSITIONS and at + 1 < len(words) and words[at + 1].is_word
+    following = words[at + 1] if at + 1 < len(words) else None
+    if following is None or not following.is_word or following.text in OPENING:
+        return False
+    return words[at].text in PREPOSITIONS

@@ -1,0 +1,64 @@
+"""The labelled pairs and the committed fit: what the documentation claims of them."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.scoring.similarity import MiniLM
+from rig.scoring.similarity.minilm import calibration
+from rig.scoring.texts import pair, refusal
+from rig.tools.spec import Text
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+PAIRS = CHECKOUT / "benchmarks" / "free_text"
+DOCS = CHECKOUT / "docs" / "free-text.md"
+
+
+def pairs(folder: str) -> list[dict[str, Any]]:
+    files = sorted((PAIRS / folder).glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_there_are_enough_pairs_of_every_kind_and_both_sorts() -> None:
+    own = pairs("pairs")
+    assert len(own) >= 300
+    for kind in Text:
+        sorts = Counter(each["same"] for each in own if each["kind"] == kind)
+        assert min(sorts.values()) >= 100
+        assert max(sorts.values()) < 1.25 * min(sorts.values())
+
+
+def test_no_pair_is_there_twice() -> None:
+    every = [
+        frozenset((each["first"], each["second"])) for folder in ("pairs", "fresh") for each in pairs(folder)
+    ]
+    assert [set(each) for each, count in Counter(every).items() if count > 1] == []
+    assert all(len(each) == 2 for each in every)
+
+
+def test_the_documented_thresholds_are_those_that_decide() -> None:
+    rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines()]
+    documented = [float(row[4]) for row in rows if len(row) == 7 and row[4].strip().startswith("0.")]
+    assert documented[: len(Text)] == [calibration()[1][kind] for kind in Text]
+
+
+def test_the_fresh_pairs_are_judged_within_the_goals() -> None:
+    minilm = MiniLM()
+    wrong: Counter[bool] = Counter()
+    total: Counter[bool] = Counter()
+    for each in pairs("fresh"):
+        kind, first, second = Text(each["kind"]), each["first"], each["second"]
+        alike = minilm.wording(kind, first, second) >= minilm.thresholds[kind]
+        same = alike and refusal(pair(kind, first, second)) is None
+        total[each["same"]] += 1
+        wrong[each["same"]] += same != each["same"]
+    assert wrong[False] / total[False] <= 0.05
+    assert wrong[True] / total[True] <= 0.15
+
+
+@pytest.mark.parametrize("kind", Text)
+def test_equal_texts_need_no_model(kind: Text) -> None:
+    assert MiniLM().wording(kind, "water the ferns", "water the ferns") == 1
