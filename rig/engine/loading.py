@@ -15,10 +15,17 @@ from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
 from rig.errors import RigError
 
+MAX_LAYERS = 512
+"""llama.cpp's own bound (LLAMA_MAX_LAYERS); it ends the process over a file that claims none, or more."""
+
 
 def load(path: Path, settings: EngineSettings, name: str) -> LlamaCppModel:
     """Load weights, template and grammar, decide what the settings leave open, and take the fingerprint."""
     info = gguf.inspect(path)
+    if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
+        raise RigError(
+            f"{path}: damaged: its header claims {info.layers:,} layers; llama.cpp takes 1 to {MAX_LAYERS}"
+        )
     settings = _decide(settings, info)
     source = _template_source(settings, info)
     model = LlamaModel(path, n_gpu_layers=settings.n_gpu_layers or 0)

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from rig.calls import Call, Outcome
-from rig.engine import grammar
+from rig.engine import EngineSettings, grammar, load
 from rig.engine.answers import AnswerForm
 from rig.engine.engine import LlamaCppModel
 from rig.errors import ErrorKind, RigError
@@ -236,3 +236,12 @@ def test_the_real_model_answers_in_form(open_model: Open, smollm2: Path, ask: As
     assert essence(first) == essence(again)
     assert first.error in (None, ErrorKind.TRUNCATED)
     assert again.usage.cached_tokens / again.usage.prompt_tokens > 0.9
+
+
+@pytest.mark.parametrize("layers", [0, 513, 4_000_000_000])
+def test_a_count_of_layers_that_would_end_the_process_is_refused(
+    write_gguf: Callable[..., Path], layers: int
+) -> None:
+    path = write_gguf(numbers={"block_count": layers, "context_length": 512})
+    with pytest.raises(RigError, match="layers"):
+        load(path, EngineSettings(), "claims")
