@@ -6,7 +6,7 @@ The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`; where
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -72,6 +72,8 @@ class Conversation:
     scenario: str = ""
     source: JsonObject = field(default_factory=dict, compare=False, repr=False)
     """The file's JSON as it was read, so that an export can give it back with additions."""
+    suite: str = field(default="", compare=False)
+    """Which conversations it was read with: `easy`, `hard`, or the name of another directory."""
 
     @property
     def assistant_turns(self) -> tuple[int, ...]:
@@ -198,7 +200,9 @@ def load_directory(directory: Path) -> list[Conversation]:
     """Every `*.json` of a directory, by name. Raises RigError when there is none or names repeat."""
     if not directory.is_dir():
         raise RigError(f"{directory}: no such directory of conversations")
-    conversations = [load_conversation(path) for path in sorted(directory.glob("*.json"))]
+    suite = suite_of(directory)
+    paths = sorted(directory.glob("*.json"))
+    conversations = [replace(load_conversation(path), suite=suite) for path in paths]
     if not conversations:
         raise RigError(f"{directory}: holds no conversation (*.json)")
     names = [conversation.name for conversation in conversations]
@@ -206,6 +210,15 @@ def load_directory(directory: Path) -> list[Conversation]:
     if repeated:
         raise RigError(f"{directory}: conversation names must be unique; repeated: {', '.join(repeated)}")
     return conversations
+
+
+def suite_of(directory: Path) -> str:
+    """What a directory's conversations are called: by its name, as Unicode.
+
+    ToolTalk's repository keeps its hard ones in `data/tooltalk`, so that name means `hard`.
+    """
+    name = directory.resolve().name.encode("utf-8", "backslashreplace").decode()
+    return "hard" if name == "tooltalk" else name
 
 
 def load_suite(suite: str) -> list[Conversation]:

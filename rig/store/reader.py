@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from rig.store.connect import connect_for_reading, faults
 from rig.store.holder import Holder
 from rig.store.records import Cell, StoredArm, StoredRun, StoredScore, Transcript
 from rig.store.rows import step_from_row
-from rig.store.scores import OWN_SCORES, faults_of, metrics_of, scores_of, summed
+from rig.store.scores import OWN_SCORES, faults_of, metrics_of, scores_of, suite_scores_of, summed
 from rig.verdicts import Metrics
 
 LATEST = "latest"
@@ -97,11 +97,14 @@ class Runs:
     def conversations(self, run: StoredRun) -> list[Conversation]:
         """The conversations of a run, as they were when it began."""
         rows = self._rows(
-            "SELECT name, json FROM conversations JOIN sources ON sources.sha256 = source"
+            "SELECT name, suite, json FROM conversations JOIN sources ON sources.sha256 = source"
             " WHERE run = ? ORDER BY position",
             run.id,
         )
-        return [parse_conversation(json.loads(row["json"]), row["name"]) for row in rows]
+        return [
+            replace(parse_conversation(json.loads(row["json"]), row["name"]), suite=row["suite"])
+            for row in rows
+        ]
 
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
         """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
@@ -132,6 +135,10 @@ class Runs:
     def scores(self, run: StoredRun) -> list[StoredScore]:
         """What each grader makes of each arm, arm by arm, the run's own grader first."""
         return scores_of(run.id, self._database)
+
+    def suite_scores(self, run: StoredRun) -> list[StoredScore]:
+        """The same, but each suite's conversations by themselves, in the order in which they are run."""
+        return suite_scores_of(run.id, self._database)
 
     def _turn(self, row: dict[str, Any]) -> PlayedTurn:
         steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", row["id"])

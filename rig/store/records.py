@@ -163,10 +163,14 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class StoredScore:
-    """What one grader makes of an arm: the sum over the `metrics.conversations` that it has scored."""
+    """What one grader makes of an arm: the sum over the `metrics.conversations` that it has scored.
+
+    `suite` says whose conversations alone these are; None stands for all.
+    """
 
     arm: int
     grader: GraderInfo
     metrics: Metrics
     error_types: dict[str, int]
     faults: dict[str, int]
+    suite: str | None = None

@@ -1,6 +1,11 @@
 """The tables of the run store and their numbered migrations. A migration, once released, never changes."""
 
+import json
+from pathlib import Path
+
 from sqlite_utils import Database, Migrations
+
+from rig.conversations import suite_of
 
 MIGRATIONS = Migrations("rig.runs")
 
@@ -237,6 +242,24 @@ def m001_runs(db: Database) -> None:
 def m002_scoring(db: Database) -> None:
     """What went wrong by each score, and the verdicts of scores that were made after the run."""
     db.executescript(_SCORING)
+
+
+@MIGRATIONS()
+def m003_suites(db: Database) -> None:
+    """Which suite each conversation came from. Of earlier runs, their settings say it."""
+    db.execute("ALTER TABLE conversations ADD COLUMN suite TEXT NOT NULL DEFAULT ''")
+    for run in list(db.query("SELECT id, settings FROM runs")):
+        settings = json.loads(run["settings"])
+        if settings.get("conversations"):
+            suite = suite_of(Path(settings["conversations"]))
+        else:
+            suite = settings.get("suite", "")
+        # The easy suite's names ended so when the column was added, and those of no other.
+        by_name = "CASE WHEN name LIKE '%-easy' THEN 'easy' ELSE 'hard' END"
+        value = by_name if suite == "all" and not settings.get("conversations") else ":suite"
+        db.execute(
+            f"UPDATE conversations SET suite = {value} WHERE run = :run", {"suite": suite, "run": run["id"]}
+        )
 
 
 with Database(memory=True) as _empty:

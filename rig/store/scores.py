@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from sqlite_utils import Database
@@ -60,11 +60,31 @@ def scores_of(run: str, database: Database) -> list[StoredScore]:
         " ORDER BY arms.position, scores.id",
         [run],
     )
+    found = (summed(key[0], group, database) for key, group in _grouped(rows, "position", *_GRADER))
+    return [score for score in found if score]
+
+
+def suite_scores_of(run: str, database: Database) -> list[StoredScore]:
+    """The scores of each suite by itself: arm by arm, suite by suite, the run's own grader first."""
+    rows = database.query(
+        "SELECT scores.*, arms.position, suite FROM scores JOIN arms ON arms.id = arm"
+        " JOIN conversations ON conversations.id = conversation WHERE arms.run = ?"
+        " ORDER BY arms.position, conversations.position, scores.id",
+        [run],
+    )
+    groups = _grouped(rows, "position", "suite", *_GRADER)
+    found = ((key[1], summed(key[0], group, database)) for key, group in groups)
+    return [replace(score, suite=suite) for suite, score in found if score]
+
+
+def _grouped(
+    rows: Iterable[Mapping[str, Any]], *names: str
+) -> Iterable[tuple[tuple[Any, ...], list[Mapping[str, Any]]]]:
+    """Rows that are equal in the columns named, in the order of their first."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[name] for name in ("position", *_GRADER)), []).append(row)
-    found = (summed(key[0], group, database) for key, group in groups.items())
-    return [score for score in found if score]
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups.items()
 
 
 def faults_of(score: int, database: Database) -> tuple[Fault, ...]:

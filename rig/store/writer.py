@@ -246,6 +246,7 @@ def _insert_run(database: Database, new: NewRun) -> None:
             "name": conversation.name,
             "turns": len(conversation.assistant_turns),
             "ground_truths": len(conversation.ground_truth),
+            "suite": conversation.suite,
             "source": digest,
         }
         for position, (conversation, digest) in enumerate(zip(new.conversations, hashes, strict=True))

@@ -189,3 +189,42 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
         writer._database.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="full"):
             writer.arm_failed(0, "reason" * 100_000)
+
+
+RECIPES: dict[str, tuple[dict[str, object], list[str]]] = {
+    "one suite": ({"suite": "hard", "conversations": None}, ["hard"] * 3),
+    "all suites": ({"suite": "all", "conversations": None}, ["easy", "hard", "hard"]),
+    "a directory": ({"suite": "all", "conversations": "/somewhere/mine"}, ["mine"] * 3),
+    "ToolTalk's": ({"suite": "easy", "conversations": "/ToolTalk/data/tooltalk"}, ["hard"] * 3),
+    "unknown": ({}, [""] * 3),
+}
+
+
+@pytest.mark.parametrize(("recipe", "suites"), RECIPES.values(), ids=RECIPES)
+def test_conversations_of_earlier_runs_learn_their_suite_from_the_settings(
+    tmp_path: Path, recipe: dict[str, object], suites: list[str]
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), recipe=recipe))
+    with closing(Database(path)) as database, database.conn:
+        database.execute("UPDATE conversations SET name = 'Alarm-easy' WHERE name = 'alarms'")
+        database.execute("ALTER TABLE conversations DROP COLUMN suite")
+        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'm003_suites'")
+    for _ in range(2):
+        with Runs.open(path) as runs:
+            found = runs._database.query("SELECT suite FROM conversations ORDER BY position")
+            assert [row["suite"] for row in found] == suites
+
+
+def test_the_suite_of_a_conversation_is_stored(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    path = tmp_path / "runs.sqlite"
+    conversations = tuple(replace(each, suite="mine") for each in small_talks.conversations())
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), conversations=conversations))
+    with Runs.open(path) as runs:
+        run = runs.get("abcde")
+        assert [each.suite for each in runs.conversations(run)] == ["mine"] * 3
+        assert [score.suite for score in runs.scores(run)] == [None]
+        [score] = runs.suite_scores(run)
+    assert (score.suite, score.metrics.conversations) == ("mine", 3)
