@@ -17,10 +17,15 @@ from rig.tools import Simulator, tool_docs
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A model to evaluate. `load` is called when its turn comes, and raises RigError when it cannot."""
+    """A model to evaluate, and how conversations are put to it.
+
+    `load` is called when the arm's turn comes, and raises RigError when it cannot. Arms that follow one
+    another and have the very same `load` share what it loads.
+    """
 
     name: str
     load: Callable[[], Model]
+    settings: Settings = field(default_factory=Settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,6 @@ class Plan:
     store: Path
     arms: tuple[Arm, ...]
     conversations: tuple[Conversation, ...]
-    settings: Settings
     simulator: Simulator
     grader: Grader
     grader_info: GraderInfo
@@ -46,9 +50,11 @@ class Plan:
     resume: bool = False
 
     def check(self) -> None:
-        """Raise RigError if a conversation cannot be played with these settings in this world."""
+        """Raise RigError if a conversation cannot be played with an arm's settings, or in this world."""
+        distinct = dict.fromkeys(arm.settings for arm in self.arms)
         for conversation in self.conversations:
-            offered_tools(conversation, self.settings)
+            for settings in distinct:
+                offered_tools(conversation, settings)
             try:
                 json.dumps(conversation.source, ensure_ascii=False, allow_nan=False).encode()
             except UnicodeEncodeError as error:

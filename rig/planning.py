@@ -1,21 +1,20 @@
 """From what a person asked for to a plan: finds models, conversations and world, and checks them all."""
 
 import hashlib
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rig.arms import ORACLE, make_arms
 from rig.calls import JsonObject
 from rig.conversations import Conversation, load_directory, load_suite, select
-from rig.engine import EngineSettings, load
+from rig.engine import EngineSettings
 from rig.engine.settings import available_cores
 from rig.errors import RigError
-from rig.models import Model
-from rig.plan import Arm, Plan
+from rig.plan import Plan
 from rig.protocols.prompt import Docs, History, Settings, Tools
-from rig.protocols.replay import Oracle
 from rig.scoring import Grader, Mode, Named
 from rig.scoring import load as load_similarity
 from rig.store import GraderInfo, Runs, StoredRun, check_writable
@@ -23,15 +22,14 @@ from rig.store.identifiers import new_run_id
 from rig.tools import Simulator
 from rig.world import World
 
-ORACLE = "oracle"
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """Everything that shapes a run's results, as the user gave it. Stored with the run, for resuming it.
 
     `models` are names, paths of GGUF files or `oracle`; `conversations` and `world` are directories. None
-    means rig's own, or decided when the model is loaded.
+    means rig's own, or decided when the model is loaded. Every model is run with every combination of the
+    options that can have several values.
     """
 
     models: tuple[str, ...]
@@ -40,12 +38,12 @@ class Options:
     world: Path | None = None
     only: tuple[str, ...] = ()
     limit: int | None = None
-    docs: Docs = "full"
-    tools: Tools = "all"
-    history: History = "recorded"
+    docs: tuple[Docs, ...] = ("full",)
+    tools: tuple[Tools, ...] = ("all",)
+    history: tuple[History, ...] = ("recorded",)
     max_calls: int = 10
     max_tokens: int = 256
-    temperature: float = 0.0
+    temperature: tuple[float, ...] = (0.0,)
     seed: int = 0
     n_ctx: int | None = None
     threads: int = field(default_factory=available_cores)
@@ -66,6 +64,9 @@ class Options:
         values["similarity"] = str(Named.parse(self.similarity).absolute)
         values["models"] = [_unambiguous(model) for model in self.models]
         values["only"] = list(self.only)
+        for name in _VARIED:
+            several = _distinct(values[name])
+            values[name] = several[0] if len(several) == 1 else several
         return values
 
     @classmethod
@@ -77,10 +78,57 @@ class Options:
                 values[name] = Path(values[name])
         for name in ("models", "only"):
             values[name] = tuple(values.get(name, ()))
+        for name in _VARIED:
+            if name in values:
+                several = values[name]
+                values[name] = tuple(several) if isinstance(several, list | tuple) else (several,)
         return cls(**values)
+
+    def engines(self) -> dict[str, EngineSettings]:
+        """The settings that models are loaded with, by label."""
+        return {
+            label: EngineSettings(
+                n_ctx=self.n_ctx,
+                n_threads=self.threads,
+                n_gpu_layers=self.gpu_layers,
+                max_tokens=self.max_tokens,
+                seed=self.seed,
+                chat_template=self.chat_template,
+                **varied,
+            )
+            for label, varied in self._combinations(_OF_ENGINE)
+        }
+
+    def protocols(self) -> dict[str, Settings]:
+        """The settings that conversations are put to models with, by label."""
+        return {
+            label: Settings(max_calls=self.max_calls, **varied)
+            for label, varied in self._combinations(_OF_PROTOCOL)
+        }
+
+    def _combinations(self, names: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every combination of the values of these options, labelled by those that have several."""
+        values = {name: _distinct(getattr(self, name)) for name in names}
+        for combination in itertools.product(*values.values()):
+            varied = dict(zip(values, combination, strict=True))
+            label = " ".join(f"{name}={_short(varied[name])}" for name in names if len(values[name]) > 1)
+            yield label, varied
 
 
 _PATHS = ("conversations", "world", "chat_template")
+
+_OF_ENGINE = ("temperature",)
+_OF_PROTOCOL = ("docs", "tools", "history")
+_VARIED = (*_OF_ENGINE, *_OF_PROTOCOL)
+"""The options that can have several values, by whose settings they are. An arm's name has their order."""
+
+
+def _short(value: str | float) -> str:
+    return str(value).removesuffix(".0")
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))
 
 
 def _unambiguous(model: str) -> str:
@@ -145,11 +193,8 @@ def _plan(
     plan = Plan(
         run=run,
         store=store,
-        arms=_arms(options, conversations),
+        arms=make_arms(options.models, options.engines(), options.protocols(), conversations),
         conversations=conversations,
-        settings=Settings(
-            docs=options.docs, tools=options.tools, history=options.history, max_calls=options.max_calls
-        ),
         simulator=Simulator(world, upstream_compat=options.grader == "upstream"),
         grader=grader,
         grader_info=GraderInfo(options.grader, grader.version, recipe["similarity"]),
@@ -174,39 +219,3 @@ def _check_engine(options: Options) -> None:
     if template is not None and not template.is_file():
         fault = "not a file" if template.exists() else "no such file"
         raise RigError(f"--chat-template {template}: {fault}; give a Jinja2 template")
-
-
-def _arms(options: Options, conversations: tuple[Conversation, ...]) -> tuple[Arm, ...]:
-    arms: list[Arm] = []
-    for text in options.models:
-        arm = _oracle(conversations) if text == ORACLE else _engine_arm(text, options)
-        taken = [other.name for other in arms]
-        names = [arm.name, *(f"{arm.name}-{number}" for number in range(2, len(arms) + 2))]
-        arms.append(Arm(next(name for name in names if name not in taken), arm.load))
-    return tuple(arms)
-
-
-def _oracle(conversations: tuple[Conversation, ...]) -> Arm:
-    return Arm(ORACLE, lambda: Oracle(conversations))
-
-
-def _engine_arm(text: str, options: Options) -> Arm:
-    # Kept from the oracle, which is to start fast: reading GGUF files takes an import of its own.
-    from rig.engine.gguf import inspect
-    from rig.engine.registry import resolve
-
-    resolved = resolve(text)
-    inspect(resolved.path)
-    settings = EngineSettings(
-        n_ctx=options.n_ctx,
-        n_threads=options.threads,
-        n_gpu_layers=options.gpu_layers,
-        max_tokens=options.max_tokens,
-        temperature=options.temperature,
-        seed=options.seed,
-        chat_template=options.chat_template,
-    )
-    # A file's name need not be text, an arm's must be.
-    name = resolved.name.encode("utf-8", "backslashreplace").decode()
-    load_model: partial[Model] = partial(load, resolved.path, settings, name)
-    return Arm(name, load_model)

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -94,14 +95,18 @@ class _Run:
         self._emit = emit
         self._control = control
         self._writer: RunWriter | None = None
+        self._loaded: tuple[Callable[[], Model], Model] | None = None
         self._stored: StoredRun | None = None
         self._cells: dict[Where, Cell] = {}
         self._failures: dict[int, str] = {}
         self._skipped = False
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        try:
+            self._unload()
+        finally:
+            if self._writer is not None:
+                self._writer.close()
 
     def run(self) -> bool:
         plan = self._plan
@@ -158,17 +163,37 @@ class _Run:
             self._emit(ArmStarted(position))
             clock = perf_counter()
             try:
-                with closing(self._plan.arms[position].load()) as model:
-                    writer = self._ready(position, model, perf_counter() - clock)
-                    for where, conversation in left:
-                        self._conversation(where, conversation, model, writer, tally)
+                model = self._load(position)
+                writer = self._ready(position, model, perf_counter() - clock)
+                for where, conversation in left:
+                    self._conversation(where, conversation, model, writer, tally)
             except (StoreError, _Changed):
                 raise
             except (RigError, MemoryError) as error:
+                # What failed may fail the next arm too, if that one does not load it anew.
+                self._unload()
                 failure = self._failures[position] = str(error) or "out of memory"
                 if self._writer is not None:
                     self._writer.arm_failed(position, failure)
+        following = self._plan.arms[position + 1 : position + 2]
+        if not any(arm.load is self._plan.arms[position].load for arm in following):
+            self._unload()
         self._emit(ArmFinished(position, tally.metrics, tally.speed, dict(tally.errors), failure))
+
+    def _load(self, position: int) -> Model:
+        """The arm's model: the one that is loaded already if the arm before shared it."""
+        load = self._plan.arms[position].load
+        if self._loaded is None:
+            self._loaded = (load, load())
+        assert self._loaded[0] is load
+        return self._loaded[1]
+
+    def _unload(self) -> None:
+        """Close the model that is loaded, if there is one."""
+        if self._loaded is not None:
+            _, model = self._loaded
+            self._loaded = None
+            model.close()
 
     def _is_finished(self, where: Where) -> bool:
         return where in self._cells and self._cells[where].state == "finished"
@@ -176,25 +201,26 @@ class _Run:
     def _ready(self, position: int, model: Model, seconds: float) -> RunWriter:
         """Store what exactly the arm is; for the first arm that can be loaded, store the run."""
         plan = self._plan
+        arm = plan.arms[position]
         fingerprint: JsonObject = json.loads(
             json.dumps(
                 {
                     "rig": __version__,
                     **plan.fingerprint,
                     **{f"model.{name}": value for name, value in model.fingerprint.items()},
-                    **{f"protocol.{name}": value for name, value in plan.settings.fingerprint.items()},
+                    **{f"protocol.{name}": value for name, value in arm.settings.fingerprint.items()},
                     **{f"grader.{name}": value for name, value in plan.grader.fingerprint.items()},
                 }
             )
         )
         if self._stored and (before := self._stored.arms[position].fingerprint) is not None:
-            _require_equal(plan.arms[position].name, before, fingerprint)
+            _require_equal(arm.name, before, fingerprint)
         if self._writer is None:
             self._writer = RunWriter.create(plan.store, plan.as_new_run())
             for failed, failure in self._failures.items():
                 self._writer.arm_failed(failed, failure)
         self._writer.arm_ready(position, fingerprint, seconds)
-        self._emit(ArmReady(position, ArmInfo(plan.arms[position].name, fingerprint), seconds))
+        self._emit(ArmReady(position, ArmInfo(arm.name, fingerprint), seconds))
         return self._writer
 
     def _conversation(
@@ -210,7 +236,7 @@ class _Run:
             conversation,
             self._plan.simulator,
             self._plan.grader,
-            self._plan.settings,
+            self._plan.arms[where.arm].settings,
             where=where,
             emit=self._emit_unless_stopped,
         )

@@ -150,9 +150,13 @@ def erratic(request: Request) -> Prediction:
 
 
 def plan(store: Path, *models: Model | Callable[[], Model], **choices: Any) -> Plan:
-    """A plan over the three conversations, with arms arm0, arm1, …: models, or what loads them."""
+    """A plan over the three conversations, with arms arm0, arm1, …: models, or what loads them.
+
+    The `settings` are those of every arm.
+    """
+    settings = choices.pop("settings", Settings(max_calls=3))
     arms = [
-        Arm(f"arm{position}", partial(_itself, model) if hasattr(model, "predict") else model)
+        Arm(f"arm{position}", partial(_itself, model) if hasattr(model, "predict") else model, settings)
         for position, model in enumerate(models)
     ]
     grader = Grader("default", load("exact"))
@@ -161,7 +165,6 @@ def plan(store: Path, *models: Model | Callable[[], Model], **choices: Any) -> P
         "store": store,
         "arms": tuple(arms),
         "conversations": conversations(),
-        "settings": Settings(max_calls=3),
         "simulator": simulator(),
         "grader": grader,
         "grader_info": GraderInfo("default", grader.version, "exact"),

@@ -38,18 +38,19 @@ _THREADS = click.IntRange(1, 512)
 """llama.cpp's own bound (GGML_MAX_N_THREADS); beyond it the process dies of a segmentation fault."""
 
 
-def _finite(_: click.Context, __: click.Parameter, value: float) -> float:
+def _finite(_: click.Context, __: click.Parameter, values: tuple[float, ...]) -> tuple[float, ...]:
     """What click's ranges let through: NaN, which compares with nothing, and infinity."""
-    if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a finite number.")
-    return value
+    for value in values:
+        if not math.isfinite(value):
+            raise click.BadParameter(f"{value} is not a finite number.")
+    return values
 
 
 def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     """A click option whose default is that of `Options`."""
     default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
     choices.setdefault("show_default", default is not None)
-    return click.option(name, default=default, help=help_text, **choices)
+    return click.option(name, default=default, help=help_text, multiple=isinstance(default, tuple), **choices)
 
 
 @click.command()
@@ -59,20 +60,20 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--world", "Directory of databases in ToolTalk's JSON shape; default: rig's own.", type=_DIRECTORY)
 @click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
 @_option("--limit", "Only the first so many conversations.", type=_COUNT)
-@_option("--docs", "Describe the tools, or only name them.", type=click.Choice(get_args(Docs)))
+@_option("--docs", "Describe the tools, or only name them. *", type=click.Choice(get_args(Docs)))
 @_option(
     "--tools",
-    "Offer all tools, those of the plugins used, or those needed.",
+    "Offer all tools, those of the plugins used, or those needed. *",
     type=click.Choice(get_args(Tools)),
 )
 @_option(
     "--history",
-    "Show earlier calls with recorded or replayed responses.",
+    "Show earlier calls with recorded or replayed responses. *",
     type=click.Choice(get_args(History)),
 )
 @_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
 @_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
-@_option("--temperature", "0 is greedy.", type=click.FloatRange(min=0), callback=_finite)
+@_option("--temperature", "0 is greedy. *", type=click.FloatRange(min=0), callback=_finite)
 @_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
 @_option("--repeats", "Times each conversation is played.", type=_COUNT)
 @_option("--n-ctx", "Context in tokens; default: what the model was made for, up to 8192.", type=_COUNT)
@@ -115,6 +116,8 @@ def command(
     """Evaluate models one after another and store every turn.
 
     MODEL is a registry name, the path of a .gguf file, or `oracle`, which replays the ground truth.
+    An option marked * can be given several times: every model is run with every combination, each under a
+    name of its own, such as `smollm2-135m docs=names`.
     Ctrl-C stops a run so that --resume can go on with it; the exit code is 130. With --resume, models and
     options are those the run was started with.
     """

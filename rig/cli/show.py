@@ -9,10 +9,13 @@ from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import run_json
 from rig.cli.scores import print_scores, score_json
+from rig.cli.tables import tables_markdown
 from rig.cli.transcript import transcript_json, transcript_text
 from rig.displays.summary import summary, whereabouts
+from rig.errors import RigError
 from rig.paths import runs_file
 from rig.store import Cell, Runs, StoredRun, StoredScore
+from rig.tables import paper_tables
 
 
 @click.command()
@@ -21,16 +24,21 @@ from rig.store import Cell, Runs, StoredRun, StoredScore
 @click.option(
     "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
 )
+@click.option("--tables", is_flag=True, help="Tables 1 to 4 of ToolTalk's paper for this run, as Markdown.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(run: str, conversation: str | None, runs: Path | None, as_json: bool) -> None:
+def command(run: str, conversation: str | None, runs: Path | None, tables: bool, as_json: bool) -> None:
     """Show a run's numbers and conversations, or one conversation call by call.
 
     RUN is an id, the beginning of one, a name given with --name, or `latest`.
     """
     path = runs or runs_file()
+    if tables and conversation is not None:
+        raise RigError("--tables are of a whole run; leave out the conversation")
     with Runs.open(path) as stored:
         found = stored.get(run)
-        if conversation is not None:
+        if tables:
+            _show_tables(stored, found, as_json)
+        elif conversation is not None:
             _show_conversation(stored, found, conversation, as_json)
         else:
             _show_run(found, stored.cells(found), stored.scores(found), str(path), as_json)
@@ -43,6 +51,7 @@ def _show_run(
         print_json(
             {
                 **run_json(run),
+                "arms": [{**arm.as_json(), "fingerprint": arm.fingerprint} for arm in run.arms],
                 "store": store,
                 "conversations": [_cell_json(run, cell) for cell in cells],
                 "scores": [score_json(run, score) for score in scores],
@@ -69,6 +78,15 @@ def _show_run(
         click.echo("\nall scores")
         print_scores(run, scores)
     click.echo(f"\n{printable(whereabouts(run, store))}")
+
+
+def _show_tables(stored: Runs, run: StoredRun, as_json: bool) -> None:
+    tables = paper_tables((run, score) for score in stored.suite_scores(run))
+    if as_json:
+        print_json({"run": run.id, "tables": [table.as_json() for table in tables]})
+    else:
+        text = tables_markdown(tables) or "no conversation of this run is finished yet"
+        click.echo(printable(text))
 
 
 def _show_conversation(stored: Runs, run: StoredRun, conversation: str, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig import planning
+from rig import arms
 from rig.calls import Call
 from rig.models import OnPiece, Prediction, Request
 from rig.protocols.replay import Scripted
@@ -88,6 +88,51 @@ def test_several_arms_run_one_after_another_under_names_of_their_own(rig: Rig, p
     arms = json.loads(rig("run", "oracle", "oracle", *SMALL, "--json", "--repeats", "2").out)["arms"]
     assert [arm["arm"] for arm in arms] == ["oracle", "oracle-2"]
     assert [arm["conversations"] for arm in arms] == [6, 6]
+
+
+def test_several_values_of_a_setting_are_arms_of_one_run(rig: Rig, place: Path) -> None:
+    varied = ("--docs", "full", "--docs", "names", "--tools", "all", "--tools", "exact", "--docs", "full")
+    result = json.loads(rig("run", "oracle", *SMALL, *varied, "--json").out)
+    assert [arm["arm"] for arm in result["arms"]] == [
+        "oracle docs=full tools=all",
+        "oracle docs=full tools=exact",
+        "oracle docs=names tools=all",
+        "oracle docs=names tools=exact",
+    ]
+    assert [arm["conversations"] for arm in result["arms"]] == [3] * 4
+    arms = rig("show", result["run"], "--json").json["arms"]
+    settings = [(arm["fingerprint"]["protocol.docs"], arm["fingerprint"]["protocol.tools"]) for arm in arms]
+    assert settings == [("full", "all"), ("full", "exact"), ("names", "all"), ("names", "exact")]
+    assert len({arm["fingerprint"]["protocol.prompt_sha256"] for arm in arms}) == 2
+
+
+def test_a_run_of_several_settings_is_resumed_with_all_of_them(
+    rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arms, "Oracle", Impatient)
+    done = rig("run", "oracle", *SMALL, "--docs", "names", "--docs", "full")
+    assert done.code == 130
+    monkeypatch.setattr(arms, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    refused = rig("run", "--resume", "latest", "--docs", "names")
+    assert refused.code == 2
+    assert "docs was ['names', 'full'], not 'names'" in refused.err
+    again = json.loads(rig("run", "--resume", "latest", "--json").out)
+    assert [arm["arm"] for arm in again["arms"]] == ["oracle docs=names", "oracle docs=full"]
+    assert [arm["conversations"] for arm in again["arms"]] == [3, 3]
+
+
+def test_a_run_that_was_stored_when_settings_had_one_value_goes_on(
+    rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arms, "Oracle", Impatient)
+    assert rig("run", "oracle", *SMALL, "--docs", "names").code == 130
+    monkeypatch.setattr(arms, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    with Runs.open(place / "runs.sqlite") as runs:
+        stored = runs.get("latest")
+    single = {name: stored.settings[name] for name in ("docs", "tools", "history", "temperature")}
+    assert single == {"docs": "names", "tools": "all", "history": "recorded", "temperature": 0.0}
+    [arm] = json.loads(rig("run", "--resume", "latest", "--docs", "names", "--json").out)["arms"]
+    assert (arm["arm"], arm["conversations"]) == ("oracle", 3)
 
 
 def test_settings_are_stored_with_the_run(rig: Rig, place: Path) -> None:
@@ -249,13 +294,13 @@ class Impatient(Scripted):
 def test_ctrl_c_stops_says_how_to_go_on_and_going_on_completes_the_run(
     rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "Oracle", Impatient)
+    monkeypatch.setattr(arms, "Oracle", Impatient)
     done = rig("run", "oracle", *SMALL)
     assert done.code == 130
     assert "stopping after this step" in done.err
     resume = next(line for line in done.out.splitlines() if "--resume" in line)
     run = resume.split()[3]
-    monkeypatch.setattr(planning, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    monkeypatch.setattr(arms, "Oracle", lambda conversations: Scripted(small_talks.erratic))
     again = rig("run", "--resume", run, "--json")
     assert again.code == 0
     [arm] = json.loads(again.out)["arms"]
