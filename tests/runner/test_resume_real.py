@@ -50,7 +50,7 @@ def test_killed_and_resumed_the_real_model_predicts_the_same(smollm2: Path, tmp_
     whole = tmp_path / "whole.sqlite"
     assert _start(smollm2, whole).wait(300) == 0
     expected = _rows(whole)
-    assert len(expected) > 8
+    assert len(expected) >= 8
 
     chance = random.Random(20)
     killed = tmp_path / "killed.sqlite"
