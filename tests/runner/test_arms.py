@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small_talks
@@ -25,17 +26,17 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _options(place: Path, *models: object, **choices: object) -> Options:
+def _options(place: Path, *models: object, **choices: Any) -> Options:
     return Options(
         models=tuple(map(str, models)),
         conversations=place / "conversations",
         world=place / "databases",
         similarity="exact",
-        **choices,  # type: ignore[arg-type]
+        **choices,
     )
 
 
-def _arms(place: Path, *models: object, **choices: object) -> tuple[Arm, ...]:
+def _arms(place: Path, *models: object, **choices: Any) -> tuple[Arm, ...]:
     return plan(_options(place, *models, **choices), place / "runs.sqlite").arms
 
 
@@ -79,7 +80,7 @@ def test_arms_that_share_weights_follow_one_another(place: Path, write_gguf: Wri
         "tiny temperature=0.75 docs=names",
     ]
     assert arms[0].load is arms[1].load is not arms[2].load is arms[3].load
-    settings = [load.args[1] for load in (arms[0].load, arms[2].load)]  # type: ignore[attr-defined]
+    settings = [load.args[1] for load in (arms[0].load, arms[2].load)]
     assert settings == [EngineSettings(temperature=0.0), EngineSettings(temperature=0.75)]
 
 
@@ -118,7 +119,7 @@ def test_a_recipe_is_what_it_was_where_there_is_one_value() -> None:
 
 @pytest.mark.parametrize("docs", [("full",), ("names", "full")])
 def test_a_recipe_that_was_stored_can_be_read_again(docs: tuple[str, ...]) -> None:
-    options = Options(models=("oracle",), docs=docs, threads=3)  # type: ignore[arg-type]
+    options = Options(models=("oracle",), docs=docs, threads=3)
     assert Options.from_json(json.loads(json.dumps(options.as_json()))) == options
 
 
