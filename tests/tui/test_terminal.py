@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -194,6 +196,14 @@ def test_a_view_that_crashes_leaves_the_run_and_the_terminal_in_order(
     terminal.wait("same terminal")
 
 
+def _holds_a_turn(store: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as database:
+            return bool(database.execute("select count(*) from turns").fetchone()[0])
+    except sqlite3.Error:
+        return False
+
+
 def test_a_view_whose_terminal_is_gone_ends_and_its_run_can_be_resumed(
     stored: Callable[[], dict[str, object]], tmp_path: Path
 ) -> None:
@@ -210,7 +220,7 @@ def test_a_view_whose_terminal_is_gone_ends_and_its_run_can_be_resumed(
             start_new_session=True,
         )
         painted = b""
-        while b"following" not in painted:
+        while b"following" not in painted or not _holds_a_turn(tmp_path / "runs.sqlite"):
             painted += os.read(ours, 65536)
     finally:
         os.close(theirs)
