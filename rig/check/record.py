@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rig.calls import JsonObject
 from rig.check.replay import Replayed, replay
+from rig.check.structure import PARTS
 from rig.conversations import parse_conversation
 from rig.errors import RigError
 from rig.tools import TOOLS, Simulator
@@ -13,17 +14,6 @@ from rig.world import World
 
 SESSION_TOKEN = "4f1c9b27-a3e6-58d0"
 """The token of everybody who is logged in when one of our conversations starts."""
-
-_ORDER = (
-    "name",
-    "conversation_id",
-    "suites_used",
-    "apis_used",
-    "scenario",
-    "user",
-    "metadata",
-    "conversation",
-)
 
 
 def record_directory(directory: Path, world: World) -> list[Path]:
@@ -73,7 +63,7 @@ def _complete(source: JsonObject, name: str, world: World, simulator: Simulator)
     source["suites_used"] = list(dict.fromkeys(str(TOOLS[each].plugin) for each in tools))
     for each in calls:
         source["conversation"][each.turn]["apis"][each.call] = _recorded(each)
-    return {part: source[part] for part in (*_ORDER, *(part for part in source if part not in _ORDER))}
+    return {part: source[part] for part in (*PARTS, *(part for part in source if part not in PARTS))}
 
 
 def _fill_login(user: JsonObject, metadata: JsonObject, world: World) -> None:

@@ -10,7 +10,7 @@ from rig.conversations import TIMESTAMP, Conversation
 from rig.tools import TOOLS
 from rig.world import World
 
-_PARTS = (
+PARTS = (
     "name",
     "conversation_id",
     "suites_used",
@@ -20,6 +20,7 @@ _PARTS = (
     "metadata",
     "conversation",
 )
+"""The parts of a conversation file, in the order in which ours are written."""
 _USER_FIELDS = ("email", "phone", "name", "password")
 
 
@@ -27,7 +28,7 @@ def check_structure(path: Path, conversation: Conversation, world: World) -> Ite
     """Faults of a file that do not need its calls to be executed."""
     source = conversation.source
     file = path.name
-    for part in _PARTS:
+    for part in PARTS:
         if part not in source:
             yield Fault(file, "missing", f"there is no {part}")
     if conversation.name != path.stem:

@@ -114,7 +114,7 @@ class LlamaContext:
         n_ctx: int,
         n_batch: int,
         n_threads: int,
-        flash_attention: bool | None,
+        flash_attention: bool,
         kv_type: str,
     ) -> None:
         parameters = C.llama_context_default_params()
@@ -122,11 +122,9 @@ class LlamaContext:
         parameters.n_batch = parameters.n_ubatch = n_batch
         parameters.n_seq_max = 1
         parameters.n_threads = parameters.n_threads_batch = n_threads
-        parameters.flash_attn_type = {
-            None: C.LLAMA_FLASH_ATTN_TYPE_AUTO,
-            True: C.LLAMA_FLASH_ATTN_TYPE_ENABLED,
-            False: C.LLAMA_FLASH_ATTN_TYPE_DISABLED,
-        }[flash_attention]
+        parameters.flash_attn_type = (
+            C.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash_attention else C.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        )
         parameters.type_k = parameters.type_v = _KV_TYPES[kv_type]
         parameters.no_perf = True
         # A sliding window that forgets its past could not go back to an earlier turn.
