@@ -63,6 +63,17 @@ def smollm2() -> Path:
 
 
 @pytest.fixture(scope="session")
+def gemma3() -> Path:
+    """The real Gemma 3 270M: a large vocabulary and a sliding window. Skips where it was not pulled."""
+    from rig.engine.registry import resolve
+
+    try:
+        return resolve("gemma3-270m").path
+    except RigError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
 def tooltalk() -> Path:
     """The data folder of a checkout of the public ToolTalk repository, named by $RIG_TOOLTALK."""
     place = os.environ.get("RIG_TOOLTALK")

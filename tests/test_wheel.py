@@ -52,7 +52,8 @@ def test_everything_a_run_needs_is_inside(wheel: Path) -> None:
                 assert str(path.relative_to(CHECKOUT)) in inside
     data = {name for name in inside if name.startswith("rig/data/") and not name.endswith(".md")}
     conversations = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("conversations/*/*.json")}
-    shipped = conversations | {"models/registry.toml", "tools_db.sqlite"}
+    templates = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("models/*.jinja")}
+    shipped = conversations | templates | {"models/registry.toml", "tools_db.sqlite"}
     assert data == {f"rig/data/{name}" for name in shipped}
     assert not [name for name in inside if name.endswith(".gguf")]
 
@@ -73,7 +74,10 @@ def test_the_oracle_is_right_about_everything_from_an_empty_folder(elsewhere: Pa
     assert sorted(path.name for path in elsewhere.iterdir()) == ["runs.sqlite"]
 
 
-def test_models_live_in_the_folder_one_is_in(elsewhere: Path, smollm2: Path) -> None:
+def test_models_live_in_the_folder_one_is_in(
+    elsewhere: Path, smollm2: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RIG_MODELS", raising=False)
     (elsewhere / "models").mkdir()
     (elsewhere / "models" / "own.gguf").symlink_to(smollm2)
     rows = {row["name"]: row for row in json.loads(rig("models", "list", "--json").stdout)}

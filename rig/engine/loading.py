@@ -10,6 +10,7 @@ from rig.engine.checksums import sha256_of
 from rig.engine.engine import LlamaCppModel
 from rig.engine.gguf import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel
+from rig.engine.registry import entry_of, template_of
 from rig.engine.settings import DEFAULT_CONTEXT, EngineSettings
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
@@ -84,12 +85,13 @@ def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
             return settings.chat_template.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise RigError(f"--chat-template {settings.chat_template}: cannot be read: {error}") from error
-    if info.chat_template is None:
+    shipped = info.chat_template or template_of(entry_of(sha256_of(info.path)))
+    if shipped is None:
         raise RigError(
             f"{info.path}: has no chat template (is it a base model?);"
             " give one with --chat-template FILE, Jinja2 as in Hugging Face's tokenizer_config.json"
         )
-    return info.chat_template
+    return shipped
 
 
 def _fingerprint(

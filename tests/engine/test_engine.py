@@ -1,3 +1,4 @@
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -5,11 +6,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+import tiny_gguf
 
 from rig.calls import Call, Outcome
-from rig.engine import EngineSettings, grammar, load
+from rig.engine import EngineSettings, grammar, load, registry
 from rig.engine.answers import AnswerForm
 from rig.engine.engine import LlamaCppModel
+from rig.engine.registry import Entry, Source, template_of
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 
@@ -135,8 +138,6 @@ def test_a_failing_grammar_never_becomes_an_answer(
 def test_a_template_that_refuses_later_is_an_error_of_the_step(
     open_model: Open, tiny_path: Write, ask: Ask
 ) -> None:
-    import tiny_gguf
-
     picky = "{% if messages|length > 6 %}{{ raise_exception('too long') }}{% endif %}" + tiny_gguf.CHATML
     model = open_model(tiny_path(template=picky), max_tokens=10)
     long = [UserMessage(str(n)) for n in range(9)]
@@ -206,14 +207,32 @@ def test_settings_that_cannot_be_had_are_one_line(
 def test_a_model_without_a_template_says_how_to_give_one(
     open_model: Open, tiny_path: Write, tmp_path: Path, ask: Ask
 ) -> None:
-    import tiny_gguf
-
     path = tiny_path(template=None)
     with pytest.raises(RigError, match="--chat-template"):
         open_model(path)
     given = tmp_path / "chatml.jinja"
     given.write_text(tiny_gguf.CHATML)
     assert open_model(path, chat_template=given, max_tokens=5).predict(ask("hi"), ignore).raw
+
+
+def test_the_registry_gives_a_template_to_a_model_that_has_none(
+    open_model: Open, tiny_path: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare, own = tiny_path(template=None, seed=1), tiny_path(template=tiny_gguf.CHATML, seed=1)
+    content = bare.read_bytes()
+    entry = Entry(
+        name="bare",
+        file="bare.gguf",
+        sha256=hashlib.sha256(content).hexdigest(),
+        size=len(content),
+        licence="CC0-1.0",
+        source=(Source(package="bare", version="1", member="bare"),),
+        chat_template="gemma.jinja",
+    )
+    monkeypatch.setattr(registry, "load_registry", lambda: {"bare": entry})
+    recorded = open_model(bare).fingerprint["chat_template_sha256"]
+    assert recorded == hashlib.sha256((template_of(entry) or "").encode()).hexdigest()
+    assert open_model(own).fingerprint["chat_template_sha256"] != recorded
 
 
 def test_files_llama_cpp_cannot_load_are_one_line(open_model: Open, tmp_path: Path, tiny_path: Write) -> None:
@@ -236,6 +255,23 @@ def test_the_real_model_answers_in_form(open_model: Open, smollm2: Path, ask: As
     assert essence(first) == essence(again)
     assert first.error in (None, ErrorKind.TRUNCATED)
     assert again.usage.cached_tokens / again.usage.prompt_tokens > 0.9
+
+
+@pytest.mark.model
+def test_a_window_that_slides_over_the_prompt_forgets_nothing_that_was_cached(
+    open_model: Open, gemma3: Path, ask: Ask
+) -> None:
+    """The prompts are longer than Gemma's window of 512 tokens, and branch before its beginning."""
+    long = "word " * 900
+    requests = [ask(f"{long} Set an alarm for {hour} o'clock.") for hour in (7, 8)]
+    cold = [
+        essence(open_model(gemma3, n_ctx=2048, max_tokens=24).predict(request, ignore))
+        for request in requests
+    ]
+    warm = open_model(gemma3, n_ctx=2048, max_tokens=24)
+    again = [warm.predict(request, ignore) for request in (*requests, *requests)]
+    assert [essence(prediction) for prediction in again] == cold * 2
+    assert cold[0] != cold[1]
 
 
 @pytest.mark.parametrize("layers", [0, 513, 4_000_000_000])

