@@ -18,8 +18,10 @@ from rig.planning import Options, plan
 from rig.runner import run
 from tui.app import RigApp
 from tui.feed import Feed
+from tui.screens.run import RunScreen
 from tui.state import RunState
 from tui.transcript import Draft, Judged
+from tui.watching import Watching
 
 PICTURE = Path(__file__).resolve().parent / "live.svg"
 SIZE = (124, 34)
@@ -51,14 +53,15 @@ async def take(model: str, after: int) -> None:
                 feed.close()
 
         thread = threading.Thread(target=job)
-        app = RigApp(feed, control)
+        screen = RunScreen(Watching(feed, control))
+        app = RigApp(screen)
         async with app.run_test(size=SIZE) as pilot:
             thread.start()
-            while not worth_a_picture(app.run_state, after):
+            while not worth_a_picture(screen.state, after):
                 if feed.over:
                     raise SystemExit("the run was over before there was anything to picture")
                 await asyncio.sleep(0.05)
-            app.catch_up()
+            screen.catch_up()
             await pilot.pause()
             PICTURE.write_text(app.export_screenshot(), encoding="utf-8")
             control.stop()

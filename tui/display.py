@@ -29,7 +29,9 @@ from rig.events import (
 from rig.store import Runs
 from tui.app import RigApp
 from tui.feed import Feed
+from tui.screens.run import RunScreen
 from tui.state import Recalled
+from tui.watching import Watching
 
 T = TypeVar("T")
 
@@ -134,7 +136,7 @@ class _Worker(Generic[T]):
 def _watch(feed: Feed, control: Control) -> Exception | None:
     """Show the run until the view ends; the fault that ended it, if one did."""
     try:
-        app = RigApp(feed, control)
+        app = RigApp(RunScreen(Watching(feed, control)))
         app.run()
     except Exception as error:
         return error

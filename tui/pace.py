@@ -1,4 +1,4 @@
-"""How often to look, and how long the run will still take."""
+"""How often to look."""
 
 from collections.abc import Mapping
 
@@ -16,8 +16,3 @@ class Pace:
     def next_s(self, cost_s: float) -> float:
         """The pause after a repaint that cost `cost_s` seconds of processor time."""
         return min(max(self.fastest, cost_s / _SHARE), max(_SLOWEST, self.fastest))
-
-
-def remaining_s(done: int, total: int, elapsed_s: float) -> float | None:
-    """Seconds left if the other turns take as long as those `done`, None before the first."""
-    return elapsed_s / done * (total - done) if done else None

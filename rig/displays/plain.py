@@ -1,7 +1,6 @@
 """One line for each finished conversation, for pipes, logs and terminals that can do no more."""
 
 from collections.abc import Callable
-from time import monotonic
 from typing import TextIO
 
 from rig.cli.output import printable
@@ -9,6 +8,7 @@ from rig.control import Control
 from rig.displays.base import T
 from rig.displays.interrupt import stopping
 from rig.displays.numbers import clock_time, percent, rate
+from rig.displays.progress import Progress
 from rig.events import (
     ArmFinished,
     ArmReady,
@@ -18,7 +18,6 @@ from rig.events import (
     Event,
     Notice,
     RunStarted,
-    TurnFinished,
 )
 
 
@@ -27,15 +26,15 @@ class PlainDisplay:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._began = monotonic()
+        self._progress = Progress()
         self._started = RunStarted("", "", (), ())
-        self._turns = 0
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         with stopping(control):
             return job(self._show)
 
     def _show(self, event: Event) -> None:
+        self._progress.tell(event)
         match event:
             case RunStarted():
                 self._start(event)
@@ -43,10 +42,6 @@ class PlainDisplay:
                 self._line(f"loading {self._arm(event.arm)}")
             case ArmReady():
                 self._line(f"{self._arm(event.arm)} is ready after {event.seconds:.1f} s")
-                if self._turns == 0:
-                    self._began = monotonic()
-            case TurnFinished():
-                self._turns += 1
             case ConversationFinished():
                 self._line(self._conversation(event))
             case ArmFinished(failure=str() as failure):
@@ -62,14 +57,14 @@ class PlainDisplay:
         done = f", {event.finished_turns} done before" if event.finished_turns else ""
         self._line(
             f"run {event.run}: {arms}{len(event.conversations)} conversations, "
-            f"{self._total_turns()} turns{done}; stored in {event.store}"
+            f"{self._progress.total} turns{done}; stored in {event.store}"
         )
 
     def _conversation(self, event: ConversationFinished) -> str:
         metrics, arm = event.metrics, event.arm_metrics
         verdict = "pass " if event.success else "error" if event.errors else "fail "
-        total = self._total_turns()
-        progress = f"{self._started.finished_turns + self._turns:{len(str(total))}}/{total}"
+        total = self._progress.total
+        progress = f"{self._progress.done:{len(str(total))}}/{total}"
         who = f" {self._arm(event.where.arm)}" if len(self._started.arms) > 1 else ""
         return (
             f"{progress} {verdict}{who} {event.where.conversation}"
@@ -80,15 +75,8 @@ class PlainDisplay:
         )
 
     def _remaining(self) -> str:
-        """Time for the turns that are left, at the pace of this start of the run."""
-        left = self._total_turns() - self._started.finished_turns - self._turns
-        if not self._turns:
-            return "?"
-        return clock_time(left * (monotonic() - self._began) / self._turns)
-
-    def _total_turns(self) -> int:
-        turns = sum(conversation.turns for conversation in self._started.conversations)
-        return turns * len(self._started.arms) * self._started.repeats
+        remaining_s = self._progress.remaining_s
+        return "?" if remaining_s is None else clock_time(remaining_s)
 
     def _arm(self, position: int) -> str:
         return self._started.arms[position].name

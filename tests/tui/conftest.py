@@ -36,6 +36,8 @@ from rig.verdicts import Difference, Metrics, Verdict
 from tui.app import RigApp
 from tui.blocks import plain
 from tui.feed import Feed
+from tui.screens.run import RunScreen
+from tui.watching import Watching
 from tui.widgets.lines import Lines
 
 ALARM = ExecutedCall(
@@ -229,7 +231,8 @@ class Watched:
         self.now = 0.0
         self.feed = Feed()
         self.control = Control()
-        self.app = RigApp(self.feed, self.control, clock=lambda: self.now)
+        self.run = RunScreen(Watching(self.feed, self.control, clock=lambda: self.now))
+        self.app = RigApp(self.run)
         self.tell(events)
 
     def tell(self, events: list[Event]) -> None:
@@ -250,7 +253,7 @@ class Watched:
     def screen(self) -> str:
         """The text of the run screen's widgets."""
         texts = []
-        for widget in self.app.run_screen.query(Lines):
+        for widget in self.run.query(Lines):
             top = widget.scroll_offset.y
             texts.append(plain(widget.lines[top : top + widget.size.height]))
         return "\n".join(texts)

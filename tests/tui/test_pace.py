@@ -1,4 +1,4 @@
-from tui.pace import Pace, remaining_s
+from tui.pace import Pace
 from tui.themes import DARK, LIGHT, THEMES, default_theme, next_theme
 
 
@@ -10,12 +10,6 @@ def test_repaints_are_no_faster_than_ten_a_second_and_four_over_ssh() -> None:
 def test_expensive_repaints_are_rarer_but_never_stop() -> None:
     assert Pace({}).next_s(0.006) == 0.3
     assert Pace({}).next_s(60.0) == 0.5
-
-
-def test_time_left_is_that_of_the_turns_left() -> None:
-    assert remaining_s(0, 10, 5.0) is None
-    assert remaining_s(2, 10, 5.0) == 20.0
-    assert remaining_s(10, 10, 5.0) == 0.0
 
 
 def test_a_light_terminal_gets_the_light_theme() -> None:

@@ -19,11 +19,11 @@ from rig.events import (
     Where,
 )
 from rig.verdicts import Metrics
-from tui.app import LINGER_S
+from tui.app import RigApp
 from tui.leave import Leave
 from tui.screens.help import HelpScreen
 from tui.screens.quit import QuitScreen
-from tui.screens.run import RunScreen
+from tui.screens.run import LINGER_S, RunScreen
 from tui.widgets.transcript import TranscriptView
 
 Watch = Callable[[list[Event]], Any]
@@ -51,20 +51,20 @@ async def test_it_follows_what_happens_until_the_reader_moves(watch: Watch, stre
         await pilot.pause()
         assert "waiting for the run" in watched.screen
         watched.tell([ConversationStarted(run.where(0))])
-        watched.app.catch_up()
-        assert watched.app.run_screen.reading == run.where(0)
+        watched.run.catch_up()
+        assert watched.run.reading == run.where(0)
         await pilot.press("down")
-        assert watched.app.run_screen.reading == run.where(1)
+        assert watched.run.reading == run.where(1)
         assert "not started yet" in watched.screen
         assert "reading" in watched.screen
         other = stream(conversations=3)
         other.success(2)
         watched.tell(other.events[3:])
-        watched.app.catch_up()
-        assert watched.app.run_screen.reading == run.where(1)
+        watched.run.catch_up()
+        assert watched.run.reading == run.where(1)
         await pilot.press("f")
         assert "following" in watched.screen
-        assert watched.app.run_screen.reading == watched.app.run_state.current
+        assert watched.run.reading == watched.run.state.current
         await pilot.press("f")
         assert "following" not in watched.screen
 
@@ -92,8 +92,8 @@ async def test_keys_move_between_conversations(
     async with watched.app.run_test() as pilot:
         await pilot.pause()
         await pilot.press(*keys)
-        assert watched.app.run_screen.reading == Where(0, name)
-        assert not watched.app.run_screen.following
+        assert watched.run.reading == Where(0, name)
+        assert not watched.run.following
 
 
 async def test_a_click_reads_a_conversation(watch: Watch, mid_run: list[Event]) -> None:
@@ -101,9 +101,9 @@ async def test_a_click_reads_a_conversation(watch: Watch, mid_run: list[Event]) 
     async with watched.app.run_test() as pilot:
         await pilot.pause()
         await pilot.click("#conversations", offset=(4, 1))
-        assert watched.app.run_screen.reading == Where(0, "AddReminder-easy")
+        assert watched.run.reading == Where(0, "AddReminder-easy")
         await pilot.click("#conversations", offset=(4, 19))
-        assert watched.app.run_screen.reading == Where(0, "AddReminder-easy")
+        assert watched.run.reading == Where(0, "AddReminder-easy")
 
 
 async def test_the_transcript_scrolls_by_key(watch: Watch, mid_run: list[Event]) -> None:
@@ -111,7 +111,7 @@ async def test_the_transcript_scrolls_by_key(watch: Watch, mid_run: list[Event])
     async with watched.app.run_test(size=(80, 16)) as pilot:
         await pilot.pause()
         await pilot.press("n")
-        transcript = watched.app.run_screen.query_one(TranscriptView)
+        transcript = watched.run.query_one(TranscriptView)
         assert transcript.scroll_offset.y == 0
         await pilot.press("space")
         assert 0 < transcript.scroll_offset.y < transcript.max_scroll_y
@@ -133,13 +133,13 @@ async def test_a_stream_stays_in_sight_unless_the_reader_scrolled_away(
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 16)) as pilot:
         await pilot.pause()
-        transcript = watched.app.run_screen.query_one(TranscriptView)
-        where = watched.app.run_state.current
+        transcript = watched.run.query_one(TranscriptView)
+        where = watched.run.state.current
         assert transcript.at_end
 
         def write() -> None:
             watched.tell([PieceGenerated(where, 3, 1, "word " * 40, 40, False)])
-            watched.app.catch_up()
+            watched.run.catch_up()
 
         write()
         await pilot.pause()
@@ -182,11 +182,11 @@ async def test_help_lists_every_key_that_does_something(watch: Watch, mid_run: l
         await pilot.press("question_mark")
         assert isinstance(watched.app.screen, HelpScreen)
         shown = watched.app.screen.text.plain
-        for binding in RunScreen.BINDINGS:
+        for binding in [*RunScreen.BINDINGS, *RigApp.BINDINGS]:
             assert isinstance(binding, Binding)
             assert binding.tooltip in shown
         await pilot.press("escape")
-        assert watched.app.screen is watched.app.run_screen
+        assert watched.app.screen is watched.run
 
 
 @pytest.mark.parametrize("keys", [["q", "s"], ["q", "enter"], ["ctrl+c", "s"], ["ctrl+c", "ctrl+c"]])
@@ -195,7 +195,7 @@ async def test_quitting_can_stop_the_run(watch: Watch, mid_run: list[Event], key
     async with watched.app.run_test() as pilot:
         await pilot.press(*keys)
         assert watched.control.is_stopped
-        watched.app.catch_up()
+        watched.run.catch_up()
         assert "stopping" in watched.screen
         assert watched.app.is_running
         watched.end()
@@ -219,7 +219,7 @@ async def test_quitting_can_be_taken_back(watch: Watch, mid_run: list[Event], ke
     async with watched.app.run_test() as pilot:
         await pilot.press(*keys)
         await pilot.pause()
-        assert watched.app.screen is watched.app.run_screen
+        assert watched.app.screen is watched.run
         assert watched.app.is_running
     assert not watched.control.is_stopped
 
@@ -254,9 +254,9 @@ async def test_a_question_that_lost_its_reason_goes_away(watch: Watch, whole_run
         await pilot.press("q")
         assert isinstance(watched.app.screen, QuitScreen)
         watched.end()
-        watched.app.catch_up()
+        watched.run.catch_up()
         await pilot.pause()
-        assert watched.app.screen is watched.app.run_screen
+        assert watched.app.screen is watched.run
 
 
 async def test_a_run_that_breaks_off_ends_the_view_at_once(watch: Watch, mid_run: list[Event]) -> None:
@@ -270,14 +270,14 @@ async def test_a_run_that_breaks_off_ends_the_view_at_once(watch: Watch, mid_run
 async def test_it_is_resized_while_it_streams(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 24)) as pilot:
-        where = watched.app.run_state.current
+        where = watched.run.state.current
         for size in ((300, 100), (20, 5), (120, 40), (1, 1), (59, 12), (200, 60), (80, 24)):
             await pilot.resize_terminal(*size)
             watched.tell([PieceGenerated(where, 3, 1, "日本 word ", 2, False)])
-            watched.app.catch_up()
+            watched.run.catch_up()
             await pilot.pause()
         assert "日本 word" in watched.screen
-        for line in watched.app.run_screen.query_one(TranscriptView).lines:
+        for line in watched.run.query_one(TranscriptView).lines:
             assert sum(len(text) for text, _ in line) <= 53
 
 
@@ -297,9 +297,9 @@ async def test_several_arms_stand_under_their_names(watch: Watch, stream: Any) -
         ]
         assert "x AddAlarm-easy" in lines[second + 1]
         await pilot.press("g")
-        assert watched.app.run_screen.reading == Where(0, "AddAlarm-easy")
+        assert watched.run.reading == Where(0, "AddAlarm-easy")
         await pilot.press("G")
-        assert watched.app.run_screen.reading == Where(1, "CreateEvent-easy")
+        assert watched.run.reading == Where(1, "CreateEvent-easy")
 
 
 async def test_a_long_list_keeps_the_followed_conversation_in_sight(watch: Watch, stream: Any) -> None:
@@ -316,7 +316,7 @@ async def test_a_dropped_transcript_names_the_command_that_shows_it(
     watched = watch(mid_run)
     async with watched.app.run_test(size=(120, 24)) as pilot:
         await pilot.pause()
-        dropped = watched.app.run_state.conversations[Where(0, "AddAlarm-easy")]
+        dropped = watched.run.state.conversations[Where(0, "AddAlarm-easy")]
         dropped.transcript, dropped.dropped = None, True
         await pilot.press("g")
         assert "rig show 20261121-101500-3f2a AddAlarm-easy" in watched.screen
@@ -333,12 +333,12 @@ async def test_a_resumed_run_counts_only_its_own_time(watch: Watch, stream: Any)
         where = run.start(2)
         watched.tell([ConversationStarted(where, 1), TurnStarted(where, 1, ("hi",), (), "")])
         watched.now = 100.0
-        watched.app.catch_up()
+        watched.run.catch_up()
         run.events.clear()
         run.end_turn(where, 1)
         watched.tell(run.events)
         watched.now = 110.0
-        watched.app.catch_up()
+        watched.run.catch_up()
         assert "left 0:30" in watched.screen
 
 
@@ -356,7 +356,7 @@ async def test_the_wheel_scrolls_what_is_under_it(watch: Watch, mid_run: list[Ev
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 12)) as pilot:
         await pilot.pause()
-        transcript = watched.app.run_screen.query_one(TranscriptView)
+        transcript = watched.run.query_one(TranscriptView)
         before = transcript.scroll_offset.y
         assert transcript.at_end
         await pilot._post_mouse_events([MouseScrollUp], transcript, offset=(3, 2))

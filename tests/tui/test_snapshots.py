@@ -27,9 +27,9 @@ def snap(snap_compare: Any, watch: Callable[[list[Event]], Any]) -> Callable[...
             await pilot.pause()
             watched.app.theme = theme
             watched.tell(events)
-            watched.app.catch_up()
+            watched.run.catch_up()
             watched.now = 62.0
-            watched.app.catch_up()
+            watched.run.catch_up()
             await pilot.pause()
             for key in keys:
                 await pilot.press(key)

@@ -1,6 +1,6 @@
-"""The keys, generated from the bindings, and what the glyphs mean."""
+"""The keys of a screen, generated from its bindings, and what the glyphs mean."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -11,16 +11,18 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.glyphs import GLYPHS
+from tui.keys import Section, keys_of
 
 
 class HelpScreen(ModalScreen[None]):
-    """Lists bindings: their tooltip where they have one, else their description."""
+    """Lists sections of keys, whatever of them is possible at the moment."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
 
-    def __init__(self, bindings: Iterable[Binding]) -> None:
+    def __init__(self, subject: str, sections: Sequence[Section]) -> None:
         super().__init__()
-        self._listed = tuple(bindings)
+        self._subject = subject
+        self._sections = tuple(sections)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog"):
@@ -29,11 +31,12 @@ class HelpScreen(ModalScreen[None]):
     @property
     def text(self) -> Text:
         """All of it."""
-        text = Text("Keys\n\n", style="bold")
-        for binding in self._listed:
-            keys = " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
-            _append(text, binding.key_display or keys, binding.tooltip or binding.description)
-        text.append("\nConversations\n\n", style="bold")
+        text = Text(f"{self._subject}\n", style="bold")
+        for section in self._sections:
+            text.append(f"\n{section.title}\n", style="bold")
+            for key in keys_of(section):
+                _append(text, key.keys, key.does)
+        text.append("\nSigns\n", style="bold")
         for status, (sign, _) in GLYPHS.items():
             _append(text, sign, status.value)
         _append(text, "!!", "took an incorrect action")

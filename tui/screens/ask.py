@@ -1,0 +1,54 @@
+"""A question with a few answers, each with a key of its own."""
+
+from typing import NamedTuple
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui.inert import inert
+
+
+class Answer(NamedTuple):
+    """An answer: its key, what it says, and the value it stands for."""
+
+    key: str
+    says: str
+    value: str
+
+
+class AskScreen(ModalScreen[str | None]):
+    """Asks, and is dismissed with the value of the answer chosen, or with None when nothing was.
+
+    The last line is always `esc  cancel`. Texts are shown as they are, whatever they hold.
+    """
+
+    def __init__(self, question: str, *answers: Answer) -> None:
+        super().__init__()
+        self.question = question
+        self.answers = answers
+        for answer in answers:
+            self._bindings.bind(answer.key, f"choose({answer.value!r})", answer.says)
+        for key in {"escape", "c", "q"} - {answer.key for answer in answers}:
+            self._bindings.bind(key, "choose('')", "cancel")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(inert(self.question), markup=False, id="question")
+            yield OptionList(
+                *(Option(f"{each.key:<4} {inert(each.says)}", each.value) for each in self.answers),
+                Option("esc  cancel", ""),
+                markup=False,
+                compact=True,
+            )
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def action_choose(self, value: str) -> None:
+        self.dismiss(value or None)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option_id or None)

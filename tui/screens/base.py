@@ -1,0 +1,33 @@
+"""What every screen of rig has: its keys in sections, and a way to leave."""
+
+from typing import ClassVar
+
+from textual.screen import Screen, ScreenResultType
+
+from tui.keys import Section
+
+
+class RigScreen(Screen[ScreenResultType]):
+    """A screen of the application.
+
+    A subclass names its keys as `KEYS`, derives `BINDINGS` from them with `bindings_of`, and refuses in
+    `check_action` what makes no sense at the moment; help, the bar at the bottom, the command palette and
+    the documentation follow. `SUBJECT` is what it shows, in a few words.
+    """
+
+    SUBJECT: ClassVar[str] = ""
+    KEYS: ClassVar[tuple[Section, ...]] = ()
+
+    def leave(self) -> None:
+        """Go back to the screen below; from the last one, end the application."""
+        if len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
+        else:
+            self.app.exit()
+
+    def minds_quitting(self) -> bool:
+        """Whether the application must not end just now; a screen that minds does something about it."""
+        return False
+
+    def action_leave(self) -> None:
+        self.leave()
