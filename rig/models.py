@@ -98,7 +98,9 @@ class Prediction:
     """One step of a model: a call, a reply in words, or a failure of a named kind. Exactly one is set.
 
     `raw` is the text as it was generated, complete or not. `token_ids` and `logprobs` (natural logarithms,
-    of the distribution left by the grammar; 0 for forced tokens) are empty for models that have none.
+    of the distribution left by the grammar; 0 for forced tokens) are empty for models that have none, and so
+    are `token_chars`, the characters of `raw` that each token completed (0 while the bytes of a character are
+    incomplete), and `token_forced`, whether the grammar left no other (a free token can have probability 1).
     """
 
     raw: str = ""
@@ -110,6 +112,8 @@ class Prediction:
     usage: Usage = field(default_factory=Usage)
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
+    token_chars: tuple[int, ...] = ()
+    token_forced: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.call, self.reply, self.error)) != 1:

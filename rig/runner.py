@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, fields
 from functools import partial
 from time import perf_counter
 
@@ -27,21 +26,17 @@ from rig.events import (
     PieceGenerated,
     RunFinished,
     RunStarted,
-    Speed,
     TurnFinished,
     Where,
 )
-from rig.models import Model, Piece, StepKey, Usage
+from rig.models import Model, Piece, StepKey
 from rig.plan import Arm, Plan
 from rig.protocols.played import PlayedTurn
 from rig.protocols.tooltalk import Dialogue
 from rig.store import Cell, ConversationScore, Runs, RunWriter, StoredRun, StoreError
-from rig.verdicts import Metrics
+from rig.tally import Tally, errors_of
 
 __all__ = ["Arm", "Control", "Plan", "run"]
-
-_SPEED = tuple(part.name for part in fields(Speed))
-_USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)
 
 
 def run(plan: Plan, emit: Emit, control: Control) -> bool:
@@ -57,34 +52,6 @@ def run(plan: Plan, emit: Emit, control: Control) -> bool:
 
 class _Changed(RigError):
     """What is resumed is not what was started."""
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What an arm has achieved so far."""
-
-    metrics: Metrics = field(default_factory=Metrics)
-    speed: Speed = field(default_factory=Speed)
-    errors: Counter[str] = field(default_factory=Counter)
-
-    def add(self, played: PlayedTurn, store_s: float) -> None:
-        """Count a turn's tokens, seconds and errors."""
-        sums = {name: getattr(self.speed, name) for name in _SPEED}
-        for step in played.steps:
-            for name in _USAGE:
-                sums[name] += getattr(step.prediction.usage, name)
-        sums["steps"] += len(played.steps)
-        sums["tools_s"] += played.tools_s
-        sums["scoring_s"] += played.scoring_s
-        sums["store_s"] += store_s
-        sums["wall_s"] += played.wall_s + store_s
-        self.speed = Speed(**sums)
-        self.errors.update(errors_of(played))
-
-
-def errors_of(played: PlayedTurn) -> list[str]:
-    """The kinds of the errors in a turn, each as often as it occurred."""
-    return [str(step.prediction.error) for step in played.steps if step.prediction.error]
 
 
 class _Run:
@@ -147,10 +114,10 @@ class _Run:
         )
 
     def _arm(self, position: int) -> None:
-        tally = _Tally()
+        tally = Tally()
         if self._stored:
             stored = self._stored.arms[position]
-            tally = _Tally(stored.metrics, stored.speed, Counter(stored.errors))
+            tally = Tally(stored.metrics, stored.speed, Counter(stored.errors))
         left = [
             (where, conversation)
             for repeat in range(self._plan.repeats)
@@ -224,7 +191,7 @@ class _Run:
         return self._writer
 
     def _conversation(
-        self, where: Where, conversation: Conversation, model: Model, writer: RunWriter, tally: _Tally
+        self, where: Where, conversation: Conversation, model: Model, writer: RunWriter, tally: Tally
     ) -> None:
         if self._skips(where):
             return

@@ -146,7 +146,14 @@ def erratic(request: Request) -> Prediction:
         failed(list(ErrorKind)[digest[2] % 5], f"detail {HOSTILE}", raw=HOSTILE),
     ]
     prediction = choices[digest[0] % len(choices)]
-    return replace(prediction, usage=usage, token_ids=tuple(digest[:5]), logprobs=(-0.5, 0.0))
+    return replace(
+        prediction,
+        usage=usage,
+        token_ids=tuple(digest[:5]),
+        logprobs=(-0.5, 0.0),
+        token_chars=tuple(digest[5:10]),
+        token_forced=(False, True),
+    )
 
 
 def plan(store: Path, *models: Model | Callable[[], Model], **choices: Any) -> Plan:

@@ -33,6 +33,7 @@ FLOORS = {
     "rig.runner": 3,
     "rig.store": 3,
     "rig.tables": 3,
+    "rig.tally": 3,
     "rig.cli": 4,
     "rig.displays": 4,
     "rig.__main__": 4,

@@ -16,7 +16,7 @@ from rig.models import Prediction
 from rig.verdicts import Metrics
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
-_TOKENS = frozenset({"token_ids", "logprobs"})
+_TOKENS = frozenset({"token_ids", "logprobs", "token_chars", "token_forced"})
 """Left to the store: one number for each token."""
 
 

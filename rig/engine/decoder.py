@@ -19,8 +19,9 @@ class Generation:
 
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    token_chars: list[int] = field(default_factory=list)
+    token_forced: list[bool] = field(default_factory=list)
     text: str = ""
-    forced: int = 0
     mask_s: float = 0.0
     first_token_at: float | None = None
     complete: bool = False
@@ -52,11 +53,13 @@ class Decoder:
         bytes_to_text = codecs.getincrementaldecoder("utf-8")("replace")
 
         def add(tokens: list[int], logprob: float, *, forced: bool) -> None:
-            text = bytes_to_text.decode(b"".join(map(self._tokenizer.piece, tokens)))
+            texts = [bytes_to_text.decode(self._tokenizer.piece(token)) for token in tokens]
+            text = "".join(texts)
             generation.first_token_at = generation.first_token_at or time.perf_counter()
             generation.token_ids += tokens
             generation.logprobs += [logprob] * len(tokens)
-            generation.forced += len(tokens) if forced else 0
+            generation.token_chars += map(len, texts)
+            generation.token_forced += [forced] * len(tokens)
             generation.text += text
             on_piece(Piece(text, tokens=len(tokens), forced=forced))
 

@@ -102,7 +102,7 @@ class LlamaCppModel:
             prompt_tokens=prefill.prompt_tokens,
             cached_tokens=prefill.cached_tokens,
             completion_tokens=len(generation.token_ids),
-            forced_tokens=generation.forced,
+            forced_tokens=sum(generation.token_forced),
             prefill_s=prefilled - started,
             decode_s=time.perf_counter() - prefilled,
             mask_s=generation.mask_s,
@@ -148,4 +148,6 @@ def _prediction(
         usage=usage,
         token_ids=tuple(generation.token_ids),
         logprobs=tuple(generation.logprobs),
+        token_chars=tuple(generation.token_chars),
+        token_forced=tuple(generation.token_forced),
     )

@@ -45,6 +45,8 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
         **asdict(prediction.usage),
         "token_ids": to_json(prediction.token_ids),
         "logprobs": to_json(prediction.logprobs),
+        "token_chars": to_json(prediction.token_chars),
+        "token_forced": to_json([int(forced) for forced in prediction.token_forced]),
     }
 
 
@@ -78,6 +80,8 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         usage=Usage(**{name: row[name] for name in Usage.__dataclass_fields__}),
         token_ids=tuple(json.loads(row["token_ids"])),
         logprobs=tuple(json.loads(row["logprobs"])),
+        token_chars=tuple(json.loads(row["token_chars"])),
+        token_forced=tuple(map(bool, json.loads(row["token_forced"]))),
     )
     if executed is None:
         return Step(prediction)

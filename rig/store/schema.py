@@ -262,6 +262,13 @@ def m003_suites(db: Database) -> None:
         )
 
 
+@MIGRATIONS()
+def m007_tokens(db: Database) -> None:
+    """Which characters of a prediction each token stands for, and which the grammar forced; empty before."""
+    db.execute("ALTER TABLE predictions ADD COLUMN token_chars TEXT NOT NULL DEFAULT '[]'")
+    db.execute("ALTER TABLE predictions ADD COLUMN token_forced TEXT NOT NULL DEFAULT '[]'")
+
+
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

@@ -57,6 +57,23 @@ def test_pieces_add_up_to_the_text(open_model: Open, tiny_path: Write, ask: Ask)
     assert sum(piece.tokens for piece in pieces if piece.forced) == prediction.usage.forced_tokens > 0
 
 
+def test_each_token_says_which_text_it_completed_and_whether_it_was_forced(
+    open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask
+) -> None:
+    model = open_model(tiny_path(**kind), temperature=1.0, max_tokens=60)
+    for step in range(8):
+        pieces: list[Piece] = []
+        prediction = model.predict(ask("hello", step=step), pieces.append)
+        chars = iter(prediction.token_chars)
+        forced = iter(prediction.token_forced)
+        for piece in pieces:
+            assert sum(next(chars) for _ in range(piece.tokens)) == len(piece.text)
+            assert all(next(forced) is piece.forced for _ in range(piece.tokens))
+        assert not [*chars, *forced]
+        pairs = zip(prediction.token_forced, prediction.logprobs, strict=True)
+        assert all(logprob == 0 for was_forced, logprob in pairs if was_forced)
+
+
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_answers_do_not_depend_on_what_was_asked_before(
     open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask, temperature: float

@@ -11,6 +11,7 @@ import pytest
 import small_talks
 from sqlite_utils import Database
 
+from rig.protocols.replay import Scripted
 from rig.store import Runs, RunWriter, StoreError, check_writable
 from rig.store.connect import connect_for_writing
 from rig.store.schema import KNOWN
@@ -228,3 +229,17 @@ def test_the_suite_of_a_conversation_is_stored(tmp_path: Path) -> None:
         assert [score.suite for score in runs.scores(run)] == [None]
         [score] = runs.suite_scores(run)
     assert (score.suite, score.metrics.conversations) == ("mine", 3)
+
+
+def test_predictions_of_earlier_runs_have_no_token_boundaries(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
+    with closing(Database(path)) as database, database.conn:
+        for column in ("token_chars", "token_forced"):
+            database.execute(f"ALTER TABLE predictions DROP COLUMN {column}")
+        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'm007_tokens'")
+    with Runs.open(path) as runs:
+        turns = runs.transcript(runs.get("abcde"), "alarms").turns.values()
+        predictions = [step.prediction for turn in turns for step in turn.steps]
+    assert any(prediction.token_ids for prediction in predictions)
+    assert {prediction.token_chars + prediction.token_forced for prediction in predictions} == {()}

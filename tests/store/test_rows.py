@@ -30,7 +30,14 @@ values = st.recursive(
 usages = st.builds(Usage, *[numbers] * 4, *[seconds] * 4)
 tokens = st.lists(numbers, max_size=4).map(tuple)
 logprobs = st.lists(st.floats(-100, 0), max_size=4).map(tuple)
-common = {"raw": texts, "usage": usages, "token_ids": tokens, "logprobs": logprobs}
+common = {
+    "raw": texts,
+    "usage": usages,
+    "token_ids": tokens,
+    "logprobs": logprobs,
+    "token_chars": tokens,
+    "token_forced": st.lists(st.booleans(), max_size=4).map(tuple),
+}
 calls = st.builds(Call, texts | st.just("\ud800"), values)
 
 
