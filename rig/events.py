@@ -152,14 +152,27 @@ class PredictionMade:
 
 
 @dataclass(frozen=True, slots=True)
+class Rejudged:
+    """An earlier call of a conversation, in this or an earlier turn, matches another ground truth now."""
+
+    turn: int
+    step: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class CallJudged:
-    """A predicted call was executed in the world and matched against the ground truth."""
+    """A predicted call was executed in the world and matched against the ground truth.
+
+    `rejudged` are the earlier calls that made room for it: a maximum matching may have to move them.
+    """
 
     where: Where
     turn: int
     step: int
     executed: ExecutedCall
     verdict: Verdict
+    rejudged: tuple[Rejudged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 from rig.calls import ExecutedCall
 from rig.conversations import Conversation
 from rig.errors import ErrorKind
-from rig.events import CallJudged, Emit, PredictionMade, TurnStarted, Where
+from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
 from rig.protocols.judgement import Judgement, conclude
 from rig.protocols.played import PlayedTurn, Step
@@ -63,6 +63,7 @@ class Dialogue:
         self._rehearsal_s = perf_counter() - began
         self._grader = grader
         self._matching = grader.start(self._truths)
+        self._judged: list[tuple[int, int]] = []
 
     def _rehearse(self) -> list[tuple[tuple[int, int], ExecutedCall]]:
         """Play the true conversation once, noting what each assistant turn starts from.
@@ -93,8 +94,8 @@ class Dialogue:
 
     def recall(self, executed: Sequence[ExecutedCall], turn: int) -> None:
         """Take in the calls of a turn that was played before, so that matching goes on from there."""
-        for call in executed:
-            self._matching.add(turn, call)
+        for step, call in enumerate(executed):
+            self._judge(turn, step, call)
 
     def play(self, turn: int) -> Generator[Request, Prediction, PlayedTurn]:
         """Play the assistant turn at this position, until a reply, an error or the cap on calls."""
@@ -121,12 +122,22 @@ class Dialogue:
             executed = self._simulator.execute(prediction.call)
             tools_s += perf_counter() - clock
             clock = perf_counter()
-            verdict = self._matching.add(turn, executed)
+            verdict, rejudged = self._judge(turn, step, executed)
             scoring_s += perf_counter() - clock
             messages.append(call_message(executed))
             steps.append(Step(prediction, executed, verdict))
-            self._emit(CallJudged(self._where, turn, step, executed, verdict))
+            self._emit(CallJudged(self._where, turn, step, executed, verdict, rejudged))
         return PlayedTurn(turn, tuple(steps), perf_counter() - began, tools_s, scoring_s)
+
+    def _judge(self, turn: int, step: int, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        """The verdict on a call, and the earlier calls that hold another ground truth because of it.
+
+        All steps of a turn but its last are calls, so the executed ones are numbered as the steps are.
+        """
+        self._judged.append((turn, step))
+        verdict = self._matching.add(turn, executed)
+        moved = self._matching.moved
+        return verdict, tuple(Rejudged(*self._judged[number], verdict=now) for number, now in moved)
 
     def _request(self, turn: int, step: int, messages: Sequence[Message]) -> Request:
         key = StepKey(self._conversation.name, turn, step, self._where.repeat)

@@ -83,12 +83,13 @@ class Matching:
         self._truths = tuple(ground_truth)
         self._predictions: list[_Predicted] = []
         self._holder: dict[int, int] = {}
+        self._moved: list[int] = []
 
     def add(self, turn: int, executed: ExecutedCall) -> Verdict:
         """Judge the next prediction. Whether it matches, and whether it is a bad action, is final.
 
         Which ground-truth call it matches can still change in default mode, when a later prediction
-        matches that one only; `verdicts` has the last word.
+        matches that one only: `moved` says so at once, and `verdicts` has the last word.
         """
         compared = dict(self._compare(turn, executed))
         candidates = [truth for truth, differences in compared.items() if not differences]
@@ -96,12 +97,18 @@ class Matching:
             # Any order gives as many matches; this one blames the turn that is at fault.
             candidates.sort(key=lambda truth: self._truths[truth][0][0] != turn)
         number = len(self._predictions)
+        self._moved = []
         self._predictions.append(_Predicted(turn, executed, candidates, self._miss(executed, compared)))
         if self._mode == "upstream":
             self._take_first(number)
         else:
             self._augment(number)
         return self._verdict(self._predictions[number])
+
+    @property
+    def moved(self) -> list[tuple[int, Verdict]]:
+        """The earlier predictions whose ground truth the last `add` changed, by number, as they are now."""
+        return [(number, self._verdict(self._predictions[number])) for number in self._moved]
 
     def verdicts(self) -> list[Verdict]:
         """The verdicts on all predictions so far, in order."""
@@ -153,6 +160,8 @@ class Matching:
             holder = reached_from[truth]
             self._holder[truth] = holder
             truth, self._predictions[holder].truth = self._predictions[holder].truth, truth
+            if truth is not None:
+                self._moved.append(holder)
 
     def _verdict(self, predicted: _Predicted) -> Verdict:
         if predicted.truth is None:

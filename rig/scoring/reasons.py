@@ -29,13 +29,16 @@ def differs(differences: Sequence[Difference]) -> str:
 
 def difference(found: Difference) -> str:
     """One difference."""
+    what = (
+        found.what if found.what.isprintable() and len(found.what) <= _brief.maxstring else show(found.what)
+    )
     if found.what == "exception" and found.got is not None:
         return f"failed: {show(found.got)}"
     if found.note is not None:
-        return f"{found.what}: {found.note}"
+        return f"{what}: {found.note}"
     if found.similarity is not None:
-        return f"{found.what}: similarity {found.similarity:.2f}, needs {found.threshold:.2f}"
-    return f"{found.what}: expected {show(found.expected)}, got {show(found.got)}"
+        return f"{what}: similarity {found.similarity:.2f}, needs {found.threshold:.2f}"
+    return f"{what}: expected {show(found.expected)}, got {show(found.got)}"
 
 
 def show(value: Json) -> str:

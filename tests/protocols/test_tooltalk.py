@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.calls import Call
-from rig.conversations import Conversation, load_directory
+from rig.conversations import Conversation, load_directory, parse_conversation
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
@@ -158,6 +158,31 @@ def test_who_is_logged_in_follows_the_ground_truth() -> None:
     [late] = played.turn(4, in_order(called("FindAlarms"), replied(""))).executed
     assert late.exception is None
     assert late.username == "mara"
+
+
+@pytest.mark.parametrize("recalled", [False, True])
+def test_a_call_that_makes_room_for_a_later_one_is_judged_again(recalled: bool) -> None:
+    narrow = {"start_range": "07:00:00", "end_range": "08:00:00"}
+    talk = parse_conversation(
+        small_talks.source(
+            "twice",
+            "Which alarms are there at half past seven, and which at all?",
+            ("These.", [Call("FindAlarms", narrow), Call("FindAlarms")]),
+            "Again, please.",
+            ("These.", []),
+        ),
+        "twice",
+    )
+    played = Played(talk)
+    if recalled:
+        played.dialogue.recall([_rebuilt(talk, 1).execute(Call("FindAlarms"))], 1)
+        played.turn(3, in_order(called("FindAlarms", narrow), replied("")))
+    else:
+        played.turn(1, in_order(called("FindAlarms"), called("FindAlarms", narrow), replied("")))
+    last = [event for event in played.events if isinstance(event, CallJudged)][-1]
+    assert last.verdict.ground_truth == (1, 0)
+    assert [(each.turn, each.step, each.verdict.ground_truth) for each in last.rejudged] == [(1, 0, (1, 1))]
+    assert [verdict.ground_truth for verdict in played.dialogue.verdicts()] == [(1, 1), (1, 0)]
 
 
 def _rebuilt(conversation: Conversation, before: int) -> Simulator:

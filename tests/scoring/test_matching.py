@@ -126,11 +126,37 @@ def test_a_status_is_final_and_no_call_matches_twice(truths: Calls, predictions:
         assert turns == [position[0] for position in held if position]
 
 
+@given(TRUTHS, PREDICTIONS, MODES)
+def test_what_is_said_live_adds_up_to_the_final_verdicts(
+    truths: Calls, predictions: Calls, mode: Mode
+) -> None:
+    matching = matched(mode, truths, [])
+    live = []
+    for prediction in predictions:
+        before = matching.verdicts()
+        live.append(matching.add(*prediction))
+        for number, verdict in matching.moved:
+            assert verdict.ground_truth != before[number].ground_truth
+            live[number] = verdict
+    assert live == matching.verdicts()
+
+
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
+
+
+@pytest.mark.parametrize("name", ["\x1f", "\x1b[2J\n", "x" * 100_000])
+def test_reasons_name_any_argument_in_one_harmless_line(name: str) -> None:
+    call = ExecutedCall(Call("GetReminders", {name: None}), Outcome(None))
+    verdict = matched(
+        "upstream", [(1, replace(call, call=Call("GetReminders", {})))], [(1, call)]
+    ).verdicts()[0]
+    assert not verdict.match
+    assert verdict.reason.isprintable()
+    assert len(verdict.reason) < 1000
 
 
 @given(st.data(), MODES)
