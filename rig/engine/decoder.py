@@ -4,8 +4,6 @@ import codecs
 import time
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from rig.engine.grammar import Constraint, ConstraintError
 from rig.engine.llama import LlamaContext
 from rig.engine.sampling import Sampler
@@ -34,7 +32,6 @@ class Decoder:
         self._context = context
         self._tokenizer = tokenizer
         self._fast_forward = fast_forward
-        self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
 
     def run(
         self,
@@ -45,7 +42,7 @@ class Decoder:
         budget: int,
         on_piece: OnPiece,
     ) -> None:
-        """Generate until the grammar is complete or `budget` tokens are spent.
+        """Generate until the constraint is complete or `budget` tokens are spent.
 
         A chosen token and those the grammar forces after it are decoded as one batch. Raises ConstraintError,
         DecodeError, FloatingPointError, and whatever `on_piece` raises; `generation` holds what came before.
@@ -53,7 +50,7 @@ class Decoder:
         bytes_to_text = codecs.getincrementaldecoder("utf-8")("replace")
 
         def add(tokens: list[int], logprob: float, *, forced: bool) -> None:
-            texts = [bytes_to_text.decode(self._tokenizer.piece(token)) for token in tokens]
+            texts = [bytes_to_text.decode(self._tokenizer.shown(token)) for token in tokens]
             text = "".join(texts)
             generation.first_token_at = generation.first_token_at or time.perf_counter()
             generation.token_ids += tokens
@@ -79,7 +76,6 @@ class Decoder:
             self._context.decode_all(pending)
             clock = time.perf_counter()
             allowed = constraint.allowed()
-            allowed[self._ends] = False  # the grammar ends every answer by itself
             generation.mask_s += time.perf_counter() - clock
             if not allowed.any():
                 raise ConstraintError("no token of the vocabulary can go on")

@@ -30,11 +30,15 @@ class ConstraintError(Exception):
 
 
 class Constraint:
-    """The state of one generation under a grammar. Raises ConstraintError from every method."""
+    """The state of one generation under a grammar. Raises ConstraintError from every method.
 
-    def __init__(self, matcher: Any, n_vocab: int) -> None:
+    The text ends by itself where the grammar does, so tokens that end a generation are never allowed.
+    """
+
+    def __init__(self, matcher: Any, n_vocab: int, ends: npt.NDArray[np.intp]) -> None:
         self._matcher = matcher
         self._n_vocab = n_vocab
+        self._ends = ends
         self._mask = llguidance.numpy.allocate_token_bitmask(1, n_vocab)
         self._check()
 
@@ -44,6 +48,7 @@ class Constraint:
         self._check()
         # The packaged way of applying the mask is ten times slower than unpacking its bits.
         bits = np.unpackbits(self._mask.view(np.uint8).ravel(), count=self._n_vocab, bitorder="little")
+        bits[self._ends] = 0
         return bits.view(np.bool_)
 
     def accept(self, token: int) -> None:
@@ -89,11 +94,12 @@ class GrammarEngine(LLGuidanceBackend):  # type: ignore[misc]
             slices=llguidance.LLTokenizer.json_slices(),
         )
         self._n_vocab = model.n_vocab
+        self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
         self._matcher = lru_cache(maxsize=64)(self._compile)
 
     def start(self, schema: JsonObject) -> Constraint:
         """A fresh constraint to a JSON Schema. Raises ConstraintError for a schema it cannot enforce."""
-        return Constraint(self._matcher(json.dumps(schema)).deep_copy(), self._n_vocab)
+        return Constraint(self._matcher(json.dumps(schema)).deep_copy(), self._n_vocab, self._ends)
 
     def _compile(self, schema: str) -> Any:
         checked = JsonSchema(schema).schema

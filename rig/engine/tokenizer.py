@@ -50,6 +50,10 @@ class Tokenizer:
                 return buffer.raw[:count]
             size = -count
 
+    def shown(self, token: int) -> bytes:
+        """The bytes that a generated token adds to an answer: its piece, nothing where it ends the answer."""
+        return b"" if token in self.end_of_generation else self.piece(token)
+
     def is_control(self, token: int) -> bool:
         """Whether a token stands for something else than text, by its type or by its looks.
 

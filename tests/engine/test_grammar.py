@@ -117,7 +117,6 @@ def test_random_walks_end_in_valid_json(lab: Lab, seed: int) -> None:
         if constraint.complete:
             break
         allowed = constraint.allowed()
-        allowed[list(lab.tokenizer.end_of_generation)] = False
         quotes = [t for t in np.flatnonzero(allowed) if b'"' in lab.tokenizer.piece(int(t))]
         token = int(random.choice(quotes if quotes and random.random() < 0.3 else np.flatnonzero(allowed)))
         constraint.accept(token)
@@ -145,6 +144,16 @@ def test_control_tokens_are_never_text(lab: Lab) -> None:
     control = [token for token in range(lab.tokenizer.n_vocab) if not lab.tokenizer.piece(token)]
     assert control
     assert not allowed[control].any()
+
+
+def test_a_grammar_ends_by_itself(lab: Lab) -> None:
+    ends = list(lab.tokenizer.end_of_generation)
+    constraint = lab.engine.start({"type": "integer"})
+    for token in lab.tokenizer.content("12"):
+        assert not constraint.allowed()[ends].any()
+        constraint.accept(token)
+    assert not constraint.allowed()[ends].any()
+    assert constraint.allowed().any()
 
 
 def test_a_grammar_that_cannot_be_compiled_raises(lab: Lab) -> None:
