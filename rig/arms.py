@@ -5,7 +5,7 @@ from functools import partial
 
 from rig.conversations import Conversation
 from rig.engine import EngineSettings, load
-from rig.models import Model
+from rig.models import Model, Notify
 from rig.plan import Arm
 from rig.protocols.prompt import Settings
 from rig.protocols.replay import Oracle
@@ -49,13 +49,13 @@ def _names(model: str, labels: Sequence[tuple[str, str]]) -> list[str]:
     return [" ".join(filter(None, (model, *parts))) for parts in labels]
 
 
-def _oracle(conversations: tuple[Conversation, ...]) -> Callable[[], Model]:
-    return lambda: Oracle(conversations)
+def _oracle(conversations: tuple[Conversation, ...]) -> Callable[[Notify], Model]:
+    return lambda _: Oracle(conversations)
 
 
 def _engine_loaders(
     text: str, engines: Mapping[str, EngineSettings]
-) -> tuple[str, dict[str, Callable[[], Model]]]:
+) -> tuple[str, dict[str, Callable[[Notify], Model]]]:
     # Kept from the oracle, which is to start fast: reading GGUF files takes an import of its own.
     from rig.engine.gguf import inspect
     from rig.engine.registry import resolve

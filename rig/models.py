@@ -3,6 +3,7 @@
 The llama.cpp engine, the oracle and the scripted models of the tests are equal citizens of this protocol.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
@@ -137,6 +138,9 @@ class Piece:
 
 OnPiece: TypeAlias = Callable[[Piece], None]
 
+Notify: TypeAlias = Callable[[str], None]
+"""Told in one line what a person should know that is not part of the result."""
+
 
 class Model(Protocol):
     """Anything that predicts. Not thread-safe unless an implementation says so."""
@@ -151,6 +155,19 @@ class Model(Protocol):
         """Every property of the model and its settings that can change an answer, as flat JSON values."""
         ...
 
+    @property
+    def slots(self) -> int:
+        """How many steps it can predict at once."""
+        ...
+
+    def prepare(self, opening: Request, slots: int | None) -> None:
+        """Get ready for requests that begin like this one, which has no messages.
+
+        `slots`, where given, is how many there shall be if the model's settings leave it open. The
+        fingerprint is complete only after this.
+        """
+        ...
+
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """Predict one step, calling `on_piece` as text appears.
 
@@ -158,6 +175,50 @@ class Model(Protocol):
         """
         ...
 
+    def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
+        """Take on a step in a slot that has none, without predicting anything yet."""
+        ...
+
+    def advance(self) -> list[tuple[int, Prediction]]:
+        """Go on for a moment with all steps under way; those that this has finished, by slot.
+
+        What a listener raises comes through; all steps are then given up.
+        """
+        ...
+
     def close(self) -> None:
         """Free what the model holds. Calling it twice is harmless."""
         ...
+
+
+class OneByOne(ABC):
+    """A model that predicts its steps one after the other, in the order in which they were begun."""
+
+    def __init__(self, slots: int = 1) -> None:
+        self._slots = slots
+        self._begun: list[tuple[int, Request, OnPiece]] = []
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    @abstractmethod
+    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
+        """Predict one step."""
+
+    def prepare(self, opening: Request, slots: int | None) -> None:  # noqa: B027 - most have no need
+        """Nothing to get ready."""
+
+    def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
+        self._begun.append((slot, request, on_piece))
+
+    def advance(self) -> list[tuple[int, Prediction]]:
+        slot, request, on_piece = self._begun.pop(0)
+        try:
+            return [(slot, self.predict(request, on_piece))]
+        except BaseException:
+            self._begun.clear()
+            raise
+
+    def close(self) -> None:  # noqa: B027 - most have no need
+        """Nothing to free."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from rig.calls import JsonObject
 from rig.conversations import Conversation
 from rig.errors import RigError
-from rig.models import Model
+from rig.models import Model, Notify
 from rig.protocols.prompt import Settings, offered_tools
 from rig.scoring import Grader
 from rig.store import GraderInfo, NewRun
@@ -19,12 +19,12 @@ from rig.tools import Simulator, tool_docs
 class Arm:
     """A model to evaluate, and how conversations are put to it.
 
-    `load` is called when the arm's turn comes, and raises RigError when it cannot. Arms that follow one
-    another and have the very same `load` share what it loads.
+    `load` is called when the arm's turn comes, with whom to tell what a person should know, and raises
+    RigError when it cannot. Arms that follow one another and have the very same `load` share what it loads.
     """
 
     name: str
-    load: Callable[[], Model]
+    load: Callable[[Notify], Model]
     settings: Settings = field(default_factory=Settings)
 
 

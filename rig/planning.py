@@ -44,6 +44,9 @@ class Options:
     max_calls: int = 10
     max_tokens: int = 256
     temperature: tuple[float, ...] = (0.0,)
+    exact: bool = False
+    parallel: int | None = None
+    prefix_cache: bool = True
     seed: int = 0
     n_ctx: int | None = None
     threads: int = field(default_factory=available_cores)
@@ -93,6 +96,9 @@ class Options:
                 n_gpu_layers=self.gpu_layers,
                 max_tokens=self.max_tokens,
                 seed=self.seed,
+                exact=self.exact,
+                parallel=self.parallel,
+                prefix_cache=self.prefix_cache,
                 chat_template=self.chat_template,
                 **varied,
             )
@@ -210,6 +216,8 @@ def _plan(
 
 def _check_engine(options: Options) -> None:
     """Raise RigError for settings that no model could run with, before the first of several models runs."""
+    if options.exact and options.parallel not in (None, 1):
+        raise RigError("--exact decodes one sequence at a time; leave --parallel out")
     if options.n_ctx is not None and options.n_ctx <= options.max_tokens:
         raise RigError(
             f"--n-ctx {options.n_ctx} leaves no room for a prompt beside --max-tokens {options.max_tokens};"

@@ -1,11 +1,13 @@
 """Runs: which conversation next, on which arm. Emits what happens, stores every turn, resumes."""
 
 import json
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
+from typing import TypeAlias
 
 from rig import __version__
 from rig.calls import JsonObject
@@ -29,14 +31,19 @@ from rig.events import (
     TurnFinished,
     Where,
 )
-from rig.models import Model, Piece, StepKey
+from rig.models import Model, Notify, Piece, Prediction, Request, StepKey
 from rig.plan import Arm, Plan
 from rig.protocols.played import PlayedTurn
+from rig.protocols.prompt import opening
 from rig.protocols.tooltalk import Dialogue
 from rig.store import Cell, ConversationScore, Runs, RunWriter, StoredRun, StoreError
 from rig.tally import Tally, errors_of
+from rig.tools import Simulator
 
 __all__ = ["Arm", "Control", "Plan", "run"]
+
+_Course: TypeAlias = Generator[Request | None, Prediction | None, None]
+"""A conversation under way."""
 
 
 def run(plan: Plan, emit: Emit, control: Control) -> bool:
@@ -62,11 +69,13 @@ class _Run:
         self._emit = emit
         self._control = control
         self._writer: RunWriter | None = None
-        self._loaded: tuple[Callable[[], Model], Model] | None = None
+        self._loaded: tuple[Callable[[Notify], Model], Model] | None = None
         self._stored: StoredRun | None = None
         self._cells: dict[Where, Cell] = {}
         self._failures: dict[int, str] = {}
         self._skipped = False
+        self._slots: int | None = None
+        self._since = 0.0
 
     def close(self) -> None:
         try:
@@ -130,10 +139,9 @@ class _Run:
             self._emit(ArmStarted(position))
             clock = perf_counter()
             try:
-                model = self._load(position)
+                model = self._load(position, left[0][1])
                 writer = self._ready(position, model, perf_counter() - clock)
-                for where, conversation in left:
-                    self._conversation(where, conversation, model, writer, tally)
+                self._play(left, model, writer, tally)
             except (StoreError, _Changed):
                 raise
             except (RigError, MemoryError) as error:
@@ -147,13 +155,24 @@ class _Run:
             self._unload()
         self._emit(ArmFinished(position, tally.metrics, tally.speed, dict(tally.errors), failure))
 
-    def _load(self, position: int) -> Model:
-        """The arm's model: the one that is loaded already if the arm before shared it."""
-        load = self._plan.arms[position].load
+    def _load(self, position: int, first: Conversation) -> Model:
+        """The arm's model: the one that is loaded already if the arm before shared it.
+
+        Where nobody says how many steps it predicts at once, it is as many as when the run was interrupted,
+        or as in the arms before, so that the arms of a run differ in what they are to differ in alone.
+        """
+        arm = self._plan.arms[position]
         if self._loaded is None:
-            self._loaded = (load, load())
-        assert self._loaded[0] is load
-        return self._loaded[1]
+            self._loaded = (arm.load, arm.load(lambda text: self._emit(Notice(text))))
+        assert self._loaded[0] is arm.load
+        model = self._loaded[1]
+        if self._slots is None and self._stored:
+            known = [each.fingerprint or {} for each in self._stored.arms]
+            self._slots = next((each["model.n_seq"] for each in known if "model.n_seq" in each), None)
+        model.prepare(opening(first, arm.settings), self._slots)
+        if "n_seq" in model.fingerprint:
+            self._slots = self._slots or model.slots
+        return model
 
     def _unload(self) -> None:
         """Close the model that is loaded, if there is one."""
@@ -190,9 +209,65 @@ class _Run:
         self._emit(ArmReady(position, ArmInfo(arm.name, fingerprint), seconds))
         return self._writer
 
-    def _conversation(
-        self, where: Where, conversation: Conversation, model: Model, writer: RunWriter, tally: Tally
+    def _play(
+        self,
+        left: Sequence[tuple[Where, Conversation]],
+        model: Model,
+        writer: RunWriter,
+        tally: Tally,
     ) -> None:
+        """Put conversations to the model, as many at once as it has slots."""
+        simulators = [self._plan.simulator, *(self._plan.simulator.twin() for _ in range(1, model.slots))]
+        waiting = deque(left)
+        under_way: dict[int, tuple[Where, _Course]] = {}
+        held: set[int] = set()
+
+        def go_on(slot: int, prediction: Prediction | None) -> None:
+            """Let a conversation take in what was predicted, and pass on what it wants predicted next."""
+            where, course = under_way[slot]
+            try:
+                request = course.send(prediction)
+            except StopIteration:
+                del under_way[slot]
+                return
+            if request is None:
+                held.add(slot)
+            else:
+                model.begin(slot, request, partial(self._piece, where, request.key))
+
+        self._since = perf_counter()
+        while True:
+            if not self._control.is_paused:
+                for slot in sorted(held):
+                    held.remove(slot)
+                    go_on(slot, None)
+                for slot in range(model.slots):
+                    while slot not in under_way and waiting:
+                        where, conversation = waiting.popleft()
+                        course = self._conversation(where, conversation, simulators[slot], writer, tally)
+                        under_way[slot] = where, course
+                        go_on(slot, None)
+            if len(held) < len(under_way):
+                for slot, prediction in model.advance():
+                    go_on(slot, prediction)
+            elif under_way or waiting:
+                self._control.wait()
+                self._since = perf_counter()
+            else:
+                return
+
+    def _conversation(
+        self,
+        where: Where,
+        conversation: Conversation,
+        simulator: Simulator,
+        writer: RunWriter,
+        tally: Tally,
+    ) -> _Course:
+        """Take a model through what is left of a conversation.
+
+        Yields requests and is sent predictions; yields None where it may not go on until a pause is over.
+        """
         if self._skips(where):
             return
         done = self._played(where)
@@ -201,7 +276,7 @@ class _Run:
         self._emit(ConversationStarted(where, left[0] if done else 0))
         dialogue = Dialogue(
             conversation,
-            self._plan.simulator,
+            simulator,
             self._plan.grader,
             self._plan.arms[where.arm].settings,
             where=where,
@@ -210,13 +285,16 @@ class _Run:
         for played in done:
             dialogue.recall(played.executed, played.turn)
         for turn in left:
-            self._control.wait()
+            self._control.check()
+            if self._control.is_paused:
+                yield None
             if turn != left[0] and self._skips(where):
                 return
-            played = self._turn(dialogue, turn, model, where)
+            played = self._share_of_time((yield from dialogue.play(turn)))
             done.append(played)
             score = self._score(dialogue, done) if turn == left[-1] else None
             store_s = writer.commit_turn(where, played, score)
+            self._since = perf_counter()
             tally.add(played, store_s)
             errors.update(errors_of(played))
             if score is not None:
@@ -228,16 +306,12 @@ class _Run:
             tally.metrics += score.metrics
         self._emit(ConversationFinished(where, dialogue.metrics(), tally.metrics, tally.speed, dict(errors)))
 
-    def _turn(self, dialogue: Dialogue, turn: int, model: Model, where: Where) -> PlayedTurn:
-        steps = dialogue.play(turn)
-        request = next(steps)
-        while True:
-            prediction = model.predict(request, partial(self._piece, where, request.key))
-            try:
-                request = steps.send(prediction)
-            except StopIteration as end:
-                played: PlayedTurn = end.value
-                return played
+    def _share_of_time(self, played: PlayedTurn) -> PlayedTurn:
+        """A turn with the time since the turn that ended before it, which it may have begun before.
+
+        So the times of turns add up to what the run took, however many are played at once.
+        """
+        return replace(played, wall_s=perf_counter() - self._since)
 
     def _piece(self, where: Where, key: StepKey, piece: Piece) -> None:
         self._emit_unless_stopped(

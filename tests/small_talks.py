@@ -14,7 +14,7 @@ from rig.calls import Call
 from rig.conversations import Conversation, Metadata, User, parse_conversation
 from rig.errors import ErrorKind, RigError
 from rig.events import Event
-from rig.models import Model, Prediction, Request, Usage
+from rig.models import Model, Notify, Prediction, Request, Usage
 from rig.plan import Arm, Plan
 from rig.protocols.prompt import Settings
 from rig.protocols.replay import Oracle, called, failed, replied
@@ -156,7 +156,7 @@ def erratic(request: Request) -> Prediction:
     )
 
 
-def plan(store: Path, *models: Model | Callable[[], Model], **choices: Any) -> Plan:
+def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any) -> Plan:
     """A plan over the three conversations, with arms arm0, arm1, …: models, or what loads them.
 
     The `settings` are those of every arm.
@@ -180,11 +180,11 @@ def plan(store: Path, *models: Model | Callable[[], Model], **choices: Any) -> P
     return Plan(**values)
 
 
-def _itself(model: Model) -> Model:
+def _itself(model: Model, _notify: Notify) -> Model:
     return model
 
 
-def unloadable() -> Model:
+def unloadable(_notify: Notify) -> Model:
     raise RigError("no such weights")
 
 

@@ -37,7 +37,7 @@ def _conversations(*suites: str) -> tuple[Conversation, ...]:
 
 def _play(path: Path, *suites: str, docs: tuple[str, ...] = ("full", "names"), name: str = "poor") -> None:
     model = Scripted(small_talks.erratic)
-    arms = [Arm(f"{name} docs={each}", lambda: model, Settings(docs=each, max_calls=3)) for each in docs]
+    arms = [Arm(f"{name} docs={each}", lambda _: model, Settings(docs=each, max_calls=3)) for each in docs]
     small_talks.play(small_talks.plan(path, arms=tuple(arms), conversations=_conversations(*suites)))
 
 

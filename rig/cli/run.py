@@ -48,7 +48,7 @@ def _finite(_: click.Context, __: click.Parameter, values: tuple[float, ...]) ->
 
 def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     """A click option whose default is that of `Options`."""
-    default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
+    default = getattr(_DEFAULTS, name.split("/")[0].removeprefix("--").replace("-", "_"))
     choices.setdefault("show_default", default is not None)
     return click.option(name, default=default, help=help_text, multiple=isinstance(default, tuple), **choices)
 
@@ -76,6 +76,18 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--temperature", "0 is greedy. *", type=click.FloatRange(min=0), callback=_finite)
 @_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
 @_option("--repeats", "Times each conversation is played.", type=_COUNT)
+@_option(
+    "--parallel",
+    "Conversations played at once; default: measured, 1 where more do not pay well.",
+    type=click.IntRange(1, 64),
+)
+@_option(
+    "--exact", "The same bits whatever was computed before: one sequence, one token at a time.", is_flag=True
+)
+@_option(
+    "--prefix-cache/--no-prefix-cache",
+    "Keep the state of the prompt's beginning on disk, for the next start.",
+)
 @_option("--n-ctx", "Context in tokens; default: what the model was made for, up to 8192.", type=_COUNT)
 @_option("--threads", "CPU threads.", type=_THREADS, show_default="the cores that may be used")
 @_option(

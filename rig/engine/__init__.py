@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from rig.engine.settings import EngineSettings
-from rig.models import Model
+from rig.models import Model, Notify
 
 # GCC's OpenMP reads this when llama.cpp is loaded. Its threads wait for each other hundreds of times a token.
 # Left alone they spin for 300,000 rounds, and on a busy machine decode ten times slower; put to sleep at once
@@ -18,8 +18,8 @@ if "OMP_WAIT_POLICY" not in os.environ:
 __all__ = ["EngineSettings", "load"]
 
 
-def load(path: Path, settings: EngineSettings, name: str) -> Model:
+def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Model:
     """Load a GGUF file as a model. Raises RigError with what to do when it cannot be run as asked."""
     from rig.engine.loading import load as load_with_llama_cpp
 
-    return load_with_llama_cpp(path, settings, name)
+    return load_with_llama_cpp(path, settings, name, notify)

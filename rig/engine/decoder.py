@@ -2,10 +2,11 @@
 
 import codecs
 import time
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from rig.engine.grammar import Constraint, ConstraintError
-from rig.engine.llama import LlamaContext
+from rig.engine.prefix import Feed, Logits
 from rig.engine.sampling import Sampler
 from rig.engine.tokenizer import Tokenizer
 from rig.models import OnPiece, Piece
@@ -26,10 +27,9 @@ class Generation:
 
 
 class Decoder:
-    """Decodes one step at a time on a context that holds the prompt."""
+    """Decodes steps, each on a sequence that holds its prompt."""
 
-    def __init__(self, context: LlamaContext, tokenizer: Tokenizer, *, fast_forward: bool) -> None:
-        self._context = context
+    def __init__(self, tokenizer: Tokenizer, *, fast_forward: bool) -> None:
         self._tokenizer = tokenizer
         self._fast_forward = fast_forward
 
@@ -38,14 +38,15 @@ class Decoder:
         constraint: Constraint,
         sampler: Sampler,
         generation: Generation,
+        logits: Logits,
         *,
         budget: int,
         on_piece: OnPiece,
-    ) -> None:
-        """Generate until the constraint is complete or `budget` tokens are spent.
+    ) -> Generator[Feed, Logits | None, None]:
+        """Generate from the prompt's last logits until the constraint is complete or `budget` is spent.
 
         A chosen token and those the grammar forces after it are decoded as one batch. Raises ConstraintError,
-        DecodeError, FloatingPointError, and whatever `on_piece` raises; `generation` holds what came before.
+        FloatingPointError, and whatever `on_piece` raises; `generation` holds what came before.
         """
         bytes_to_text = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -73,13 +74,16 @@ class Decoder:
             if generation.complete or len(generation.token_ids) >= budget:
                 generation.text += bytes_to_text.decode(b"", final=True)
                 return
-            self._context.decode_all(pending)
+            if pending:
+                following = yield Feed(pending, logits=True, generated=True)
+                assert following is not None
+                logits = following
             clock = time.perf_counter()
             allowed = constraint.allowed()
             generation.mask_s += time.perf_counter() - clock
             if not allowed.any():
                 raise ConstraintError("no token of the vocabulary can go on")
-            choice = sampler.choose(self._context.logits(), allowed)
+            choice = sampler.choose(logits, allowed)
             constraint.accept(choice.token)
             add([choice.token], choice.logprob, forced=False)
             pending = [choice.token]

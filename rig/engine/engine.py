@@ -1,25 +1,59 @@
 """A GGUF file as a model: prompt, prefix cache, grammar and decoder put together."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rig.calls import Call, Json
 from rig.engine.answers import AnswerError, AnswerForm
 from rig.engine.decoder import Decoder, Generation
 from rig.engine.grammar import ConstraintError, GrammarEngine
-from rig.engine.llama import DecodeError, LlamaContext, LlamaModel
-from rig.engine.prefix import Prefill, PrefixCache
-from rig.engine.prompt import PromptBuilder
+from rig.engine.llama import Chunk, DecodeError, LlamaContext, LlamaModel
+from rig.engine.parallel import OpenContext, choose, describe, measure
+from rig.engine.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
+from rig.engine.prefix_store import PrefixStore
+from rig.engine.prompt import PromptBuilder, Segment
 from rig.engine.sampling import Sampler
 from rig.engine.settings import EngineSettings
 from rig.engine.template import ChatTemplate, TemplateError
 from rig.engine.tokenizer import Tokenizer
-from rig.errors import ErrorKind
-from rig.models import OnPiece, Piece, Prediction, Request, ToolDoc, Usage
+from rig.errors import ErrorKind, RigError
+from rig.models import Notify, OnPiece, Piece, Prediction, Request, ToolDoc, Usage
+
+PREFILL_PIECE = 128
+"""Tokens of prompts in a batch, at most, while several steps are under way."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A step under way: the coroutine that makes it, what it wants decoded, and the time it has taken."""
+
+    request: Request
+    on_piece: OnPiece
+    started: float
+    generation: Generation = field(default_factory=Generation)
+    prefill: Prefill = field(default_factory=lambda: Prefill(0, 0))
+    steps: Feeding | None = None
+    feed: Feed = field(default_factory=lambda: Feed((), logits=False))
+    fed: int = 0
+    is_generating: bool = False
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+
+    def take(self, seconds: float) -> None:
+        """Count seconds for what the lane is at."""
+        if self.is_generating:
+            self.decode_s += seconds
+        else:
+            self.prefill_s += seconds
 
 
 class LlamaCppModel:
-    """A loaded GGUF file that predicts steps one after the other. Not thread-safe."""
+    """A loaded GGUF file that predicts up to `slots` steps at once. Not thread-safe.
+
+    Steps are coroutines that want tokens decoded; `advance` puts what they want into one batch, decodes it,
+    and lets them go on. With one slot every batch is what its step wants, whatever happened before.
+    """
 
     def __init__(
         self,
@@ -27,22 +61,29 @@ class LlamaCppModel:
         fingerprint: Mapping[str, Json],
         *,
         model: LlamaModel,
-        context: LlamaContext,
+        open_context: OpenContext,
         tokenizer: Tokenizer,
         template: ChatTemplate,
         settings: EngineSettings,
+        store: PrefixStore | None,
+        notify: Notify,
     ) -> None:
         self._name = name
         self._fingerprint = dict(fingerprint)
         self._model = model
-        self._context = context
+        self._open_context = open_context
         self._settings = settings
+        self._store = store
+        self._notify = notify
         self._prompts = PromptBuilder(template, tokenizer)
         self._grammar = GrammarEngine(model, tokenizer)
-        self._prefix = PrefixCache(context)
-        self._decoder = Decoder(context, tokenizer, fast_forward=settings.fast_forward)
-        self._turn: tuple[str, int, int] | None = None
+        self._decoder = Decoder(tokenizer, fast_forward=settings.fast_forward)
+        self._lanes: dict[int, _Lane] = {}
         self._forms: dict[tuple[str, ...], AnswerForm] = {}
+        self._is_slots_open = settings.parallel is None
+        self._context = open_context(settings.parallel or 1, None)
+        self._tree = PrefixTree(self._context, store)
+        self._turns: list[tuple[str, int, int] | None] = [None] * self.slots
 
     @property
     def name(self) -> str:
@@ -50,70 +91,214 @@ class LlamaCppModel:
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
-        return self._fingerprint
+        """What was given, and the number of sequences with what follows from it."""
+        several = {"prefill_piece": PREFILL_PIECE} if self.slots > 1 else {}
+        return {**self._fingerprint, "n_seq": self.slots, **several}
+
+    @property
+    def slots(self) -> int:
+        return len(self._context.sequences)
+
+    @property
+    def context(self) -> LlamaContext:
+        """The KV cache and what was decoded into it, for measurements."""
+        return self._context
+
+    def prepare(self, opening: Request, slots: int | None) -> None:
+        """Prefill what all prompts share, and settle how many steps are predicted at once.
+
+        Raises RigError when there is not memory enough.
+        """
+        try:
+            segment = self._prompts.build(opening, self._form(opening.tools))[0]
+        except TemplateError:
+            return  # every step will say so
+        if len(segment) + self._settings.max_tokens >= self._context.n_ctx:
+            return  # likewise
+        try:
+            for feed in self._tree.grow([segment]):
+                size = self._context.n_batch
+                for start in range(0, len(feed.tokens), size):
+                    self._context.decode([Chunk(0, feed.tokens[start : start + size], False)])
+        except DecodeError as error:
+            raise RigError(f"{self._name}: the shared prompt cannot be computed: {error}") from error
+        if self._is_slots_open:
+            self._is_slots_open = False
+            state = self._context.state(0)
+            slots = slots or self._measured_slots(segment, state)
+            if slots != self.slots:
+                self._context.close()
+                self._context = self._open_context(slots, None)
+                self._tree = PrefixTree(self._context, self._store)
+                self._tree.plant(segment, state)
+        self._turns = [None] * self.slots
+
+    def _measured_slots(self, segment: Segment, state: bytes) -> int:
+        rates = self._store.rates(segment) if self._store else None
+        if rates is None:
+            try:
+                rates = measure(self._open_context, segment, state)
+            except (RigError, DecodeError):
+                return 1  # no memory to try
+            if self._store:
+                self._store.keep_rates(segment, rates)
+        slots = choose(rates)
+        self._notify(f"{self._name}: {describe(rates, slots)}")
+        return slots
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        """Predict one step. `on_piece` may raise to give up; the model can be used again afterwards.
+        """Predict one step by itself. `on_piece` may raise to give up; the model can then be used again.
 
         It is also called, with no text and no tokens, before every batch of the prompt.
         """
-        started = time.perf_counter()
-        form = self._form(request.tools)
-        generation = Generation()
-        prefill = Prefill(0, 0)
-        prefilled = started
+        self.begin(0, request, on_piece)
+        while True:
+            for _, prediction in self.advance():
+                return prediction
+
+    def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
+        """Take on a step in a slot that has none; the rest is as in `predict`."""
+        if slot in self._lanes:
+            raise RuntimeError(f"slot {slot} is at a step already")
+        self._lanes[slot] = _Lane(request, on_piece, time.perf_counter())
+
+    def advance(self) -> list[tuple[int, Prediction]]:
+        """Decode one batch for all steps under way; those that are finished by it, by slot.
+
+        When a listener raises, every step is given up.
+        """
+        try:
+            return self._start() or self._decode()
+        except BaseException:
+            self._lanes.clear()
+            raise
+
+    def close(self) -> None:
+        """Free the context and the weights."""
+        self._context.close()
+        self._model.close()
+
+    def _start(self) -> list[tuple[int, Prediction]]:
+        """Let new steps say what they want first; those that fail at once."""
+        finished = []
+        for slot, lane in sorted(self._lanes.items()):
+            if lane.steps is None:
+                lane.steps = self._step(slot, lane)
+                finished += self._go_on(slot, lane, None)
+        return finished
+
+    def _decode(self) -> list[tuple[int, Prediction]]:
+        batch = self._batch()
+        for slot, tokens in batch:
+            lane = self._lanes[slot]
+            if tokens and not lane.feed.generated:
+                lane.on_piece(Piece("", tokens=0))
+        clock = time.perf_counter()
+        failure: DecodeError | None = None
+        try:
+            self._context.decode(
+                [Chunk(slot, tokens, self._wants_logits(slot, tokens)) for slot, tokens in batch if tokens]
+            )
+        except DecodeError as error:
+            failure = error
+        seconds = time.perf_counter() - clock
+        total = sum(len(tokens) for _, tokens in batch)
+        finished = []
+        end = 0
+        for slot, tokens in batch:
+            lane = self._lanes[slot]
+            lane.take(seconds * len(tokens) / total)
+            lane.fed += len(tokens)
+            end += len(tokens)
+            if failure is not None and tokens:
+                finished += self._go_on(slot, lane, failure)
+            elif lane.fed == len(lane.feed.tokens):
+                logits = self._context.logits(end - 1) if lane.feed.logits else None
+                finished += self._go_on(slot, lane, logits)
+        return finished
+
+    def _wants_logits(self, slot: int, tokens: Sequence[int]) -> bool:
+        lane = self._lanes[slot]
+        return lane.feed.logits and lane.fed + len(tokens) == len(lane.feed.tokens)
+
+    def _batch(self) -> list[tuple[int, Sequence[int]]]:
+        """What is decoded next, by slot: tokens that are being generated first, then pieces of prompts.
+
+        With several slots prompts are taken in small pieces, so that nobody waits long for a token.
+        """
+        room = self._context.n_batch
+        piece = room if self.slots == 1 else min(room, PREFILL_PIECE)
+        batch = []
+        for slot, lane in sorted(self._lanes.items(), key=lambda item: (not item[1].feed.generated, item[0])):
+            size = min(room, len(lane.feed.tokens) - lane.fed, room if lane.feed.generated else piece)
+            batch.append((slot, lane.feed.tokens[lane.fed : lane.fed + size]))
+            room -= size
+            if not lane.feed.generated:
+                piece -= size
+        return batch
+
+    def _go_on(
+        self, slot: int, lane: _Lane, result: Logits | DecodeError | None
+    ) -> list[tuple[int, Prediction]]:
+        """Give a step what it wanted; its prediction when that was the last."""
+        assert lane.steps is not None
+        lane.is_generating = lane.feed.logits
+        clock = time.perf_counter()
         failure: tuple[ErrorKind, str] | None = None
         try:
-            constraint = self._grammar.start(form.schema)
-            segments = self._prompts.build(request, form)
-            length = sum(map(len, segments))
-            room = self._context.n_ctx - length
-            prefill = Prefill(length, 0)
-            if room < 1:
-                raise _ContextFull(f"the prompt has {length} tokens, the context {self._context.n_ctx}")
-            turn = (request.key.conversation, request.key.repeat, request.key.turn)
-            if request.key.step == 0 or turn != self._turn:
-                self._prefix.begin()
-                self._turn = turn
-            prefill = self._prefix.prefill(segments, lambda: on_piece(Piece("", tokens=0)))
-            prefilled = time.perf_counter()
-            self._decoder.run(
-                constraint,
-                Sampler(self._settings, request.key),
-                generation,
-                budget=min(self._settings.max_tokens, room),
-                on_piece=on_piece,
-            )
-            if not generation.complete:
-                if room <= self._settings.max_tokens:
-                    raise _ContextFull(f"the context of {self._context.n_ctx} tokens is full")
-                failure = ErrorKind.TRUNCATED, f"incomplete after {self._settings.max_tokens} tokens"
+            if isinstance(result, DecodeError):
+                lane.feed = lane.steps.throw(result)
+            else:
+                lane.feed = lane.steps.send(result)
+            lane.fed = 0
+            return []
+        except StopIteration:
+            pass
         except TemplateError as error:
             failure = ErrorKind.TEMPLATE, str(error)
         except ConstraintError as error:
             failure = ErrorKind.CONSTRAINT, str(error)
         except _ContextFull as error:
             failure = ErrorKind.CONTEXT, str(error)
+        except _Truncated as error:
+            failure = ErrorKind.TRUNCATED, str(error)
         except FloatingPointError as error:
             failure = ErrorKind.DECODE, str(error)
         except DecodeError as error:
             failure = error.kind, str(error)
-        usage = Usage(
-            prompt_tokens=prefill.prompt_tokens,
-            cached_tokens=prefill.cached_tokens,
-            completion_tokens=len(generation.token_ids),
-            forced_tokens=sum(generation.token_forced),
-            prefill_s=prefilled - started,
-            decode_s=time.perf_counter() - prefilled,
-            mask_s=generation.mask_s,
-            first_token_s=(generation.first_token_at or started) - started,
-        )
-        return _prediction(form, generation, usage, failure)
+        finally:
+            lane.take(time.perf_counter() - clock)
+        del self._lanes[slot]
+        return [(slot, self._prediction(lane, failure))]
 
-    def close(self) -> None:
-        """Free the context and the weights."""
-        self._context.close()
-        self._model.close()
+    def _step(self, slot: int, lane: _Lane) -> Feeding:
+        """One step, from the request to the last token."""
+        request, limit = lane.request, self._settings.max_tokens
+        form = self._form(request.tools)
+        constraint = self._grammar.start(form.schema)
+        segments = self._prompts.build(request, form)
+        length = sum(map(len, segments))
+        room = self._context.n_ctx - length
+        lane.prefill = Prefill(length, 0)
+        if room < 1:
+            raise _ContextFull(f"the prompt has {length} tokens, the context {self._context.n_ctx}")
+        turn = (request.key.conversation, request.key.repeat, request.key.turn)
+        if request.key.step == 0 or turn != self._turns[slot]:
+            self._tree.begin(slot)
+            self._turns[slot] = turn
+        lane.prefill, logits = yield from self._tree.prefill(slot, segments)
+        yield from self._decoder.run(
+            constraint,
+            Sampler(self._settings, request.key),
+            lane.generation,
+            logits,
+            budget=min(limit, room),
+            on_piece=lane.on_piece,
+        )
+        if not lane.generation.complete:
+            if room <= limit:
+                raise _ContextFull(f"the context of {self._context.n_ctx} tokens is full")
+            raise _Truncated(f"incomplete after {limit} tokens")
 
     def _form(self, tools: tuple[ToolDoc, ...]) -> AnswerForm:
         names = tuple(tool.name for tool in tools)
@@ -122,9 +307,27 @@ class LlamaCppModel:
             known = self._forms[names] = AnswerForm(tools)
         return known
 
+    def _prediction(self, lane: _Lane, failure: tuple[ErrorKind, str] | None) -> Prediction:
+        generation = lane.generation
+        usage = Usage(
+            prompt_tokens=lane.prefill.prompt_tokens,
+            cached_tokens=lane.prefill.cached_tokens,
+            completion_tokens=len(generation.token_ids),
+            forced_tokens=sum(generation.token_forced),
+            prefill_s=lane.prefill_s,
+            decode_s=lane.decode_s,
+            mask_s=generation.mask_s,
+            first_token_s=(generation.first_token_at or lane.started) - lane.started,
+        )
+        return _prediction(self._form(lane.request.tools), generation, usage, failure)
+
 
 class _ContextFull(Exception):
     """The prompt, or the prompt and what was generated, fill the context."""
+
+
+class _Truncated(Exception):
+    """The answer is longer than the settings allow."""
 
 
 def _prediction(

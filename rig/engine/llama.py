@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llama_cpp as C
 import numpy as np
@@ -78,6 +78,10 @@ class LlamaModel:
         self.vocab = C.llama_model_get_vocab(self._pointer)
         self.n_vocab: int = C.llama_vocab_n_tokens(self.vocab)
         self.n_ctx_train: int = C.llama_model_n_ctx_train(self._pointer)
+        # A recurrent state is of the whole past: it cannot go back, nor be shared half way.
+        self.can_branch = not (
+            C.llama_model_is_recurrent(self._pointer) or C.llama_model_is_hybrid(self._pointer)
+        )
 
     @property
     def pointer(self) -> Any:
@@ -101,10 +105,20 @@ class LlamaModel:
             self._pointer = None
 
 
-class LlamaContext:
-    """A context with one sequence. Not thread-safe.
+class Chunk(NamedTuple):
+    """Tokens to be decoded at the end of a sequence, and whether the last one's logits are wanted."""
 
-    Raises RigError when llama.cpp cannot make it, which nearly always means too little memory.
+    sequence: int
+    tokens: Sequence[int]
+    logits: bool
+
+
+class LlamaContext:
+    """A context whose KV cache holds `n_seq` sequences in cells that they can share. Not thread-safe.
+
+    `n_ctx` is the length that each sequence may reach; `n_cells` is how many tokens there is room for in all,
+    by default as many as that takes. Raises RigError when llama.cpp cannot make the context, which nearly
+    always means too little memory.
     """
 
     def __init__(
@@ -116,11 +130,15 @@ class LlamaContext:
         n_threads: int,
         flash_attention: bool,
         kv_type: str,
+        n_seq: int = 1,
+        n_cells: int | None = None,
     ) -> None:
         parameters = C.llama_context_default_params()
-        parameters.n_ctx = n_ctx
+        parameters.n_ctx = n_cells or n_ctx * n_seq
         parameters.n_batch = parameters.n_ubatch = n_batch
-        parameters.n_seq_max = 1
+        parameters.n_seq_max = n_seq
+        # Sequences then share the cells of a common prefix instead of each having a copy.
+        parameters.kv_unified = True
         parameters.n_threads = parameters.n_threads_batch = n_threads
         parameters.flash_attn_type = (
             C.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash_attention else C.LLAMA_FLASH_ATTN_TYPE_DISABLED
@@ -133,64 +151,102 @@ class LlamaContext:
             self._pointer = C.llama_init_from_model(model.pointer, parameters)
         if not self._pointer:
             raise RigError(
-                f"{model.path}: no context of {n_ctx} tokens: {_first_error(log)};"
-                " try a smaller --n-ctx, or fewer --gpu-layers"
+                f"{model.path}: no context of {parameters.n_ctx} tokens: {_first_error(log)};"
+                " try a smaller --n-ctx, a smaller --parallel, or fewer --gpu-layers"
             )
-        self.n_ctx: int = C.llama_n_ctx(self._pointer)
+        self.n_ctx = min(n_ctx, C.llama_n_ctx(self._pointer))
         self.n_batch: int = C.llama_n_batch(self._pointer)
         self.n_vocab = model.n_vocab
-        self.tokens: list[int] = []
-        """What the sequence holds, by position."""
+        self.sequences: list[list[int]] = [[] for _ in range(n_seq)]
+        """What each sequence holds, by position."""
+        self.can_branch = model.can_branch
+        self.tape: list[tuple[Any, ...]] | None = None
+        """Where set: every operation on the cache, in order, so that it can be played again (`replay`)."""
         self._memory = C.llama_get_memory(self._pointer)
         self._batch = C.llama_batch_init(self.n_batch, 0, 1)
         self._tokens = np.ctypeslib.as_array(self._batch.token, (self.n_batch,))
         self._positions = np.ctypeslib.as_array(self._batch.pos, (self.n_batch,))
         self._wanted = np.ctypeslib.as_array(self._batch.logits, (self.n_batch,))
         np.ctypeslib.as_array(self._batch.n_seq_id, (self.n_batch,))[:] = 1
-        for index in range(self.n_batch):
-            self._batch.seq_id[index][0] = 0
+        # llama.cpp keeps the ids in small arrays of their own; each has room for one.
+        self._ids = [np.ctypeslib.as_array(self._batch.seq_id[index], (1,)) for index in range(self.n_batch)]
 
-    def decode(self, tokens: Sequence[int], *, logits: bool) -> None:
-        """Decode at most `n_batch` tokens after those there are; `logits` of the last one on demand.
+    def decode(self, chunks: Sequence[Chunk]) -> None:
+        """Decode at most `n_batch` tokens in all as one batch, each chunk after what its sequence holds.
 
-        Raises DecodeError.
+        Raises DecodeError; the sequences are then as they were before.
         """
-        count, position = len(tokens), len(self.tokens)
-        self._batch.n_tokens = count
-        self._tokens[:count] = tokens
-        self._positions[:count] = np.arange(position, position + count)
-        self._wanted[:count] = 0
-        self._wanted[count - 1] = logits
+        end = 0
+        for sequence, tokens, logits in chunks:
+            start, end, position = end, end + len(tokens), len(self.sequences[sequence])
+            self._tokens[start:end] = tokens
+            self._positions[start:end] = np.arange(position, position + len(tokens))
+            self._wanted[start:end] = 0
+            self._wanted[end - 1] = logits
+            for index in range(start, end):
+                self._ids[index][0] = sequence
+        self._batch.n_tokens = end
+        if self.tape is not None:
+            self.tape.append(("decode", [(seq, list(tokens), logits) for seq, tokens, logits in chunks]))
         code = C.llama_decode(self._pointer, self._batch)
         if code == 0:
-            self.tokens += tokens
+            for sequence, tokens, _ in chunks:
+                self.sequences[sequence] += tokens
             return
         # llama.h: 1 = no KV slot for the batch, -2 = compute allocation failed, other negatives = fatal.
+        # After a failure a part of the batch may be in the cache.
+        for sequence in {chunk.sequence for chunk in chunks}:
+            self.drop_tail(sequence, len(self.sequences[sequence]))
         if code in (1, -2):
             raise DecodeError(ErrorKind.MEMORY, "no memory for the batch in the KV cache or on the device")
         raise DecodeError(ErrorKind.DECODE, f"llama_decode returned {code}: {_first_error(list(_log))}")
 
-    def decode_all(self, tokens: Sequence[int]) -> None:
-        """Decode any number of tokens in batches; the logits of the last one. Raises DecodeError."""
-        for start in range(0, len(tokens), self.n_batch):
-            batch = tokens[start : start + self.n_batch]
-            self.decode(batch, logits=start + len(batch) == len(tokens))
-
-    def logits(self) -> npt.NDArray[np.float32]:
-        """The last token's logits, shape (n_vocab,), a view that the next decode overwrites."""
-        pointer = C.llama_get_logits_ith(self._pointer, -1)
+    def logits(self, index: int = -1) -> npt.NDArray[np.float32]:
+        """The logits of token `index` of the last batch, shape (n_vocab,): a view of passing life."""
+        pointer = C.llama_get_logits_ith(self._pointer, index)
         return np.ctypeslib.as_array(pointer, (self.n_vocab,))
 
-    def drop_tail(self, position: int) -> int:
-        """Forget the tokens from `position` on, or all of them where this memory cannot drop a part.
+    def drop_tail(self, sequence: int, position: int) -> int:
+        """Forget a sequence's tokens from `position` on, or all of them where this memory cannot drop a part.
 
         Returns how many are left. Recurrent and hybrid models have such a memory.
         """
-        if not C.llama_memory_seq_rm(self._memory, 0, position, -1):
-            C.llama_memory_clear(self._memory, True)
+        held = self.sequences[sequence]
+        if self.tape is not None:
+            self.tape.append(("drop_tail", sequence, position))
+        if not C.llama_memory_seq_rm(self._memory, sequence, position, -1):
+            C.llama_memory_seq_rm(self._memory, sequence, -1, -1)
             position = 0
-        del self.tokens[position:]
-        return position
+        del held[position:]
+        return len(held)
+
+    def share(self, source: int, target: int, length: int) -> None:
+        """Make `target` hold the first `length` tokens of `source`, in the same cells. Needs `can_branch`."""
+        if self.tape is not None:
+            self.tape.append(("share", source, target, length))
+        self.drop_tail(target, 0)
+        C.llama_memory_seq_cp(self._memory, source, target, 0, length)
+        self.sequences[target] = self.sequences[source][:length]
+
+    def state(self, sequence: int) -> bytes:
+        """The KV cache of a sequence as bytes, for `restore`."""
+        size = C.llama_state_seq_get_size(self._pointer, sequence)
+        buffer = (ctypes.c_uint8 * size)()
+        written = C.llama_state_seq_get_data(self._pointer, buffer, size, sequence)
+        return ctypes.string_at(buffer, written)
+
+    def restore(self, sequence: int, tokens: Sequence[int], state: bytes) -> bool:
+        """Make a sequence hold what `state` was taken of; False, and the sequence empty, where that fails."""
+        self.drop_tail(sequence, 0)
+        buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+        read = C.llama_state_seq_set_data(self._pointer, buffer, len(state), sequence)
+        if read != len(state):
+            self.drop_tail(sequence, 0)
+            return False
+        if self.tape is not None:
+            self.tape.append(("restore", sequence, list(tokens), state))
+        self.sequences[sequence] = list(tokens)
+        return True
 
     def close(self) -> None:
         if self._pointer:

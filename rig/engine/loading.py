@@ -10,17 +10,21 @@ from rig.engine.checksums import sha256_of
 from rig.engine.engine import LlamaCppModel
 from rig.engine.gguf import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel
+from rig.engine.parallel import OpenContext
+from rig.engine.prefix_store import PrefixStore
 from rig.engine.registry import entry_of, template_of
 from rig.engine.settings import DEFAULT_CONTEXT, EngineSettings
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
 from rig.errors import RigError
+from rig.models import Notify
+from rig.paths import cache_directory
 
 MAX_LAYERS = 512
 """llama.cpp's own bound (LLAMA_MAX_LAYERS); it ends the process over a file that claims none, or more."""
 
 
-def load(path: Path, settings: EngineSettings, name: str) -> LlamaCppModel:
+def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> LlamaCppModel:
     """Load weights, template and grammar, decide what the settings leave open, and take the fingerprint."""
     info = gguf.inspect(path)
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
@@ -35,26 +39,57 @@ def load(path: Path, settings: EngineSettings, name: str) -> LlamaCppModel:
         template = ChatTemplate(
             source, bos=tokenizer.special_text(tokenizer.bos), eos=tokenizer.special_text(tokenizer.eos)
         )
-        context = LlamaContext(
+        fingerprint = _fingerprint(info, settings, source, model, template)
+        return LlamaCppModel(
+            name,
+            fingerprint,
+            model=model,
+            open_context=_context_opener(model, settings),
+            tokenizer=tokenizer,
+            template=template,
+            settings=settings,
+            store=_prefix_store(fingerprint, notify) if settings.prefix_cache else None,
+            notify=notify,
+        )
+    except BaseException:
+        model.close()
+        raise
+
+
+def _context_opener(model: LlamaModel, settings: EngineSettings) -> OpenContext:
+    def open_context(n_seq: int, n_cells: int | None) -> LlamaContext:
+        return LlamaContext(
             model,
             n_ctx=settings.n_ctx or DEFAULT_CONTEXT,
             n_batch=settings.n_batch,
             n_threads=settings.n_threads,
             flash_attention=bool(settings.flash_attention),
             kv_type=settings.kv_type,
+            n_seq=n_seq,
+            n_cells=n_cells,
         )
-    except BaseException:
-        model.close()
-        raise
-    return LlamaCppModel(
-        name,
-        _fingerprint(info, settings, source, model, template),
-        model=model,
-        context=context,
-        tokenizer=tokenizer,
-        template=template,
-        settings=settings,
-    )
+
+    return open_context
+
+
+_SHAPES_STATE = (
+    "file_sha256",
+    "n_batch",
+    "n_threads",
+    "n_gpu_layers",
+    "flash_attention",
+    "kv_type",
+    "cpu_weight_layouts",
+    "llama_cpp_python",
+    "llama_cpp",
+    "llama_cpp_system",
+)
+"""What of a fingerprint can change a bit of the KV state of given tokens."""
+
+
+def _prefix_store(fingerprint: JsonObject, notify: Notify) -> PrefixStore:
+    shape = {name: fingerprint[name] for name in _SHAPES_STATE}
+    return PrefixStore(cache_directory() / "prefixes", shape, notify)
 
 
 def _decide(settings: EngineSettings, info: GgufInfo) -> EngineSettings:
@@ -76,7 +111,8 @@ def _decide(settings: EngineSettings, info: GgufInfo) -> EngineSettings:
     flash_attention = settings.flash_attention
     if flash_attention is None:
         flash_attention = n_gpu_layers != 0
-    return replace(settings, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, flash_attention=flash_attention)
+    settings = replace(settings, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, flash_attention=flash_attention)
+    return replace(settings, parallel=1, fast_forward=False) if settings.exact else settings
 
 
 def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
@@ -115,6 +151,7 @@ def _fingerprint(
         "chat_roles": {"system": template.system, "tool": template.tool, "repeats": template.repeats},
         "grammar": "json",
         **grammar.fingerprint(),
+        "exact": settings.exact,
         "fast_forward": settings.fast_forward,
         "temperature": settings.temperature,
         **(
@@ -125,7 +162,6 @@ def _fingerprint(
         "max_tokens": settings.max_tokens,
         "n_ctx": settings.n_ctx,
         "n_batch": settings.n_batch,
-        "n_seq": 1,
         "n_threads": settings.n_threads,
         "n_gpu_layers": settings.n_gpu_layers,
         "flash_attention": settings.flash_attention,

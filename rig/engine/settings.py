@@ -15,7 +15,10 @@ class EngineSettings:
     None means: decided at loading and then recorded. `n_ctx` becomes the smaller of the model's own and 8192;
     `n_gpu_layers` all of them where this llama.cpp can offload, else none; `flash_attention` on with a GPU
     and off without, where decoding over a long prefix is measurably slower with it.
-    `temperature` 0 is greedy; `seed` matters only above it.
+    `parallel`, how many steps are predicted at once, is measured. `temperature` 0 is greedy; `seed` matters
+    only above it. `exact` gives the same bits on the same machine whatever was computed before: one sequence,
+    and no tokens taken along in a batch because the grammar forces them. `prefix_cache` keeps the KV state of
+    the prompt's shared beginning on disk; it changes no bit.
     """
 
     n_ctx: int | None = None
@@ -30,6 +33,9 @@ class EngineSettings:
     min_p: float = 0.0
     seed: int = 0
     fast_forward: bool = True
+    parallel: int | None = None
+    exact: bool = False
+    prefix_cache: bool = True
     chat_template: Path | None = None
 
 

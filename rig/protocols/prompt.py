@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from rig.calls import Call, ExecutedCall, JsonObject
 from rig.conversations import Conversation, Metadata
 from rig.errors import RigError
-from rig.models import CallMessage, ToolDoc
+from rig.models import CallMessage, Request, StepKey, ToolDoc
 from rig.protocols.replay import without_token
 from rig.tools import TOOLS, tool_docs
 
@@ -71,6 +71,14 @@ def call_message(executed: ExecutedCall) -> CallMessage:
 def offered_tools(conversation: Conversation, settings: Settings) -> tuple[ToolDoc, ...]:
     """The tools a model may call in a conversation. Raises RigError when the file does not say which."""
     return tool_docs(_offered_names(conversation, settings.tools), descriptions=settings.docs == "full")
+
+
+def opening(conversation: Conversation, settings: Settings) -> Request:
+    """How every request of an arm begins, with the tools of this conversation: instructions, no messages."""
+    key = StepKey(conversation.name, 0, 0)
+    return Request(
+        key, INSTRUCTIONS, offered_tools(conversation, settings), context(conversation.metadata), ()
+    )
 
 
 def _offered_names(conversation: Conversation, tools: Tools) -> Sequence[str] | None:

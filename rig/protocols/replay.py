@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from rig.calls import Call, Json, JsonObject
 from rig.conversations import Conversation
 from rig.errors import ErrorKind
-from rig.models import OnPiece, Piece, Prediction, Request, StepKey
+from rig.models import OneByOne, OnPiece, Piece, Prediction, Request, StepKey
 
 SESSION_TOKEN = "session_token"
 """The argument that the simulator injects into calls of tools that need a login; no model ever writes it."""
@@ -34,12 +34,13 @@ def failed(kind: ErrorKind, detail: str = "", raw: str = "") -> Prediction:
     )
 
 
-class Oracle:
+class Oracle(OneByOne):
     """Replays the ground truth: each turn's calls without their session token, then the recorded reply."""
 
     name = "oracle"
 
     def __init__(self, conversations: Iterable[Conversation]) -> None:
+        super().__init__()
         self._turns = {conversation.name: conversation.turns for conversation in conversations}
 
     @property
@@ -56,15 +57,13 @@ class Oracle:
         on_piece(Piece(prediction.raw, tokens=0))
         return prediction
 
-    def close(self) -> None:
-        """Nothing to free."""
 
-
-class Scripted:
+class Scripted(OneByOne):
     """A model for tests: `script` gives the prediction of a request, by function or by key.
 
     A key that a mapping lacks is answered with an empty reply. The raw text is handed out in pieces of
-    `chunk` characters (0: one piece), each after `delay_s` seconds.
+    `chunk` characters (0: one piece), each after `delay_s` seconds. With several `slots` it takes on as many
+    steps at once.
     """
 
     def __init__(
@@ -75,7 +74,9 @@ class Scripted:
         chunk: int = 0,
         delay_s: float = 0.0,
         fingerprint: JsonObject | None = None,
+        slots: int = 1,
     ) -> None:
+        super().__init__(slots)
         self.name = name
         self._script = script if callable(script) else self._looked_up(script)
         self._chunk = chunk
@@ -98,9 +99,6 @@ class Scripted:
                 time.sleep(self._delay_s)
             on_piece(Piece(prediction.raw[start : start + size]))
         return prediction
-
-    def close(self) -> None:
-        """Nothing to free."""
 
 
 def without_token(arguments: Json) -> Json:

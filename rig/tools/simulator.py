@@ -28,6 +28,12 @@ class Simulator:
         self._base = world.snapshot()
         self._compat = upstream_compat
 
+    def twin(self) -> "Simulator":
+        """Another simulator of the same base world, independent of this one."""
+        world = World()
+        world.restore(self._base)
+        return Simulator(world, upstream_compat=self._compat)
+
     def start(self, user: User, metadata: Metadata) -> None:
         """Begin a conversation: the base world, the conversation's clock, and the user's login.
 

@@ -33,10 +33,11 @@ def tiny_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 def open_model() -> Iterator[Callable[..., LlamaCppModel]]:
     """Loads models and closes them after the test."""
     opened: list[LlamaCppModel] = []
+    notices: list[str] = []
 
     def open_(path: Path, **settings: Any) -> LlamaCppModel:
         # One thread: tiny models gain nothing from more, and two of them spin when the machine is busy.
-        model = load(path, EngineSettings(**{"n_threads": 1, **settings}), path.stem)
+        model = load(path, EngineSettings(**{"n_threads": 1, **settings}), path.stem, notices.append)
         opened.append(model)
         return model
 

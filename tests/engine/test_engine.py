@@ -297,4 +297,4 @@ def test_a_count_of_layers_that_would_end_the_process_is_refused(
 ) -> None:
     path = write_gguf(numbers={"block_count": layers, "context_length": 512})
     with pytest.raises(RigError, match="layers"):
-        load(path, EngineSettings(), "claims")
+        load(path, EngineSettings(), "claims", print)

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -5,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rig.engine.llama import LlamaContext, LlamaModel
-from rig.engine.prefix import PrefixCache
+from rig.engine.llama import Chunk, LlamaContext, LlamaModel
+from rig.engine.prefix import PrefixTree
+from rig.engine.prefix_store import PrefixStore
 
 GENERATED = (90, 91, 92)
 SYSTEM = tuple(range(10, 170))  # longer than a batch
@@ -14,26 +16,55 @@ A, B, C, OPEN = (200, 201, 202), tuple(range(30, 60)), (61, 62), (7, 8)
 
 
 class Bench:
-    def __init__(self, path: Path, *, n_batch: int = 64, n_ctx: int = 1024) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        n_batch: int = 64,
+        n_ctx: int = 1024,
+        n_seq: int = 1,
+        store: PrefixStore | None = None,
+    ) -> None:
         self.model = LlamaModel(path)
         self.context = LlamaContext(
-            self.model, n_ctx=n_ctx, n_batch=n_batch, n_threads=1, flash_attention=False, kv_type="f16"
+            self.model,
+            n_ctx=n_ctx,
+            n_batch=n_batch,
+            n_threads=1,
+            flash_attention=False,
+            kv_type="f16",
+            n_seq=n_seq,
         )
-        self.cache = PrefixCache(self.context)
+        self.tree = PrefixTree(self.context, store)
+        self.decoded = 0
 
-    def run(self, *segments: tuple[int, ...]) -> tuple[int, bytes]:
+    def run(self, *segments: tuple[int, ...], sequence: int = 0) -> tuple[int, bytes]:
         """Prefill; how many tokens were cached, and the bits of the logits. Then generate a little."""
-        self.cache.begin()
-        return self.go_on(*segments)
+        self.tree.begin(sequence)
+        return self.go_on(*segments, sequence=sequence)
 
-    def go_on(self, *segments: tuple[int, ...]) -> tuple[int, bytes]:
+    def go_on(self, *segments: tuple[int, ...], sequence: int = 0) -> tuple[int, bytes]:
         """The same within a turn that has begun."""
-        prefill = self.cache.prefill(segments, lambda: None)
-        assert self.context.tokens == [token for segment in segments for token in segment]
-        assert prefill.prompt_tokens == len(self.context.tokens)
-        bits = self.context.logits().tobytes()
+        work = self.tree.prefill(sequence, segments)
+        logits = None
+        while True:
+            try:
+                feed = work.send(logits)
+            except StopIteration as end:
+                prefill, logits = end.value
+                break
+            for start in range(0, len(feed.tokens), self.context.n_batch):
+                self.context.decode(
+                    [Chunk(sequence, feed.tokens[start : start + self.context.n_batch], True)]
+                )
+            self.decoded += len(feed.tokens)
+            logits = self.context.logits() if feed.logits else None
+        held = self.context.sequences[sequence]
+        assert held == [token for segment in segments for token in segment]
+        assert prefill.prompt_tokens == len(held)
+        bits = logits.tobytes()
         for token in GENERATED:
-            self.context.decode([token], logits=True)
+            self.context.decode([Chunk(sequence, (token,), True)])
         return prefill.cached_tokens, bits
 
     def close(self) -> None:
@@ -42,11 +73,11 @@ class Bench:
 
 
 @pytest.fixture
-def benches(tiny_path: Callable[..., Path], kind: dict[str, Any]) -> Iterator[Callable[[], Bench]]:
+def benches(tiny_path: Callable[..., Path], kind: dict[str, Any]) -> Iterator[Callable[..., Bench]]:
     made: list[Bench] = []
 
-    def make() -> Bench:
-        made.append(Bench(tiny_path(**kind)))
+    def make(**choices: Any) -> Bench:
+        made.append(Bench(tiny_path(**kind), **choices))
         return made[-1]
 
     yield make
@@ -67,13 +98,13 @@ PROMPTS = [
 ]
 
 
-def test_a_hit_and_a_miss_give_the_same_bits(benches: Callable[[], Bench]) -> None:
+def test_a_hit_and_a_miss_give_the_same_bits(benches: Callable[..., Bench]) -> None:
     warm = benches()
     for prompt in PROMPTS:
         assert warm.run(*prompt)[1] == benches().run(*prompt)[1]
 
 
-def test_what_is_shared_is_not_computed_again(benches: Callable[[], Bench], kind: dict[str, Any]) -> None:
+def test_what_is_shared_is_not_computed_again(benches: Callable[..., Bench], kind: dict[str, Any]) -> None:
     bench = benches()
     cached = [bench.run(*prompt)[0] for prompt in PROMPTS]
     if kind.get("architecture") == "mamba":
@@ -83,7 +114,9 @@ def test_what_is_shared_is_not_computed_again(benches: Callable[[], Bench], kind
         assert cached == [0, s + a, s + a + b, s, s, s, 0, 0, 0]
 
 
-def test_within_a_turn_what_was_generated_is_kept(benches: Callable[[], Bench], kind: dict[str, Any]) -> None:
+def test_within_a_turn_what_was_generated_is_kept(
+    benches: Callable[..., Bench], kind: dict[str, Any]
+) -> None:
     first, said = (SYSTEM, A, OPEN), (*OPEN, *GENERATED, 93)
     bench = benches()
     bench.run(*first)
@@ -101,7 +134,7 @@ def test_within_a_turn_what_was_generated_is_kept(benches: Callable[[], Bench], 
 
 
 def test_text_that_is_tokenised_otherwise_than_it_was_generated_is_computed_anew(
-    benches: Callable[[], Bench],
+    benches: Callable[..., Bench],
 ) -> None:
     bench = benches()
     bench.run(SYSTEM, A, OPEN)
@@ -110,19 +143,126 @@ def test_text_that_is_tokenised_otherwise_than_it_was_generated_is_computed_anew
     assert bench.run(SYSTEM, A, B, OPEN)[1] == benches().run(SYSTEM, A, B, OPEN)[1]
 
 
-def test_giving_up_in_the_middle_leaves_a_usable_cache(benches: Callable[[], Bench]) -> None:
+def test_giving_up_in_the_middle_leaves_a_usable_cache(benches: Callable[..., Bench]) -> None:
     bench = benches()
-    calls = 0
-
-    def stop() -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        bench.cache.prefill((SYSTEM, A, OPEN), stop)
+    work = bench.tree.prefill(0, (SYSTEM, A, OPEN))
+    feed = next(work)
+    bench.context.decode([Chunk(0, feed.tokens[:64], False)])
+    work.close()
     assert bench.run(SYSTEM, A, OPEN)[1] == benches().run(SYSTEM, A, OPEN)[1]
+
+
+def test_sequences_share_what_they_have_in_common(
+    benches: Callable[..., Bench], kind: dict[str, Any]
+) -> None:
+    bench = benches(n_seq=3)
+    s, a, b = len(SYSTEM), len(A), len(B)
+    can_branch = kind.get("architecture") != "mamba"
+    for sequence, prompt, found in (
+        (0, (SYSTEM, A, B, OPEN), 0),
+        (1, (SYSTEM, A, C, OPEN), s + a),
+        (2, (SYSTEM, B, OPEN), s),
+        (1, (SYSTEM, B, C, OPEN), s + b),
+        (0, (SYSTEM, A, B, C, OPEN), s + a + b),
+        (2, (B, OPEN), 0),
+    ):
+        assert bench.run(*prompt, sequence=sequence)[0] == (found if can_branch else 0)
+    # What one sequence does to its own tail leaves the others' alone.
+    lone = benches()
+    np.testing.assert_allclose(
+        np.frombuffer(bench.run(SYSTEM, A, B, C, OPEN, sequence=1)[1], np.float32),
+        np.frombuffer(lone.run(SYSTEM, A, B, C, OPEN)[1], np.float32),
+        atol=1e-3,
+    )
+
+
+def test_what_another_sequence_is_computing_is_waited_for(tiny_path: Callable[..., Path]) -> None:
+    bench = Bench(tiny_path(), n_seq=2)
+    first, second = (bench.tree.prefill(n, (SYSTEM, A, OPEN)) for n in (0, 1))
+    feed = next(first)
+    assert feed.tokens == SYSTEM
+    assert next(second).tokens == ()
+    for start in range(0, len(SYSTEM), 64):
+        bench.context.decode([Chunk(0, SYSTEM[start : start + 64], False)])
+    assert first.send(None).tokens == A
+    assert second.send(None).tokens == ()  # SYSTEM is shared by now, and A is on its way
+    assert bench.context.sequences[1] == list(SYSTEM)
+    first.close()  # and when the one that is waited for gives up, the other computes it
+    assert second.send(None).tokens == A
+    bench.close()
+
+
+def _stores(folder: Path, notices: list[str], **shape: int) -> PrefixStore:
+    return PrefixStore(folder, shape, notices.append)
+
+
+LONG = tuple(range(10, 250)) * 2  # long enough to be worth a file
+
+
+def test_the_first_segment_comes_back_from_the_disk_bit_for_bit(
+    benches: Callable[..., Bench], tmp_path: Path
+) -> None:
+    notices: list[str] = []
+    cold = benches(store=_stores(tmp_path, notices)).run(LONG, A, OPEN)
+    assert len(list(tmp_path.iterdir())) == 1
+    warm = benches(store=_stores(tmp_path, notices))
+    assert warm.run(LONG, A, OPEN) == (len(LONG), cold[1])
+    other = benches(store=_stores(tmp_path, notices, n_batch=9))
+    assert other.run(LONG, A, OPEN) == cold
+    assert len(list(tmp_path.iterdir())) == 2
+    assert notices == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"rig-kv-1", b"x" * 4000, None])
+def test_a_damaged_file_is_computed_anew_and_said(
+    tiny_path: Callable[..., Path], tmp_path: Path, damage: bytes | None
+) -> None:
+    def bench() -> Bench:
+        return Bench(tiny_path(), store=_stores(tmp_path, notices))
+
+    notices: list[str] = []
+    first = bench()
+    cold = first.run(LONG, A, OPEN)
+    [file] = tmp_path.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]) if damage is None else damage)
+    second = bench()
+    assert second.run(LONG, A, OPEN) == cold
+    assert len(notices) == 1
+    assert "damaged" in notices[0]
+    assert file.read_bytes() == whole
+    first.close()
+    second.close()
+
+
+def test_files_that_were_not_used_for_longest_make_room(
+    tiny_path: Callable[..., Path], tmp_path: Path
+) -> None:
+    bench = Bench(tiny_path(), store=PrefixStore(tmp_path, {}, print))
+    bench.run(LONG, OPEN)
+    [oldest] = tmp_path.iterdir()
+    size = oldest.stat().st_size
+    os.utime(oldest, (1, 1))
+    small = Bench(tiny_path(), store=PrefixStore(tmp_path, {}, print, max_bytes=size * 5 // 2))
+    small.run(LONG[1:], OPEN)
+    small.run(LONG[2:], OPEN)
+    assert len(list(tmp_path.iterdir())) == 2
+    assert not oldest.exists()
+    none = Bench(tiny_path(), store=PrefixStore(tmp_path / "none", {}, print, max_bytes=size // 2))
+    none.run(LONG, OPEN)
+    assert not (tmp_path / "none").exists()
+    for each in (bench, small, none):
+        each.close()
+
+
+def test_a_folder_that_cannot_be_written_is_said_once(tiny_path: Callable[..., Path], tmp_path: Path) -> None:
+    notices: list[str] = []
+    (tmp_path / "file").touch()
+    bench = Bench(tiny_path(), store=_stores(tmp_path / "file" / "prefixes", notices))
+    bench.run(LONG, OPEN)
+    bench.run(LONG[1:], OPEN)
+    assert len(notices) == 1
+    bench.close()
 
 
 @pytest.mark.model

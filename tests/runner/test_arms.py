@@ -11,7 +11,7 @@ import small_talks
 from rig.engine import EngineSettings
 from rig.errors import RigError
 from rig.events import ArmFinished, ArmReady
-from rig.models import Model, OnPiece, Prediction, Request
+from rig.models import Model, Notify, OnPiece, Prediction, Request
 from rig.plan import Arm, Plan
 from rig.planning import Options, plan, plan_resume
 from rig.protocols.prompt import Settings
@@ -141,7 +141,7 @@ class Weights:
         self.open = 0
         self._fault = fault
 
-    def __call__(self) -> Model:
+    def __call__(self, _notify: Notify) -> Model:
         assert self.open == 0, "loaded beside another"
         self.loaded += 1
         self.open += 1
@@ -206,7 +206,7 @@ def test_resuming_arms_that_share_a_model_loads_it_once_for_those_that_are_left(
     path = tmp_path / "runs.sqlite"
     names = ("first", "second", "third")
 
-    def arms(*loads: Callable[[], Model]) -> Iterator[Arm]:
+    def arms(*loads: Callable[[Notify], Model]) -> Iterator[Arm]:
         return (Arm(name, load, s) for name, load, s in zip(names, loads, VARIED, strict=True))
 
     broken = Weights(RigError("lost the device"))

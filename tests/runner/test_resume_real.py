@@ -18,7 +18,7 @@ def _command(store: Path, *arguments: str) -> list[str]:
 
 
 def _start(model: Path, store: Path) -> subprocess.Popen[bytes]:
-    options = "--limit 4 --tools exact --max-calls 2 --max-tokens 24 --threads 1 --similarity exact"
+    options = "--limit 4 --tools exact --max-calls 2 --max-tokens 24 --threads 1 --similarity exact --exact"
     return subprocess.Popen(_command(store, str(model), *options.split()))
 
 

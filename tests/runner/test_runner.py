@@ -23,7 +23,7 @@ from rig.events import (
     TurnFinished,
     TurnStarted,
 )
-from rig.models import Model, OnPiece, Prediction, Request
+from rig.models import Model, Notify, OneByOne, OnPiece, Prediction, Request
 from rig.protocols.prompt import Settings
 from rig.protocols.replay import Scripted, replied
 from rig.store import StoreError
@@ -138,13 +138,14 @@ def test_repeats_play_every_conversation_again_under_other_keys(tmp_path: Path) 
     assert [key.repeat for key in keys] == [0] * 8 + [1] * 8
 
 
-class Breaking:
+class Breaking(OneByOne):
     """Answers a number of requests, then raises. Knows whether it was closed."""
 
     name = "breaking"
     fingerprint = {"engine": "breaking"}  # noqa: RUF012 - as a model has it
 
     def __init__(self, after: int, error: BaseException) -> None:
+        super().__init__()
         self._left = after
         self._error = error
         self.closed = 0
@@ -159,7 +160,7 @@ class Breaking:
         self.closed += 1
 
 
-def _no_memory() -> Model:
+def _no_memory(_notify: Notify) -> Model:
     raise MemoryError
 
 
@@ -174,10 +175,10 @@ def _no_memory() -> Model:
 )
 @pytest.mark.parametrize("position", [0, 1])
 def test_an_arm_that_fails_does_not_lose_the_others(
-    tmp_path: Path, load: Callable[[], Model], failure: str, position: int
+    tmp_path: Path, load: Callable[[Notify], Model], failure: str, position: int
 ) -> None:
     path = tmp_path / "runs.sqlite"
-    arms: list[Callable[[], Model]] = [small_talks.oracle, small_talks.oracle]
+    arms: list[Callable[[Notify], Model]] = [lambda _: small_talks.oracle()] * 2
     arms.insert(position, load)
     events = small_talks.play(small_talks.plan(path, *arms))
     finished = [event for event in events if isinstance(event, ArmFinished)]

@@ -1,0 +1,66 @@
+"""How many steps at once pay on this machine: measured, since it depends on model, prompt and hardware.
+
+Decoded in company, a sequence gets slightly different numbers than alone, and so now and then another answer;
+which company it has depends on what is left to be done. That is why a large gain is asked for.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from rig.engine.llama import Chunk, LlamaContext
+from rig.engine.prompt import Segment
+
+CANDIDATES = (1, 2, 4, 8)
+LEAST_GAIN = 2.5
+"""From how many times the tokens per second of one sequence on several are used without being asked for."""
+
+_STEPS = 4
+_OWN = 256
+"""Tokens that a conversation has beyond what all have in common, for the measurement."""
+
+OpenContext: TypeAlias = Callable[[int, int | None], LlamaContext]
+"""Makes a context for a number of sequences, and of cells: None for as many as they can need."""
+
+
+def measure(open_context: OpenContext, prefix: Segment, state: bytes) -> dict[int, float]:
+    """Tokens per second of decoding after a prefix, by number of sequences; the best of a few steps each.
+
+    Attention costs as much as there are cells in use, so one more sequence holds as many as the histories of
+    all would take. Raises RigError or DecodeError where there is not memory enough to try.
+    """
+    most = CANDIDATES[-1]
+    context = open_context(most + 1, 2 * len(prefix) + most * _STEPS * len(CANDIDATES))
+    rates = {}
+    try:
+        if not (context.restore(0, prefix, state) and context.restore(most, prefix, state)):
+            return {}
+        for sequence in range(1, most):
+            context.share(0, sequence, len(prefix))
+        for count in reversed(CANDIDATES):
+            context.drop_tail(most, count * _OWN)
+            chunks = [Chunk(sequence, prefix[-1:], True) for sequence in range(count)]
+            best = float("inf")
+            for _ in range(_STEPS):
+                clock = time.perf_counter()
+                context.decode(chunks)
+                context.logits()
+                best = min(best, time.perf_counter() - clock)
+            rates[count] = count / best
+    finally:
+        context.close()
+    return dict(sorted(rates.items()))
+
+
+def describe(rates: Mapping[int, float], chosen: int) -> str:
+    """The choice in one line."""
+    others = ", ".join(f"{count}: {rate / rates[1]:.2f}x" for count, rate in rates.items() if count > 1)
+    return f"{chosen} at once (tokens per second against one at a time, measured: {others})"
+
+
+def choose(rates: Mapping[int, float]) -> int:
+    """The fewest sequences that come within a tenth of the best rate; 1 where the gain is small."""
+    best = max(rates.values(), default=0.0)
+    if not rates or best < LEAST_GAIN * rates[1]:
+        return 1
+    return min(count for count, rate in rates.items() if rate >= 0.9 * best)
