@@ -65,9 +65,10 @@ class Decoder:
         while True:
             left = budget - len(generation.token_ids)
             clock = time.perf_counter()
-            forced = constraint.forced()[:left] if self._fast_forward and left else []
-            generation.complete = constraint.complete
+            forced = constraint.forced() if self._fast_forward and left else []
+            generation.complete = constraint.complete and len(forced) <= left
             generation.mask_s += time.perf_counter() - clock
+            forced = forced[:left]
             if forced:
                 add(forced, 0.0, forced=True)
                 pending += forced

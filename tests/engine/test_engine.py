@@ -105,6 +105,18 @@ def test_a_spent_budget_is_counted_as_such(open_model: Open, tiny_path: Write, a
     assert prediction.raw
 
 
+def test_a_budget_that_ends_among_forced_tokens_is_spent_too(
+    open_model: Open, tiny_path: Write, ask: Ask
+) -> None:
+    path = tiny_path(architecture="gemma3", tokenizer="spm", template=tiny_gguf.STRICT, window=32)
+    whole = open_model(path, max_tokens=200).predict(ask("hello"), ignore)
+    assert whole.token_forced[-1], "the answer ends with tokens that the grammar forces"
+    for budget in range(1, len(whole.token_ids)):
+        cut = open_model(path, max_tokens=budget).predict(ask("hello"), ignore)
+        assert (cut.error, cut.finish_reason) == (ErrorKind.TRUNCATED, "length"), budget
+        assert cut.token_ids == whole.token_ids[:budget]
+
+
 def test_a_prompt_that_does_not_fit_is_refused_before_any_work(
     open_model: Open, tiny_path: Write, ask: Ask
 ) -> None:

@@ -104,17 +104,20 @@ def test_all_share_one_prefix_that_is_computed_once(open_model: Open, tiny_path:
 def test_prompts_are_taken_in_pieces_so_that_nobody_waits_long(
     open_model: Open, tiny_path: Write, ask: Ask
 ) -> None:
-    model = open_model(tiny_path(), parallel=2, max_tokens=50, temperature=1.0)
-    model.begin(0, ask("hello"), ignore)
-    while model.context.sequences[0][-3:] == [] or not model.advance():
-        if len(model.context.sequences[0]) > 400:
-            break
+    model = open_model(tiny_path(), parallel=2, max_tokens=50)
+    heard: list[str] = []
+    model.begin(0, ask("hello"), lambda piece: heard.append("piece" if piece.text else "batch"))
+    while not any(kind == "piece" for kind in heard):
+        model.advance()
     model.context.tape = []
     model.begin(1, ask("long " * 150, conversation="b"), ignore)
     for _ in range(3):
         model.advance()
-    for _, chunks in model.context.tape[:3]:
-        assert sum(len(tokens) for slot, tokens, _ in chunks if slot == 1) <= PREFILL_PIECE
+    batches = [rest[0] for kind, *rest in model.context.tape if kind == "decode"]
+    assert len(batches) == 3
+    for chunks in batches:
+        assert any(slot == 0 for slot, _, _ in chunks)  # its token comes with every batch
+        assert 0 < sum(len(tokens) for slot, tokens, _ in chunks if slot == 1) <= PREFILL_PIECE
 
 
 def test_a_batch_that_fails_fails_the_steps_in_it_alone(

@@ -169,8 +169,8 @@ def _no_memory(_notify: Notify) -> Model:
     [
         (small_talks.unloadable, "no such weights"),
         (_no_memory, "out of memory"),
-        (lambda: Breaking(2, RigError("lost the device")), "lost the device"),
-        (lambda: Breaking(0, MemoryError()), "out of memory"),
+        (lambda _: Breaking(2, RigError("lost the device")), "lost the device"),
+        (lambda _: Breaking(0, MemoryError()), "out of memory"),
     ],
 )
 @pytest.mark.parametrize("position", [0, 1])
