@@ -10,6 +10,9 @@ class Stopped(Exception):
 class Control:
     """Asked by the runner between turns; `stop` is also heeded between steps and pieces of text."""
 
+    STOPPING = "stopping after this step; Ctrl-C again to kill"
+    """What a person who asked to stop is told."""
+
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._paused = False

@@ -152,7 +152,7 @@ def erratic(request: Request) -> Prediction:
         token_ids=tuple(digest[:5]),
         logprobs=(-0.5, 0.0),
         token_chars=tuple(digest[5:10]),
-        token_forced=(False, True),
+        token_forced=(False, True, True, False, False),
     )
 
 

@@ -29,6 +29,7 @@ FLOORS = {
     "rig.control": 3,
     "rig.plan": 3,
     "rig.planning": 3,
+    "rig.replaying": 3,
     "rig.rescore": 3,
     "rig.runner": 3,
     "rig.store": 3,

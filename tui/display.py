@@ -1,16 +1,11 @@
 """The live view as a display: the application has the main thread, the run a thread of its own."""
 
-import os
-import select
-import signal
 import sys
-import termios
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Generic, TypeVar
 
 from rig.control import Control
@@ -31,6 +26,7 @@ from tui.app import RigApp
 from tui.feed import Feed
 from tui.screens.run import RunScreen
 from tui.state import Recalled
+from tui.terminal import guarded, has_terminal
 from tui.watching import Watching
 
 T = TypeVar("T")
@@ -51,8 +47,8 @@ class TuiDisplay:
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
         worker = _Worker(job)
-        if _has_terminal():
-            with _signals_stop(control), _hangup_kills(), _terminal_restored():
+        if has_terminal():
+            with guarded(partial(_stop, control)):
                 worker.start()
                 fault = _watch(worker.feed, control)
             if fault is None and worker.feed.over:
@@ -143,67 +139,8 @@ def _watch(feed: Feed, control: Control) -> Exception | None:
     return app.fault
 
 
-def _has_terminal() -> bool:
-    # The application reads keys from stdin and, so that stdout can be piped, paints on stderr.
-    return all(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stderr__))
-
-
-@contextmanager
-def _terminal_restored() -> Iterator[None]:
-    """Give the terminal back its line discipline even where the application could not."""
-    assert sys.__stdin__ is not None
-    number = sys.__stdin__.fileno()
-    attributes = termios.tcgetattr(number)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(number, termios.TCSANOW, attributes)
-
-
-@contextmanager
-def _signals_stop(control: Control) -> Iterator[None]:
-    """While this lasts, a signal to end asks the run to stop, and a second one ends the view as well.
-
-    The application notices the end of the run by itself and leaves the terminal in order.
-    """
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if control.is_stopped:
-            raise KeyboardInterrupt
-        control.stop()
-
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, stop) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _hangup_kills() -> Iterator[None]:
-    """While this lasts, the end of the terminal is that of the process, and a killed run can be resumed.
-
-    Without its terminal the application would spin. SIGHUP tells of that end, but it may be ignored by what
-    started the process, and only comes to those whose controlling terminal it is; so stdin is watched, too.
-    """
-    assert sys.__stdin__ is not None
-    terminal = select.poll()
-    terminal.register(sys.__stdin__.fileno(), 0)
-    left = threading.Event()
-
-    def watch() -> None:
-        while not left.is_set():
-            for _, events in terminal.poll(_LOOK_S * 1000):
-                if events & select.POLLHUP and not left.is_set():
-                    os.kill(os.getpid(), signal.SIGHUP)
-                return
-
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    threading.Thread(target=watch, name="terminal", daemon=True).start()
-    try:
-        yield
-    finally:
-        left.set()
-        signal.signal(signal.SIGHUP, before)
+def _stop(control: Control) -> bool:
+    """Ask the run to stop; whether it was asked before."""
+    asked = control.is_stopped
+    control.stop()
+    return asked

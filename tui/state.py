@@ -5,7 +5,7 @@ Metrics and speed are those that events carry; nothing here computes its own.
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from rig.calls import ExecutedCall
@@ -192,6 +192,7 @@ class RunState:
         return conversation.transcript
 
     def _run_started(self, event: RunStarted) -> None:
+        self._forget_all()
         self.run, self.store, self.repeats = event.run, event.store, event.repeats
         self.arms = [ArmState(info) for info in event.arms]
         self.turns_done = event.finished_turns
@@ -267,6 +268,12 @@ class RunState:
         self._running.pop(where, None)
         if self.current == where and self._running:
             self.current = next(iter(self._running))
+
+    def _forget_all(self) -> None:
+        """Be as new: a replay can begin again."""
+        fresh = RunState()
+        for part in fields(self):
+            setattr(self, part.name, getattr(fresh, part.name))
 
     def _forget_old(self) -> None:
         while self._weight > MEMORY and len(self._kept) > 1:

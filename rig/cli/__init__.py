@@ -14,6 +14,7 @@ from rig.errors import RigError
 
 VERBS = {
     "run": "rig.cli.run",
+    "watch": "rig.cli.watch",
     "runs": "rig.cli.runs",
     "show": "rig.cli.show",
     "score": "rig.cli.score",

@@ -22,10 +22,16 @@ class Display(Protocol):
         ...
 
 
+def resolve(name: str, stream: TextIO) -> str:
+    """The name itself, but for `auto`, which is decided by where the streams lead."""
+    if name == "auto":
+        return "tui" if is_interactive(stream) else "plain"
+    return name
+
+
 def choose(name: str, stream: TextIO) -> Display:
     """The display of this name, writing lines to `stream`; `auto` is decided by where the streams lead."""
-    if name == "auto":
-        name = "tui" if is_interactive(stream) else "plain"
+    name = resolve(name, stream)
     if name == "tui":
         display: Display = importlib.import_module("tui.display").TuiDisplay()
         return display

@@ -19,7 +19,7 @@ def stopping(control: Control) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         control.stop()
-        print("\nstopping after this step; Ctrl-C again to kill", file=sys.stderr, flush=True)
+        print(f"\n{control.STOPPING}", file=sys.stderr, flush=True)
 
     before = signal.signal(signal.SIGINT, stop)
     try:

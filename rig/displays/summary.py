@@ -56,6 +56,8 @@ def whereabouts(run: StoredRun, store: str) -> str:
     """Where a run is stored and the commands that go on from here."""
     runs = "" if store == str(runs_file()) else f" --runs {shlex.quote(store)}"
     lines = [f"run {run.id} is stored in {store}", f"  rig show {run.id}{runs}"]
-    if run.state != "finished":
+    if run.state == "running":
+        lines.append(f"  rig watch {run.id}{runs}  ({run.turns - run.turns_done} turns are still to be made)")
+    elif run.state != "finished":
         lines.append(f"  rig run --resume {run.id}{runs}  ({run.turns - run.turns_done} turns are left)")
     return "\n".join(lines)

@@ -1,6 +1,8 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
 from rig.store.connect import StoreError, check_writable
+from rig.store.deletion import delete_run
+from rig.store.follower import Follower, TurnEntry
 from rig.store.reader import Runs
 from rig.store.records import (
     Cell,
@@ -17,6 +19,7 @@ from rig.store.writer import RunWriter
 __all__ = [
     "Cell",
     "ConversationScore",
+    "Follower",
     "GraderInfo",
     "NewRun",
     "RunWriter",
@@ -26,5 +29,7 @@ __all__ = [
     "StoredRun",
     "StoredScore",
     "Transcript",
+    "TurnEntry",
     "check_writable",
+    "delete_run",
 ]

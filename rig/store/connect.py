@@ -82,6 +82,19 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
             yield database
 
 
+@contextmanager
+def connect_for_watching(path: Path) -> Iterator[Database]:
+    """A connection to a store that another process may be writing, which it must not notice.
+
+    While there is a log, somebody writes or was killed: then not even the tidying that SQLite leaves to the
+    last connection is done here. The store must be of this rig, which `connect_for_reading` sees to.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    with faults(path), closing(_open(path, "mode=ro" if log.exists() else _reading(path))) as database:
+        database.execute("PRAGMA query_only = ON")
+        yield database
+
+
 def connect_for_writing(path: Path) -> Database:
     """A connection that may write, to a store that is created or migrated where needed."""
     check_writable(path)

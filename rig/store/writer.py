@@ -144,6 +144,8 @@ class RunWriter:
                 for arm, seconds in self._store_s.items():
                     self._database.table("arms").update(arm, {"store_s": seconds})
                 self._database.table("runs").update(self.run, {"writer": None})
+            # Somebody who watches keeps the log in place; the file is to be whole without it.
+            self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         finally:
             self._database.close()
 

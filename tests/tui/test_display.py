@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import tui.display
+import tui.terminal
 from rig.control import Control
 from rig.displays.plain import PlainDisplay
 from rig.errors import RigError
 from rig.events import Emit, Event
-from tui.display import TuiDisplay
+from tui.display import TuiDisplay, _stop
 from tui.feed import Feed
+from tui.terminal import signals_stop
 
 
 @pytest.fixture
@@ -46,8 +48,8 @@ def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[Feed, Control], Exce
     def nothing() -> Iterator[None]:
         yield
 
-    monkeypatch.setattr(tui.display, "_has_terminal", lambda: True)
-    monkeypatch.setattr(tui.display, "_terminal_restored", nothing)
+    monkeypatch.setattr(tui.display, "has_terminal", lambda: True)
+    monkeypatch.setattr(tui.terminal, "restored", nothing)
     monkeypatch.setattr(tui.display, "_watch", watch)
 
 
@@ -127,7 +129,7 @@ def test_after_the_view_the_run_goes_on_in_plain_lines(
 
 def test_a_second_signal_is_not_held_up_by_the_run() -> None:
     control = Control()
-    with tui.display._signals_stop(control):
+    with signals_stop(lambda: _stop(control)):
         os.kill(os.getpid(), signal.SIGTERM)
         assert control.is_stopped
         with pytest.raises(KeyboardInterrupt):

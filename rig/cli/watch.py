@@ -1,0 +1,87 @@
+"""`rig watch`: a stored run told again, or one in progress as it goes on in another terminal."""
+
+import importlib
+import json
+import math
+import sys
+from pathlib import Path
+
+import click
+
+from rig import displays
+from rig.cli import INTERRUPTED, completion
+from rig.cli.output import printable
+from rig.displays.summary import summary, whereabouts
+from rig.paths import runs_file
+from rig.replaying import Player
+from rig.store import Runs
+
+
+class _Speed(click.ParamType[float]):
+    name = "speed"
+
+    def convert(
+        self, value: str | float, parameter: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        try:
+            speed = math.inf if value == "max" else float(value)
+        except ValueError:
+            speed = math.nan
+        if not speed > 0:
+            self.fail(f"{value!r} is neither a positive number nor max.", parameter, context)
+        return speed
+
+
+@click.command()
+@click.argument("run", default="latest", shell_complete=completion.runs)
+@click.option(
+    "--speed",
+    type=_Speed(),
+    metavar="X",
+    help="Times as fast as it was, or max; default: 1 in the live view, else max.",
+)
+@click.option(
+    "--from",
+    "start",
+    metavar="NAME",
+    shell_complete=completion.conversations,
+    help="Begin with this conversation of the first arm.",
+)
+@click.option(
+    "--display", type=click.Choice(displays.NAMES), default="auto", show_default=True, help="Live view."
+)
+@click.option(
+    "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
+)
+@click.option("--json", "as_json", is_flag=True, help="End with one JSON object; the display goes to stderr.")
+def command(
+    run: str, speed: float | None, start: str | None, display: str, runs: Path | None, as_json: bool
+) -> None:
+    """Watch a run again, or one that is in progress in another terminal.
+
+    RUN is an id, the beginning of one, a name given with --name, or `latest`. A finished run is told from its
+    beginning, at the pace it had. To a run in progress this attaches, one turn behind, any number of times;
+    leaving does not disturb it. The exit code is 1 when the run broke off while it was watched.
+    """
+    store = runs or runs_file()
+    stream = sys.stderr if as_json else sys.stdout
+    shown = displays.resolve(display, stream)
+    live = shown == "tui"
+    player = Player(store, run, speed=speed or (1.0 if live else math.inf), stay=live)
+    if start is not None:
+        player.start_at(player.find(start))
+    was_running = player.is_running
+    if live:
+        importlib.import_module("tui.watch").watch(player)
+    else:
+        displays.choose(shown, stream).run(player.play, player)
+    with Runs.open(store) as opened:
+        stored = opened.get(player.run)
+    if as_json:
+        arms = [arm.as_json() for arm in stored.arms]
+        click.echo(json.dumps({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
+    elif shown in ("plain", "tui"):
+        click.echo(f"\n{printable(summary(stored))}\n\n{printable(whereabouts(stored, str(store)))}")
+    if player.is_stopped and not live:
+        sys.exit(INTERRUPTED)
+    sys.exit(1 if was_running and stored.state == "interrupted" else 0)

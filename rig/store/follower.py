@@ -1,0 +1,96 @@
+"""One run, read again and again while another process may be writing it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from rig.events import Where
+from rig.protocols.played import PlayedTurn
+from rig.store.connect import connect_for_watching, faults
+from rig.store.reader import Runs, held_by
+from rig.store.records import StoredRun
+from rig.store.scores import OWN_SCORES, metrics_of
+from rig.verdicts import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEntry:
+    """A stored turn without its steps. Ids grow in the order in which turns were stored."""
+
+    id: int
+    where: Where
+    turn: int
+    wall_s: float
+
+
+class Follower(Runs):
+    """Reads one run without being noticed: it never writes, and holds no lock between two calls."""
+
+    def __init__(self, database: Database, path: Path, run: str) -> None:
+        super().__init__(database, path)
+        self._id = run
+        self._version: int | None = None
+
+    @classmethod
+    @contextmanager
+    def follow(cls, path: Path, run: str) -> "Iterator[Follower]":
+        """Follow the run of this id. Raises StoreError when the store cannot be read."""
+        with connect_for_watching(path) as database, faults(path):
+            yield cls(database, path, run)
+
+    def changed(self) -> bool:
+        """Whether anything was stored, by whomever, since this was asked last. Costs next to nothing."""
+        version: int = self._rows("PRAGMA data_version")[0]["data_version"]
+        changed, self._version = version != self._version, version
+        return changed
+
+    def run(self) -> StoredRun:
+        """The run as it is now, with the numbers of its arms. Raises RigError once it is deleted."""
+        return self.get(self._id)
+
+    def is_written(self) -> bool:
+        """Whether a live process is writing the run."""
+        rows = self._rows("SELECT writer, heartbeat FROM runs WHERE id = ?", self._id)
+        return bool(rows) and held_by(rows[0]) is not None
+
+    def is_abandoned(self) -> bool:
+        """Whether the process that was writing the run is gone without having let go of it."""
+        rows = self._rows("SELECT writer, heartbeat FROM runs WHERE id = ?", self._id)
+        return bool(rows) and rows[0]["writer"] is not None and held_by(rows[0]) is None
+
+    def entries(self, after: int = 0) -> list[TurnEntry]:
+        """The turns stored after the one of this id, in the order in which they were stored."""
+        rows = self._rows(
+            "SELECT turns.id, arms.position, conversations.name, repeat, turn, wall_s FROM turns"
+            " JOIN arms ON arms.id = arm JOIN conversations ON conversations.id = conversation"
+            " WHERE arms.run = ? AND turns.id > ? ORDER BY turns.id",
+            self._id,
+            after,
+        )
+        return [
+            TurnEntry(
+                row["id"], Where(row["position"], row["name"], row["repeat"]), row["turn"], row["wall_s"]
+            )
+            for row in rows
+        ]
+
+    def played(self, entry: TurnEntry) -> PlayedTurn:
+        """The steps of a turn."""
+        return self._turn(self._rows("SELECT * FROM turns WHERE id = ?", entry.id)[0])
+
+    def metrics(self, where: Where) -> Metrics | None:
+        """What the run's own grader makes of a conversation, None until it is finished."""
+        rows = self._rows(
+            f"{OWN_SCORES} AND repeat = ?"
+            " AND arm = (SELECT id FROM arms WHERE run = ? AND position = ?)"
+            " AND conversation = (SELECT id FROM conversations WHERE run = ? AND name = ?)",
+            where.repeat,
+            self._id,
+            where.arm,
+            self._id,
+            where.conversation,
+        )
+        return metrics_of(rows[0]) if rows else None

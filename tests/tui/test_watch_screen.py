@@ -1,0 +1,196 @@
+"""The run screen over a stored run: every key of a replay, and what is on the screen then."""
+
+import asyncio
+import math
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_talks
+from textual.pilot import Pilot
+
+from rig.control import Control
+from rig.models import Prediction, Request, Usage
+from rig.protocols.replay import Scripted, replied
+from rig.replaying import Player
+from rig.store import delete_run
+from tui.app import RigApp
+from tui.blocks import plain
+from tui.replay import Replay, speed_text
+from tui.screens.watch import WatchScreen
+from tui.state import Status
+from tui.widgets.lines import Lines
+
+PATIENCE_S = 60.0
+
+
+def slow(request: Request) -> Prediction:
+    usage = Usage(prompt_tokens=9, completion_tokens=6, prefill_s=30.0, decode_s=30.0)
+    return Prediction(raw=f"Good day {request.key.turn}.", reply=f"Good day {request.key.turn}.", usage=usage)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A finished run of eight turns of a minute each."""
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, Scripted(slow)))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE turns SET wall_s = 60")
+    return path
+
+
+class Seen:
+    """A watch screen under a pilot."""
+
+    def __init__(self, player: Player, pilot: Pilot[Any], screen: WatchScreen) -> None:
+        self.player = player
+        self.pilot = pilot
+        self.screen = screen
+
+    @property
+    def text(self) -> str:
+        return "\n".join(plain(widget.lines) for widget in self.screen.query(Lines))
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, f"it did not happen in time:\n{self.text}"
+            await asyncio.sleep(0.02)
+
+    async def shows(self, *texts: str) -> None:
+        await self.until(lambda: all(text in self.text for text in texts))
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+
+@asynccontextmanager
+async def seeing(player: Player, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Seen]:
+    screen = WatchScreen(Replay(player))
+    app = RigApp(screen)
+    async with app.run_test(size=size) as pilot:
+        yield Seen(player, pilot, screen)
+
+
+def played(seen: Seen) -> int:
+    return seen.screen.state.turns_done
+
+
+async def test_a_stored_run_is_told_again(store: Path) -> None:
+    async with seeing(Player(store, "abcde", speed=math.inf, stay=True)) as seen:
+        await seen.shows("finished", "3/3", "turn 2 of 2", "Good day 4.", "recall 0.0%")
+        assert seen.screen.state.finished
+        assert "pause" not in seen.text
+        assert {one.status for one in seen.screen.state.conversations.values()} == {Status.FAILED}
+
+
+async def test_it_takes_its_time_and_says_how_long(store: Path) -> None:
+    async with seeing(Player(store, "abcde", stay=True)) as seen:
+        await seen.shows("replay 1x", "reads the prompt", "left 8:00")
+        assert played(seen) == 0
+
+
+async def test_speed_is_changed_by_keys(store: Path) -> None:
+    async with seeing(Player(store, "abcde", stay=True)) as seen:
+        await seen.shows("replay 1x")
+        await seen.press("plus")
+        await seen.shows("replay 2x")
+        await seen.press("equals_sign")
+        await seen.shows("replay 4x")
+        await seen.press("minus", "minus", "minus")
+        await seen.shows("replay 0.5x")
+        assert played(seen) == 0
+
+
+async def test_it_is_paused_stepped_and_let_go_on(store: Path) -> None:
+    async with seeing(Player(store, "abcde", stay=True)) as seen:
+        await seen.shows("reads the prompt")
+        await seen.press("p")
+        await seen.shows("paused", "p go on")
+        for turns in (1, 2, 3, 4):
+            await seen.press("full_stop")
+            await seen.until(lambda turns=turns: played(seen) == turns)  # type: ignore[misc]
+        await seen.shows("paused")
+        assert seen.screen.reading == seen.player.find("reminders")
+        seen.player.set_speed(math.inf)
+        await seen.press("p")
+        await seen.shows("finished")
+
+
+async def test_one_goes_to_any_conversation_and_back(store: Path) -> None:
+    async with seeing(Player(store, "abcde", stay=True)) as seen:
+        await seen.shows("reads the prompt")
+        await seen.press("p", "G", "s")
+        await seen.shows("> login", "2/3")
+        assert played(seen) == 6
+        assert seen.screen.following
+        assert not seen.player.is_paused
+        await seen.press("g")
+        await seen.shows("Good day 1.")
+        await seen.press("s")
+        await seen.shows("> alarms", "0/3")
+        assert played(seen) == 0
+        seen.player.set_speed(math.inf)
+        await seen.shows("finished")
+        seen.player.set_speed(1.0)
+        await seen.press("S")
+        await seen.shows("> alarms", "0/3")
+
+
+async def test_leaving_ends_the_telling(store: Path) -> None:
+    player = Player(store, "abcde", stay=True)
+    async with seeing(player) as seen:
+        await seen.shows("reads the prompt")
+        await seen.press("q")
+        await seen.until(lambda: player.is_stopped)
+    assert seen.screen.replay.feed._closed
+
+
+async def test_a_run_in_progress_is_attached_to(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    go = threading.Semaphore(0)
+    control = Control()
+
+    def answer(request: Request) -> Prediction:
+        assert go.acquire(timeout=PATIENCE_S)
+        control.check()
+        return replied(f"Good day {request.key.turn}.")
+
+    todo = small_talks.plan(path, Scripted(answer))
+    writing = threading.Thread(target=small_talks.play, args=(todo, control), daemon=True)
+    writing.start()
+    for _ in range(4):
+        go.release()
+    deadline = time.monotonic() + PATIENCE_S
+    while not path.exists() or Player(path, "abcde").stored.turns_done < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    async with seeing(Player(path, "abcde", stay=True)) as seen:
+        await seen.shows("live", "x alarms", "> reminders", "1/3", "Good day 1.")
+        assert played(seen) == 4
+        go.release()
+        await seen.shows("Good day 3.")
+        control.stop()
+        go.release()
+        writing.join(PATIENCE_S)
+        await seen.shows("interrupted")
+        await seen.until(lambda: len(seen.screen.state.notices))
+        assert "rig run --resume abcde" in seen.screen.state.notices[0]
+
+
+async def test_a_store_that_goes_away_is_said_in_a_line(store: Path) -> None:
+    player = Player(store, "abcde", stay=True)
+    delete_run(store, "abcde")
+    async with seeing(player) as seen:
+        await seen.shows("cannot be read")
+        assert "no run 'abcde'" in seen.screen.replay.failure_text
+        await seen.until(lambda: len(seen.pilot.app._notifications) == 1)
+
+
+def test_speeds_are_said_for_people() -> None:
+    assert [speed_text(speed) for speed in (0.25, 1.0, 64.0, math.inf)] == ["0.25x", "1x", "64x", "max"]

@@ -1,0 +1,94 @@
+"""The terminal around an application: signals, hang-ups, and its line discipline given back."""
+
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+
+_LOOK_S = 0.5
+
+
+def has_terminal() -> bool:
+    """Whether there is a terminal to read keys from and to paint on.
+
+    The application reads keys from stdin and, so that stdout can be piped, paints on stderr.
+    """
+    return all(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stderr__))
+
+
+@contextmanager
+def guarded(stop: Callable[[], bool]) -> Iterator[None]:
+    """While this lasts, signals and the end of the terminal end the view, and the terminal is given back.
+
+    A signal to end calls `stop`, which says whether that was asked for before.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(signals_stop(stop))
+        stack.enter_context(hangup_kills())
+        stack.enter_context(restored())
+        yield
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """Give the terminal back its line discipline even where the application could not."""
+    assert sys.__stdin__ is not None
+    number = sys.__stdin__.fileno()
+    attributes = termios.tcgetattr(number)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(number, termios.TCSANOW, attributes)
+
+
+@contextmanager
+def signals_stop(stop: Callable[[], bool]) -> Iterator[None]:
+    """While this lasts, a signal to end calls `stop`; once that was asked for, it ends the view as well.
+
+    The application notices by itself what stopped, and leaves the terminal in order.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop():
+            raise KeyboardInterrupt
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, handle) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def hangup_kills() -> Iterator[None]:
+    """While this lasts, the end of the terminal is that of the process, and a killed run can be resumed.
+
+    Without its terminal the application would spin. SIGHUP tells of that end, but it may be ignored by what
+    started the process, and only comes to those whose controlling terminal it is; so stdin is watched, too.
+    """
+    assert sys.__stdin__ is not None
+    terminal = select.poll()
+    terminal.register(sys.__stdin__.fileno(), 0)
+    left = threading.Event()
+
+    def watch() -> None:
+        while not left.is_set():
+            for _, events in terminal.poll(_LOOK_S * 1000):
+                if events & select.POLLHUP and not left.is_set():
+                    os.kill(os.getpid(), signal.SIGHUP)
+                return
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    threading.Thread(target=watch, name="terminal", daemon=True).start()
+    try:
+        yield
+    finally:
+        left.set()
+        signal.signal(signal.SIGHUP, before)

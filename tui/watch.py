@@ -1,0 +1,41 @@
+"""The application over stored runs: `rig watch`."""
+
+from collections.abc import Callable
+
+from rig.errors import RigError
+from rig.replaying import Player
+from tui.app import RigApp
+from tui.leave import Leave
+from tui.replay import Replay
+from tui.screens.base import RigScreen
+from tui.screens.watch import WatchScreen
+from tui.terminal import guarded, has_terminal
+
+
+def watch(player: Player) -> None:
+    """Show what a player tells until it is left. Raises RigError where there is no terminal, or no store."""
+    replay = Replay(player)
+    show(WatchScreen(replay), player.stop)
+    if replay.failure is not None:
+        raise replay.failure
+
+
+def show(first: RigScreen[None], stop: Callable[[], None]) -> Leave | None:
+    """Run the application with this screen first; what it was left with. Raises what it failed with."""
+    if not has_terminal():
+        raise RigError("the live view needs a terminal for stdin and stderr; --display plain does without")
+    app = RigApp(first)
+    asked = False
+
+    def end() -> bool:
+        nonlocal asked
+        before, asked = asked, True
+        stop()
+        app.exit()
+        return before
+
+    with guarded(end):
+        left = app.run()
+    if app.fault is not None:
+        raise app.fault
+    return left
