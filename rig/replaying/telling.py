@@ -153,18 +153,19 @@ def turn_moments(where: Where, conversation: Conversation, played: PlayedTurn) -
     """What happened within a turn, from its start to its last prediction.
 
     Verdicts are as they are stored, final once the conversation is finished. Predictions take as long as they
-    did when they were made; what is left of the turn's time lies before its calls are judged.
+    did when they were made; what is left of the turn's time lies before its calls are judged. A turn that was
+    made along with others counts less time than its predictions took, which then take less here.
     """
     truth = conversation.turns[played.turn]
     said = said_before(conversation, played.turn)
     yield Moment(0, TurnStarted(where, played.turn, said, truth.calls, truth.text))
-    rest = _rest(played)
+    pace, rest = _pace(played), _rest(played)
     for number, step in enumerate(played.steps):
         prediction = step.prediction
         if prediction.usage.prefill_s:
             yield Moment(0, PieceGenerated(where, played.turn, number, "", 0, False))
         for wait, text, tokens, forced in _pieces(prediction):
-            yield Moment(wait, PieceGenerated(where, played.turn, number, text, tokens, forced))
+            yield Moment(wait * pace, PieceGenerated(where, played.turn, number, text, tokens, forced))
         yield Moment(0, PredictionMade(where, played.turn, number, prediction))
         if step.executed is not None and step.verdict is not None:
             yield Moment(rest, CallJudged(where, played.turn, number, step.executed, step.verdict))
@@ -180,10 +181,20 @@ def said_before(conversation: Conversation, turn: int) -> tuple[str, ...]:
     return tuple(reversed(said))
 
 
+def _spent(played: PlayedTurn) -> float:
+    usages = [step.prediction.usage for step in played.steps]
+    return sum(usage.prefill_s + usage.decode_s for usage in usages)
+
+
+def _pace(played: PlayedTurn) -> float:
+    """By how much the seconds of its predictions are to be shortened for the turn to take its time."""
+    spent = _spent(played)
+    return played.wall_s / spent if spent > played.wall_s > 0 else 1.0
+
+
 def _rest(played: PlayedTurn) -> float:
     """The seconds of a turn that were not generation, for each of its steps."""
-    spent = sum(step.prediction.usage.prefill_s + step.prediction.usage.decode_s for step in played.steps)
-    return max(played.wall_s - spent, 0.0) / max(len(played.steps), 1)
+    return max(played.wall_s - _spent(played), 0.0) / max(len(played.steps), 1)
 
 
 class _Run(NamedTuple):
