@@ -11,8 +11,10 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
+from rig.cli.models_fit import show_fit, wishes
 from rig.cli.output import mebibytes, millions, print_json, print_table, printable
 from rig.engine.checksums import remembered_sha256, sha256_of
+from rig.engine.fit_plan import Wishes
 from rig.engine.gguf import GgufInfo, inspect
 from rig.engine.pull import pull as pull_model
 from rig.engine.registry import (
@@ -71,14 +73,26 @@ def list_models(as_json: bool) -> None:
 
 @command.command()
 @click.argument("model", shell_complete=completion.model_files)
+@click.option(
+    "--fit", is_flag=True, help="Say instead how it fits on this machine, and how it would be loaded."
+)
+@click.option("--load", is_flag=True, help="With --fit: try it, going down while memory is short.")
+@wishes
 @_JSON
-def info(model: str, as_json: bool) -> None:
+def info(model: str, fit: bool, load: bool, as_json: bool, wished: Wishes) -> None:
     """Say what a GGUF file holds, and the memory it needs.
 
     MODEL is a name from `rig models list` or the path of a GGUF file. All of it is read from the file.
+    With --fit, layers on GPUs, context, batch and sequences are chosen from the file and the memory that is
+    free now, as `rig run` would choose them; the other options ask for something, as they do there.
     """
     resolved = resolve(model)
     found = inspect(resolved.path)
+    if fit:
+        show_fit(resolved.name, found, wished, load=load, as_json=as_json)
+        return
+    if load or wished != Wishes():
+        raise RigError("options on how to load a model go with --fit")
     if as_json:
         print_json({"name_in_rig": resolved.name, **found.as_json(), "memory_needed": _memory_needed(found)})
         return

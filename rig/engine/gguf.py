@@ -3,30 +3,26 @@
 Everything is read from the file's header; no weight is touched and llama.cpp is not loaded.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType, LlamaFileType
 
 from rig.calls import JsonObject
-from rig.engine.gguf_header import Array, Header, Value, read_header
+from rig.engine.gguf_facts import TEMPLATE, Facts, PerLayer
+from rig.engine.gguf_header import Header, read_header
+from rig.engine.gguf_layout import Layout, layout_of
 from rig.errors import RigError
 
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
 """The types llama.cpp can keep a KV cache in."""
 
-_CELLS = 256
+CELLS = 256
 """llama.cpp rounds the cells of a KV cache up to a multiple of this."""
-_TEMPLATE = "tokenizer.chat_template"
-_SPECIAL = re.compile(r"tokenizer\.ggml\.(\w+)_token_id")
 _STATE_KEYS = ("ssm.state_size", "ssm.conv_kernel", "wkv.head_size", "shortconv.l_cache", "kda.head_dim")
-
-PerLayer = int | tuple[int, ...]
-"""One number for every layer, or one for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +61,7 @@ class GgufInfo:
     value_length: int | None
     experts: int | None
     sliding_window: int | None
+    layout: Layout
     memory: Literal["attention", "recurrent", "hybrid"]
     attention_layers: int | None
     vocabulary_size: int | None
@@ -106,7 +103,7 @@ class GgufInfo:
         if values is None:
             return None
         block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType[kv_type.upper()]]
-        cells = -(-n_ctx * n_seq // _CELLS) * _CELLS
+        cells = -(-n_ctx * n_seq // CELLS) * CELLS
         return int(cells * values * block_bytes // block)
 
     def as_json(self) -> JsonObject:
@@ -116,6 +113,7 @@ class GgufInfo:
         return data | {
             "path": str(self.path),
             "tensor_types": types,
+            "layout": asdict(self.layout),
             "bits_per_weight": self.bits_per_weight,
             "special_tokens": dict(self.special_tokens),
             "other_templates": dict(self.other_templates),
@@ -128,7 +126,7 @@ def inspect(path: Path) -> GgufInfo:
     Raises RigError, in one line, for anything that is no complete, readable, one-file GGUF model.
     """
     header = read_header(path)
-    facts = _Facts(header.metadata)
+    facts = Facts(header.metadata)
     if facts.number("split.count", 1) != 1:
         raise RigError(
             f"{path}: one part of {facts.number('split.count')} of a split model; "
@@ -160,60 +158,16 @@ def inspect(path: Path) -> GgufInfo:
         value_length=facts.own("attention.value_length", head_length),
         experts=facts.own("expert_count"),
         sliding_window=facts.own("attention.sliding_window"),
+        layout=layout_of(facts, header, heads=heads, kv_heads=_kv_heads(facts, heads), memory=memory),
         memory=memory,
         attention_layers=attention_layers,
         vocabulary_size=facts.length("tokenizer.ggml.tokens") or facts.own("vocab_size"),
         tokenizer=facts.text("tokenizer.ggml.model"),
         pre_tokenizer=facts.text("tokenizer.ggml.pre"),
         special_tokens=facts.special_tokens(),
-        chat_template=facts.text(_TEMPLATE),
+        chat_template=facts.text(TEMPLATE),
         other_templates=facts.other_templates(),
     )
-
-
-class _Facts:
-    """The metadata by type: a value of another type than asked for counts as not there."""
-
-    def __init__(self, metadata: Mapping[str, Value]) -> None:
-        self._metadata = metadata
-        self.architecture = self.text("general.architecture") or ""
-
-    def text(self, key: str) -> str | None:
-        value = self._metadata.get(key)
-        return value if isinstance(value, str) else None
-
-    def number(self, key: str, default: int | None = None) -> int | None:
-        value = self._metadata.get(key)
-        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
-
-    def own(self, key: str, default: int | None = None) -> int | None:
-        """A number under the architecture's own name."""
-        return self.number(f"{self.architecture}.{key}", default)
-
-    def per_layer(self, key: str) -> PerLayer | None:
-        value = self._metadata.get(f"{self.architecture}.{key}")
-        if isinstance(value, tuple) and all(isinstance(item, int) and item >= 0 for item in value):
-            return tuple(int(item) for item in value)
-        return self.own(key)
-
-    def length(self, key: str) -> int | None:
-        value = self._metadata.get(key)
-        return value.length if isinstance(value, Array) else None
-
-    def has(self, key: str) -> bool:
-        return f"{self.architecture}.{key}" in self._metadata
-
-    def special_tokens(self) -> dict[str, int]:
-        found = ((_SPECIAL.fullmatch(key), value) for key, value in self._metadata.items())
-        return {match[1]: value for match, value in found if match and isinstance(value, int)}
-
-    def other_templates(self) -> dict[str, str]:
-        prefix = f"{_TEMPLATE}."
-        return {
-            key.removeprefix(prefix): value
-            for key, value in self._metadata.items()
-            if key.startswith(prefix) and isinstance(value, str)
-        }
 
 
 def _tensor_types(header: Header) -> dict[str, TensorTypes]:
@@ -225,7 +179,7 @@ def _tensor_types(header: Header) -> dict[str, TensorTypes]:
     return {name: TensorTypes(counts[name], size) for name, size in sizes.most_common()}
 
 
-def _quantization(facts: _Facts, types: Mapping[str, TensorTypes]) -> str:
+def _quantization(facts: Facts, types: Mapping[str, TensorTypes]) -> str:
     declared = facts.number("general.file_type")
     if declared is not None:
         try:
@@ -236,12 +190,12 @@ def _quantization(facts: _Facts, types: Mapping[str, TensorTypes]) -> str:
     return next(iter(types), "none")
 
 
-def _kv_heads(facts: _Facts, heads: PerLayer | None) -> PerLayer | None:
+def _kv_heads(facts: Facts, heads: PerLayer | None) -> PerLayer | None:
     own = facts.per_layer("attention.head_count_kv")
     return heads if own is None else own
 
 
-def _memory(facts: _Facts) -> tuple[Literal["attention", "recurrent", "hybrid"], int | None]:
+def _memory(facts: Facts) -> tuple[Literal["attention", "recurrent", "hybrid"], int | None]:
     """The kind of memory, and how many layers keep keys and values."""
     layers = facts.own("block_count")
     heads = _kv_heads(facts, facts.per_layer("attention.head_count"))

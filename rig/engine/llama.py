@@ -5,6 +5,7 @@ in Python and keeps logits nobody reads.
 """
 
 import ctypes
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from rig.errors import ErrorKind, RigError
 
 _KV_TYPES = {"f16": C.GGML_TYPE_F16, "q8_0": C.GGML_TYPE_Q8_0}
 _log: deque[str] = deque(maxlen=200)
+_SHORT_OF_MEMORY = re.compile(r"alloc|out ?of\w* ?memory|insufficient memory", re.IGNORECASE)
 
 
 @C.llama_log_callback  # type: ignore[untyped-decorator]
@@ -34,6 +36,14 @@ class DecodeError(Exception):
     def __init__(self, kind: ErrorKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class NoMemory(RigError):
+    """llama.cpp could not get the memory for weights or a context. `reason` is what it said."""
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message
 
 
 _initialised = False
@@ -72,7 +82,7 @@ class LlamaModel:
         with _captured_log() as log:
             self._pointer = C.llama_model_load_from_file(str(path).encode(), parameters)
         if not self._pointer:
-            raise RigError(f"{path}: llama.cpp cannot load it: {_first_error(log)}")
+            raise _refusal(f"{path}: llama.cpp cannot load it: {_first_error(log)}", log)
         self.path = path
         self.n_gpu_layers = n_gpu_layers
         self.vocab = C.llama_model_get_vocab(self._pointer)
@@ -150,9 +160,10 @@ class LlamaContext:
         with _captured_log() as log:
             self._pointer = C.llama_init_from_model(model.pointer, parameters)
         if not self._pointer:
-            raise RigError(
+            raise _refusal(
                 f"{model.path}: no context of {parameters.n_ctx} tokens: {_first_error(log)};"
-                " try a smaller --n-ctx, a smaller --parallel, or fewer --gpu-layers"
+                " try a smaller --n-ctx, a smaller --parallel, or fewer --gpu-layers",
+                log,
             )
         self.n_ctx = min(n_ctx, C.llama_n_ctx(self._pointer))
         self.n_batch: int = C.llama_n_batch(self._pointer)
@@ -268,6 +279,12 @@ def versions() -> dict[str, str]:
         "llama_cpp": C.llama_version().decode(),
         "system": C.llama_print_system_info().decode().strip(),
     }
+
+
+def _refusal(message: str, log: list[str]) -> RigError:
+    """The error for what llama.cpp refused, by what it said last."""
+    reason = next(filter(_SHORT_OF_MEMORY.search, log), None)
+    return RigError(message) if reason is None else NoMemory(message, reason)
 
 
 def _first_error(lines: list[str]) -> str:

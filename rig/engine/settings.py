@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 DEFAULT_CONTEXT = 8192
+DEFAULT_BATCH = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class EngineSettings:
     """
 
     n_ctx: int | None = None
-    n_batch: int = 512
+    n_batch: int = DEFAULT_BATCH
     n_threads: int = field(default_factory=lambda: available_cores())
     n_gpu_layers: int | None = None
     flash_attention: bool | None = None

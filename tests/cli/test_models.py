@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_gguf
 from click.shell_completion import ShellComplete
 
 from rig.cli import cli
@@ -92,6 +93,52 @@ def test_info_gives_the_cost_of_each_context_and_number_of_sequences(rig: Rig, s
     assert set(needs) == {(n_ctx, n) for n_ctx in (2048, 8192) for n in (1, 4, 8)}
     assert needs[8192, 4]["kv_f16"] == 4 * needs[8192, 1]["kv_f16"]
     assert needs[2048, 1]["total_f16"] == info["weight_bytes"] + needs[2048, 1]["kv_f16"]
+
+
+def test_fit_says_how_it_would_be_loaded(rig: Rig, smollm2: Path) -> None:
+    out = rig("models", "info", smollm2, "--fit").out
+    for part in ("all 31 on the CPU", "8192 tokens", "512 tokens", "f16, flash attention off", "180.0 MiB"):
+        assert part in out
+    assert "llama.cpp's own count: KV cache 180.0 MiB" in out
+    assert "it fits" in out
+
+
+def test_fit_gives_every_number_as_json(rig: Rig, smollm2: Path) -> None:
+    plan = rig("models", "info", smollm2, "--fit", "--json", "--parallel", "4", "--kv", "q8_0").json
+    assert (plan["n_seq"], plan["kv_type"], plan["flash_attention"]) == (4, "q8_0", True)
+    assert (plan["n_gpu_layers"], plan["n_ctx"], plan["n_batch"]) == (0, 8192, 512)
+    (use,) = plan["uses"]
+    assert use["kv"] == 4 * 8192 * 11520 // 32 * 34
+    assert use["kv"] == pytest.approx(plan["llama_cpp"]["kv"], abs=5300)
+    assert plan["n_threads"] >= 1
+    assert plan["loaded"] is False
+
+
+def test_fit_can_be_tried(rig: Rig, write_gguf: WriteGguf, tmp_path: Path) -> None:
+    path = tiny_gguf.write(tmp_path / "tiny.gguf")
+    finished = rig("models", "info", path, "--fit", "--load", "--n-ctx", "512", "--n-batch", "64")
+    assert finished.code == 0
+    assert "512 tokens of the model's 4096" in finished.out
+    assert "loaded like this, and given up again" in finished.out
+    fault = rig("models", "info", write_gguf("no-model.gguf"), "--fit", "--load")
+    assert fault.code == 2
+    assert len(fault.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--fit", "--kv", "q8_0", "--flash-attention", "off"], "needs flash attention"),
+        (["--fit", "--n-ctx", "99999"], "is more than the 8192 tokens"),
+        (["--n-ctx", "512"], "go with --fit"),
+        (["--load"], "go with --fit"),
+    ],
+)
+def test_a_fit_that_cannot_be_is_one_line(rig: Rig, smollm2: Path, options: list[str], says: str) -> None:
+    finished = rig("models", "info", smollm2, *options)
+    assert (finished.code, finished.out) == (2, "")
+    assert says in finished.err
+    assert len(finished.err.splitlines()) == 1
 
 
 def test_info_of_a_model_that_says_little(rig: Rig, write_gguf: WriteGguf) -> None:

@@ -1,0 +1,112 @@
+"""`rig models info --fit`: how a model fits on this machine, and how it would be loaded."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from rig.cli.output import mebibytes, print_json, print_table, printable
+from rig.engine.fit_plan import FitPlan, Use, Wishes
+from rig.engine.gguf import GgufInfo
+from rig.engine.settings import available_cores
+
+_COUNT = click.IntRange(min=1)
+_HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
+
+
+def wishes(function: Callable[..., None]) -> Callable[..., None]:
+    """Options for what a fit decides by itself otherwise; the command gets them as one `wished`."""
+
+    @click.option("--gpu-layers", type=click.IntRange(-1), help="With --fit: layers on the GPU, -1 for all.")
+    @click.option("--n-ctx", type=_COUNT, help="With --fit: context in tokens.")
+    @click.option("--n-batch", type=_COUNT, help="With --fit: tokens computed at once.")
+    @click.option("--parallel", type=click.IntRange(1, 64), help="With --fit: sequences at once.")
+    @click.option("--kv", type=click.Choice(["f16", "q8_0"]), help="With --fit: type of the KV cache.")
+    @click.option("--flash-attention", type=click.Choice(["auto", "on", "off"]), help="With --fit.")
+    @wraps(function)
+    def collect(
+        *arguments: Any,
+        gpu_layers: int | None,
+        n_ctx: int | None,
+        n_batch: int | None,
+        parallel: int | None,
+        kv: str | None,
+        flash_attention: str | None,
+        **others: Any,
+    ) -> None:
+        wished = Wishes(
+            n_gpu_layers=gpu_layers,
+            n_ctx=n_ctx,
+            n_batch=n_batch,
+            n_seq=parallel,
+            kv_type=kv or "f16",
+            flash_attention=None if flash_attention in (None, "auto") else flash_attention == "on",
+        )
+        function(*arguments, **others, wished=wished)
+
+    return collect
+
+
+def show_fit(name: str, info: GgufInfo, wished: Wishes, *, load: bool, as_json: bool) -> None:
+    """Print the plan beside llama.cpp's own count; with `load`, of what could really be loaded."""
+    # Kept from the other verbs: this loads llama.cpp.
+    from rig.engine.needs import Shape
+    from rig.engine.rehearsal import rehearse
+    from rig.engine.trial import fit_here, try_loading
+
+    fit = fit_here(info, wished)
+    tried: list[str] = []
+    plan = try_loading(info, fit, tried.append) if load else fit.best()
+    shape = Shape(plan.n_ctx, plan.n_batch, plan.n_seq, plan.kv_type, plan.flash_attention)
+    count = rehearse(info.path, shape, plan.n_gpu_layers) if info.layout.is_known else None
+    if as_json:
+        print_json(
+            {
+                "name_in_rig": name,
+                "path": str(info.path),
+                **plan.as_json(),
+                "n_threads": available_cores(),
+                "context_length": info.context_length,
+                "llama_cpp": count and count.as_json(),
+                "loaded": load,
+                "tried": tried,
+            }
+        )
+        return
+    _print_choices(plan, info)
+    click.echo()
+    print_table(_HEADER, [_row(use) for use in plan.uses])
+    click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
+    if count:
+        computed = ", ".join(f"{device} {mebibytes(held)}" for device, held in count.compute.items())
+        click.echo(
+            f"llama.cpp's own count: KV cache {mebibytes(count.kv)}, state {mebibytes(count.state)},"
+            f" working {computed}"
+        )
+    for line in (*tried, *plan.remarks):
+        click.echo(printable(line))
+    if load:
+        click.echo("loaded like this, and given up again")
+    elif plan.fits:
+        click.echo("it fits")
+
+
+def _print_choices(plan: FitPlan, info: GgufInfo) -> None:
+    where = " and ".join(use.title for use in plan.gpus) or "the CPU"
+    layers = f"{plan.n_gpu_layers} of {plan.offloadable}" if plan.gpus else f"all {plan.offloadable}"
+    facts = {
+        "layers": f"{layers} on {where}",
+        "context": f"{plan.n_ctx} tokens of the model's {info.context_length or 'unknown number'}",
+        "batch": f"{plan.n_batch} tokens",
+        "sequences": f"{plan.n_seq}; {plan.most_sequences} would fit",
+        "KV cache": f"{plan.kv_type}, flash attention {'on' if plan.flash_attention else 'off'}",
+        "threads": str(available_cores()),
+    }
+    for title, value in facts.items():
+        click.echo(f"{title:<13} {printable(value)}")
+
+
+def _row(use: Use) -> tuple[str, ...]:
+    sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
+    return (use.title, str(use.layers), *map(mebibytes, sizes))

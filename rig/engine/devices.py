@@ -1,0 +1,160 @@
+"""What there is to compute on, and how much of its memory is free.
+
+GPUs are those that this build of llama.cpp finds, with the numbers that it goes by itself. The machine's own
+memory is what the operating system and the control groups around this process leave.
+"""
+
+import ctypes
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+DeviceKind = Literal["gpu", "integrated gpu"]
+_KINDS: dict[int, DeviceKind] = {1: "gpu", 2: "integrated gpu"}
+"""ggml-backend.h: 0 is the CPU, and what is above 2 only helps it or is made of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU as llama.cpp sees it; sizes in bytes. A `unified` one has no memory apart from the machine's."""
+
+    name: str
+    description: str
+    kind: DeviceKind
+    free: int
+    total: int
+    unified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The machine's memory in bytes: what a process may still take, and how much there is altogether.
+
+    `swap` is what is free of it. `limit` says what sets the bounds: the machine, or a control group.
+    """
+
+    free: int
+    total: int
+    swap: int = 0
+    limit: Literal["machine", "control group"] = "machine"
+
+
+def gpus() -> tuple[Device, ...]:
+    """The GPUs that models would be put on: discrete ones, or else integrated ones, as llama.cpp chooses.
+
+    Asking a GPU for its free memory may wake it up and take some of that memory for good.
+    """
+    from rig.engine.llama import initialise
+
+    initialise()
+    found = tuple(_found())
+    return tuple(device for device in found if device.kind == "gpu") or found
+
+
+def _found() -> Iterator[Device]:
+    from llama_cpp._ggml import libggml
+
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    libggml.ggml_backend_dev_count.restype = size
+    libggml.ggml_backend_dev_get.restype = pointer
+    libggml.ggml_backend_dev_get.argtypes = [size]
+    for text in (libggml.ggml_backend_dev_name, libggml.ggml_backend_dev_description):
+        text.restype, text.argtypes = ctypes.c_char_p, [pointer]
+    libggml.ggml_backend_dev_type.restype = ctypes.c_int
+    libggml.ggml_backend_dev_type.argtypes = [pointer]
+    libggml.ggml_backend_dev_memory.restype = None
+    libggml.ggml_backend_dev_memory.argtypes = [pointer, ctypes.POINTER(size), ctypes.POINTER(size)]
+    for number in range(libggml.ggml_backend_dev_count()):
+        device = libggml.ggml_backend_dev_get(number)
+        kind = _KINDS.get(libggml.ggml_backend_dev_type(device))
+        if kind is None:
+            continue
+        free, total = size(), size()
+        libggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
+        yield Device(
+            name=libggml.ggml_backend_dev_name(device).decode("utf-8", "replace"),
+            description=libggml.ggml_backend_dev_description(device).decode("utf-8", "replace").strip(),
+            kind=kind,
+            free=min(free.value, total.value),
+            total=total.value,
+            # Apple's GPUs call themselves discrete.
+            unified=kind == "integrated gpu" or sys.platform == "darwin",
+        )
+
+
+def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> Memory:
+    """The memory this process may use, with every control group around it that sets a limit."""
+    if sys.platform == "darwin":
+        return _mac()
+    found = {
+        key: int(value.split()[0]) * 1024
+        for key, _, value in (line.partition(":") for line in _lines(proc / "meminfo"))
+        if value.strip()
+    }
+    memory = Memory(found.get("MemAvailable", 0), found.get("MemTotal", 0), found.get("SwapFree", 0))
+    for free, limit in _limits(proc, groups):
+        if free < memory.free:
+            # Whether a group may swap is a limit of its own, and mostly it may not.
+            memory = Memory(max(free, 0), min(limit, memory.total), limit="control group")
+    return memory
+
+
+def _limits(proc: Path, groups: Path) -> Iterator[tuple[int, int]]:
+    """(free, limit) in bytes for each control group that this process is in and that has a limit."""
+    for line in _lines(proc / "self" / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            root, names = groups, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            root = groups / "memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        # In a container the path may be one outside of it; the root of what is mounted is then the group.
+        group = root / path.lstrip("/")
+        for place in dict.fromkeys([group, *group.parents, root]):
+            if not place.is_relative_to(root):
+                continue
+            limit, used = _number(place / names[0]), _number(place / names[1])
+            if limit is not None and used is not None:
+                # Pages of files that nobody uses are counted, and are given up as soon as memory is short.
+                stat = dict(line.split(" ", 1) for line in _lines(place / "memory.stat") if " " in line)
+                idle = stat.get(names[2], "0")
+                yield limit - used + (int(idle) if idle.isdigit() else 0), limit
+
+
+def _mac() -> Memory:
+    """From the tools that macOS comes with: pages that are free, or would be given up."""
+    total = int(_output("sysctl", "-n", "hw.memsize").strip() or 0)
+    return _pages(_output("vm_stat"), total)
+
+
+def _pages(report: str, total: int) -> Memory:
+    size = re.search(r"page size of (\d+) bytes", report)
+    counts = dict(re.findall(r"^Pages ([\w ]+):\s+(\d+)\.$", report, re.MULTILINE))
+    pages = sum(int(counts.get(kind, 0)) for kind in ("free", "inactive", "speculative", "purgeable"))
+    return Memory(min(pages * int(size[1]) if size else total, total), total)
+
+
+def _output(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _number(path: Path) -> int | None:
+    """A limit or a usage; None where there is none, which is written `max`."""
+    text = "".join(_lines(path)[:1]).strip()
+    return int(text) if text.isdigit() else None

@@ -1,0 +1,122 @@
+"""What is free: read from made-up machines, containers and Macs, and once from this one."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from rig.engine import devices
+from rig.engine.devices import machine_memory
+
+GIB = 2**30
+MEMINFO = (
+    "MemTotal:       16777216 kB\nMemFree:  1024 kB\nMemAvailable:    8388608 kB\nSwapFree: 2097152 kB\n"
+)
+
+
+def write(root: Path, files: Mapping[str, str]) -> None:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+@pytest.mark.skipif(devices.sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("cgroup", "groups", "free", "total"),
+    [
+        ("", {}, 8 * GIB, 16 * GIB),
+        ("0::/", {"memory.max": "max", "memory.current": "5"}, 8 * GIB, 16 * GIB),
+        (
+            "0::/",
+            {"memory.max": str(4 * GIB), "memory.current": str(3 * GIB)},
+            1 * GIB,
+            4 * GIB,
+        ),
+        (
+            "0::/",
+            {
+                "memory.max": str(4 * GIB),
+                "memory.current": str(3 * GIB),
+                "memory.stat": f"anon 5\ninactive_file {2 * GIB}\nodd line\n",
+            },
+            3 * GIB,
+            4 * GIB,
+        ),
+        # The tightest of the groups around a process counts, wherever it is.
+        (
+            "0::/user/job/step",
+            {
+                "user/memory.max": str(2 * GIB),
+                "user/memory.current": str(GIB),
+                "user/job/step/memory.max": str(6 * GIB),
+                "user/job/step/memory.current": "0",
+            },
+            1 * GIB,
+            2 * GIB,
+        ),
+        # Seen from inside a container the path may not exist; what is mounted is the group.
+        ("0::/../../docker/x", {"memory.max": str(GIB), "memory.current": "0"}, GIB, GIB),
+        (
+            "4:cpu:/\n3:memory:/docker/abc",
+            {
+                "memory/memory.limit_in_bytes": str(3 * GIB),
+                "memory/memory.usage_in_bytes": str(GIB),
+                "memory/memory.stat": f"total_inactive_file {GIB // 2}\n",
+            },
+            2 * GIB + GIB // 2,
+            3 * GIB,
+        ),
+        (
+            "3:memory:/",
+            {
+                "memory/memory.limit_in_bytes": "9223372036854771712",
+                "memory/memory.usage_in_bytes": str(GIB),
+            },
+            8 * GIB,
+            16 * GIB,
+        ),
+        # A group that is over its limit leaves nothing, not less than nothing.
+        ("0::/", {"memory.max": str(GIB), "memory.current": str(2 * GIB)}, 0, GIB),
+    ],
+)
+def test_free_is_what_machine_and_groups_leave(
+    tmp_path: Path, cgroup: str, groups: Mapping[str, str], free: int, total: int
+) -> None:
+    write(tmp_path / "proc", {"meminfo": MEMINFO, "self/cgroup": cgroup})
+    write(tmp_path / "groups", groups)
+    memory = machine_memory(tmp_path / "proc", tmp_path / "groups")
+    assert (memory.free, memory.total) == (free, total)
+    assert memory.limit == ("machine" if total == 16 * GIB else "control group")
+    assert memory.swap == (2 * GIB if memory.limit == "machine" else 0)
+
+
+def test_a_mac_counts_the_pages_it_would_give_up() -> None:
+    report = (
+        "Mach Virtual Memory Statistics: (page size of 16384 bytes)\n"
+        "Pages free:                               10000.\n"
+        "Pages active:                            200000.\n"
+        "Pages inactive:                           30000.\n"
+        "Pages speculative:                         2000.\n"
+        "Pages wired down:                         90000.\n"
+        "Pages purgeable:                            500.\n"
+    )
+    assert devices._pages(report, 16 * GIB).free == 42_500 * 16384
+    assert devices._pages(report, GIB // 4).free == GIB // 4
+    assert devices._pages("", 16 * GIB).free == 16 * GIB  # its tool says nothing: then all there is
+
+
+def test_this_machine_has_memory_that_is_free() -> None:
+    memory = machine_memory()
+    assert 0 < memory.free <= memory.total
+
+
+def test_gpus_are_those_llama_cpp_would_use() -> None:
+    from rig.engine.llama import supports_gpu_offload
+
+    found = devices.gpus()
+    if not supports_gpu_offload():
+        assert found == ()
+    for gpu in found:
+        assert gpu.name
+        assert 0 <= gpu.free <= gpu.total
