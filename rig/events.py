@@ -40,7 +40,10 @@ class ConversationInfo:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Tokens and seconds so far. Sums over steps; rates in tokens per second, None before any token."""
+    """Tokens, seconds and costs so far.
+
+    Sums over steps; rates in tokens per second, None before any token. The costs are those of `rig.meters`.
+    """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -49,11 +52,16 @@ class Speed:
     prefill_s: float = 0.0
     decode_s: float = 0.0
     mask_s: float = 0.0
+    first_token_s: float = 0.0
     tools_s: float = 0.0
     scoring_s: float = 0.0
     store_s: float = 0.0
     wall_s: float = 0.0
     steps: int = 0
+    display_s: float = 0.0
+    peak_memory: int | None = None
+    peak_device_memory: int | None = None
+    energy_j: float | None = None
 
     @property
     def prefill_rate(self) -> float | None:
@@ -72,9 +80,15 @@ class Speed:
     def forced_share(self) -> float | None:
         return self.forced_tokens / self.completion_tokens if self.completion_tokens else None
 
+    @property
+    def first_token(self) -> float | None:
+        """Seconds from a request to the first token of its answer, on average."""
+        return self.first_token_s / self.steps if self.steps and self.first_token_s else None
+
     def as_json(self) -> JsonObject:
-        """Sums and rates by name."""
-        names = [*self.__dataclass_fields__, "prefill_rate", "decode_rate", "cached_share", "forced_share"]
+        """Sums, costs and rates by name."""
+        rates = ("prefill_rate", "decode_rate", "cached_share", "forced_share", "first_token")
+        names = [*self.__dataclass_fields__, *rates]
         return {name: getattr(self, name) for name in names}
 
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from time import perf_counter
 from typing import TypeAlias
@@ -31,6 +31,7 @@ from rig.events import (
     TurnFinished,
     Where,
 )
+from rig.meters import Costs, Meters
 from rig.models import Model, Notify, Piece, Prediction, Request, StepKey
 from rig.plan import Arm, Plan
 from rig.protocols.played import PlayedTurn
@@ -66,7 +67,8 @@ class _Run:
 
     def __init__(self, plan: Plan, emit: Emit, control: Control) -> None:
         self._plan = plan
-        self._emit = emit
+        self._listener = emit
+        self._display_s = 0.0
         self._control = control
         self._writer: RunWriter | None = None
         self._loaded: tuple[Callable[[Notify], Model], Model] | None = None
@@ -75,6 +77,8 @@ class _Run:
         self._failures: dict[int, str] = {}
         self._skipped = False
         self._slots: int | None = None
+        self._costs = Costs()
+        self._meters: Meters | None = None
         self._since = 0.0
 
     def close(self) -> None:
@@ -83,6 +87,11 @@ class _Run:
         finally:
             if self._writer is not None:
                 self._writer.close()
+
+    def _emit(self, event: Event) -> None:
+        clock = perf_counter()
+        self._listener(event)
+        self._display_s += perf_counter() - clock
 
     def run(self) -> bool:
         plan = self._plan
@@ -137,6 +146,8 @@ class _Run:
         if left:
             self._control.wait()
             self._emit(ArmStarted(position))
+            self._costs = Costs(**{part.name: getattr(tally.speed, part.name) for part in fields(Costs)})
+            self._display_s, self._meters = 0.0, Meters()
             clock = perf_counter()
             try:
                 model = self._load(position, left[0][1])
@@ -293,9 +304,10 @@ class _Run:
             played = self._share_of_time((yield from dialogue.play(turn)))
             done.append(played)
             score = self._score(dialogue, done) if turn == left[-1] else None
-            store_s = writer.commit_turn(where, played, score)
+            costs = self._costs_so_far()
+            store_s = writer.commit_turn(where, played, score, costs)
             self._since = perf_counter()
-            tally.add(played, store_s)
+            tally.add(played, store_s, costs)
             errors.update(errors_of(played))
             if score is not None:
                 tally.metrics += score.metrics
@@ -305,6 +317,11 @@ class _Run:
             writer.commit_score(where, score)
             tally.metrics += score.metrics
         self._emit(ConversationFinished(where, dialogue.metrics(), tally.metrics, tally.speed, dict(errors)))
+
+    def _costs_so_far(self) -> Costs:
+        """The arm's costs: what it had cost when the run was interrupted, and since then."""
+        assert self._meters is not None
+        return self._costs + replace(self._meters.read(), display_s=self._display_s)
 
     def _share_of_time(self, played: PlayedTurn) -> PlayedTurn:
         """A turn with the time since the turn that ended before it, which it may have begun before.

@@ -1,9 +1,10 @@
 """What an arm has achieved so far: the running sums that events carry, live and when a run is replayed."""
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 
 from rig.events import Speed
+from rig.meters import Costs
 from rig.models import Usage
 from rig.protocols.played import PlayedTurn
 from rig.verdicts import Metrics
@@ -20,8 +21,8 @@ class Tally:
     speed: Speed = field(default_factory=Speed)
     errors: Counter[str] = field(default_factory=Counter)
 
-    def add(self, played: PlayedTurn, store_s: float) -> None:
-        """Count a turn's tokens, seconds and errors."""
+    def add(self, played: PlayedTurn, store_s: float, costs: Costs | None = None) -> None:
+        """Count a turn's tokens, seconds and errors; `costs` are the arm's so far."""
         sums = {name: getattr(self.speed, name) for name in _SPEED}
         for step in played.steps:
             for name in _USAGE:
@@ -31,7 +32,7 @@ class Tally:
         sums["scoring_s"] += played.scoring_s
         sums["store_s"] += store_s
         sums["wall_s"] += played.wall_s + store_s
-        self.speed = Speed(**sums)
+        self.speed = Speed(**{**sums, **(asdict(costs) if costs else {})})
         self.errors.update(errors_of(played))
 
 

@@ -206,13 +206,14 @@ def stored(store: Path, run: str = "abcde") -> StoredRun:
 
 TIMES = frozenset(
     {"wall_s", "tools_s", "scoring_s", "store_s", "load_s", "finished", "created", "heartbeat", "writer"}
+    | {"display_s", "peak_memory", "peak_device_memory", "energy_j"}
 )
 
 
 def content(
     store: Path, tables: Sequence[str] = ("arms", "conversations", "turns", "predictions", "scores")
 ) -> Any:
-    """All rows of these tables but their times, for comparing runs."""
+    """All rows of these tables but what was measured, for comparing runs."""
     from rig.store.connect import connect_for_reading
 
     with connect_for_reading(store) as database:

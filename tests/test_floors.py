@@ -16,6 +16,7 @@ FLOORS = {
     "rig.conversations": 0,
     "rig.errors": 0,
     "rig.events": 0,
+    "rig.meters": 0,
     "rig.models": 0,
     "rig.paths": 0,
     "rig.verdicts": 0,

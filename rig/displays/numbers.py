@@ -1,15 +1,18 @@
 """Numbers for people."""
 
+UNKNOWN = "-"
+"""What stands for a number that there is none of."""
+
 
 def percent(fraction: float | None) -> str:
     """A rate as a percentage, `-` where there is none."""
-    return "-" if fraction is None else f"{100 * fraction:.1f}%"
+    return UNKNOWN if fraction is None else f"{100 * fraction:.1f}%"
 
 
 def rate(per_second: float | None) -> str:
     """Tokens per second, `-` where there is none."""
     if per_second is None:
-        return "-"
+        return UNKNOWN
     return f"{per_second:.0f}" if per_second >= 10 else f"{per_second:.1f}"
 
 
@@ -18,3 +21,20 @@ def clock_time(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def seconds(duration: float | None) -> str:
+    """A short duration, `-` where there is none."""
+    return UNKNOWN if duration is None else f"{duration:.2f} s"
+
+
+def mebibytes(size: int | None) -> str:
+    """A size in bytes as MiB, or as GiB from 10 GiB on; `-` for None."""
+    if size is None:
+        return UNKNOWN
+    return f"{size / 2**30:.1f} GiB" if size >= 10 * 2**30 else f"{size / 2**20:,.0f} MiB"
+
+
+def kilojoules(energy: float | None) -> str:
+    """An energy in joules as kJ, `-` for None."""
+    return UNKNOWN if energy is None else f"{energy / 1000:,.1f} kJ"

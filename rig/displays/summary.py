@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from rig.displays.numbers import clock_time, percent, rate
+from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 from rig.paths import runs_file
 from rig.store import StoredArm, StoredRun
 
@@ -21,7 +21,17 @@ _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("prompt from cache", lambda arm: percent(arm.speed.cached_share)),
     ("prefill tok/s", lambda arm: rate(arm.speed.prefill_rate)),
     ("decode tok/s", lambda arm: rate(arm.speed.decode_rate)),
+    ("forced by grammar", lambda arm: percent(arm.speed.forced_share)),
+    ("first token after", lambda arm: seconds(arm.speed.first_token)),
     ("time", lambda arm: clock_time(arm.speed.wall_s)),
+    ("  in the model", lambda arm: _share(arm, arm.speed.prefill_s + arm.speed.decode_s)),
+    ("  in tools", lambda arm: _share(arm, arm.speed.tools_s)),
+    ("  in scoring", lambda arm: _share(arm, arm.speed.scoring_s)),
+    ("  in the store", lambda arm: _share(arm, arm.speed.store_s)),
+    ("  in the display", lambda arm: _share(arm, arm.speed.display_s)),
+    ("peak memory", lambda arm: mebibytes(arm.speed.peak_memory)),
+    ("peak GPU memory", lambda arm: mebibytes(arm.speed.peak_device_memory)),
+    ("energy", lambda arm: kilojoules(arm.speed.energy_j)),
 )
 
 
@@ -32,7 +42,8 @@ def summary(run: StoredRun) -> str:
     rows += _by_kind("failed steps", [arm.errors for arm in run.arms])
     rows += _by_kind("errors, ToolTalk's types", [arm.error_types for arm in run.arms])
     rows += _by_kind("faults", [arm.faults for arm in run.arms])
-    rows += [(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
+    speed = [(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
+    rows += [(label, cells) for label, cells in speed if set(cells) != {UNKNOWN}]
     width = max(len(label) for label, _ in rows)
     widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(run.arms))]
     lines = [
@@ -43,6 +54,10 @@ def summary(run: StoredRun) -> str:
     graders = {arm.grader for arm in run.arms if arm.grader}
     lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
     return "\n".join(lines)
+
+
+def _share(arm: StoredArm, part_s: float) -> str:
+    return percent(part_s / arm.speed.wall_s if arm.speed.wall_s else None)
 
 
 def _by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[tuple[str, list[str]]]:

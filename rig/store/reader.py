@@ -13,6 +13,7 @@ from sqlite_utils import Database
 from rig.conversations import Conversation, parse_conversation
 from rig.errors import RigError
 from rig.events import Speed
+from rig.meters import Costs
 from rig.models import Usage
 from rig.protocols.played import PlayedTurn
 from rig.store.connect import connect_for_reading, faults
@@ -24,7 +25,7 @@ from rig.verdicts import Metrics
 
 LATEST = "latest"
 
-_WORK = [field.name for field in fields(Usage) if field.name != "first_token_s"]
+_WORK = [field.name for field in fields(Usage)]
 
 _TURNS_DONE = (
     "SELECT arm, conversation, repeat, count(*) AS n FROM turns"
@@ -211,7 +212,8 @@ class Runs:
         clock["wall_s"] += arm["store_s"]
         # SQLite's total() is a float even of integers.
         tokens = {name: int(value) for name, value in work.items() if not name.endswith("_s")}
-        return Speed(**{**work, **tokens, **clock}, store_s=arm["store_s"])
+        costs = {name: arm[name] for name in Costs.__dataclass_fields__}
+        return Speed(**{**work, **tokens, **clock, **costs}, store_s=arm["store_s"])
 
     def _arm_id(self, run: StoredRun, position: int) -> int:
         row = self._rows("SELECT id FROM arms WHERE run = ? AND position = ?", run.id, position)[0]

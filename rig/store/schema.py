@@ -263,6 +263,15 @@ def m003_suites(db: Database) -> None:
 
 
 @MIGRATIONS()
+def m004_costs(db: Database) -> None:
+    """What an arm cost besides time: bytes, joules, and seconds of showing it. Unknown for earlier runs."""
+    db.execute("ALTER TABLE arms ADD COLUMN display_s REAL NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE arms ADD COLUMN peak_memory INTEGER")
+    db.execute("ALTER TABLE arms ADD COLUMN peak_device_memory INTEGER")
+    db.execute("ALTER TABLE arms ADD COLUMN energy_j REAL")
+
+
+@MIGRATIONS()
 def m007_tokens(db: Database) -> None:
     """Which characters of a prediction each token stands for, and which the grammar forced; empty before."""
     db.execute("ALTER TABLE predictions ADD COLUMN token_chars TEXT NOT NULL DEFAULT '[]'")

@@ -17,6 +17,7 @@ from rig import __version__
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import Where
+from rig.meters import Costs
 from rig.protocols.judgement import Judgement
 from rig.protocols.played import PlayedTurn
 from rig.store.connect import connect_for_writing, faults, transaction
@@ -93,10 +94,16 @@ class RunWriter:
         """Note why an arm could not go on."""
         self._update_arm(arm, {"failure": failure})
 
-    def commit_turn(self, where: Where, played: PlayedTurn, score: ConversationScore | None = None) -> float:
+    def commit_turn(
+        self,
+        where: Where,
+        played: PlayedTurn,
+        score: ConversationScore | None = None,
+        costs: Costs | None = None,
+    ) -> float:
         """Store a turn, its predictions and, with the last turn, the conversation's score: all or nothing.
 
-        Returns the seconds that this took.
+        `costs` are the arm's so far. Returns the seconds that this took.
         """
         clock = perf_counter()
         arm = self._arms[where.arm]
@@ -122,7 +129,8 @@ class RunWriter:
             if score is not None:
                 self._insert_score(where, score)
             # The seconds of this very transaction are known, and stored, only with the next one.
-            self._database.table("arms").update(arm, {"store_s": self._store_s[arm]})
+            spent = asdict(costs) if costs else {}
+            self._database.table("arms").update(arm, {"store_s": self._store_s[arm], **spent})
         seconds = perf_counter() - clock
         self._store_s[arm] += seconds
         return seconds

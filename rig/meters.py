@@ -1,0 +1,148 @@
+"""What a run costs besides time: memory of the process and the GPU, and energy, where the machine tells."""
+
+import os
+import re
+import resource
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+POWERCAP = Path("/sys/class/powercap")
+_PROCESS = Path("/proc/self")
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Costs of an arm so far. None means that the machine does not tell.
+
+    `display_s` are seconds spent in showing events. `peak_memory` is the largest resident size of the process
+    and `peak_device_memory` what it held on all GPUs, in bytes. `energy_j` is what CPU packages and GPUs used
+    meanwhile, in joules, whoever used them.
+    """
+
+    display_s: float = 0.0
+    peak_memory: int | None = None
+    peak_device_memory: int | None = None
+    energy_j: float | None = None
+
+    def __add__(self, later: "Costs") -> "Costs":
+        """The costs of both: peaks are the larger one, the others are sums."""
+        return Costs(
+            self.display_s + later.display_s,
+            _largest(self.peak_memory, later.peak_memory),
+            _largest(self.peak_device_memory, later.peak_device_memory),
+            _total([self.energy_j, later.energy_j]),
+        )
+
+
+class Meters:
+    """Measures from when it is made. `read` must be called every few minutes: counters run over."""
+
+    def __init__(self, powercap: Path = POWERCAP) -> None:
+        _forget_peak()
+        self._counters: list[_Package | _Gpu] = [*_packages(powercap), *_gpus()]
+        self._device_peak: int | None = None
+
+    def read(self) -> Costs:
+        """Peaks and energy since the beginning."""
+        used = _total([counter.used() for counter in self._counters])
+        held = [counter.memory() for counter in self._counters]
+        self._device_peak = _largest(self._device_peak, _total(held))
+        return Costs(0.0, _peak_memory(), None if self._device_peak is None else int(self._device_peak), used)
+
+
+class _Package:
+    """The energy counter of a CPU package (Linux powercap, RAPL), in microjoules up to a maximum."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "energy_uj"
+        self._range = int((folder / "max_energy_range_uj").read_text())
+        self._last = int(self._file.read_text())
+        self._joules = 0.0
+
+    def used(self) -> float:
+        with suppress(OSError, ValueError):
+            now = int(self._file.read_text())
+            self._joules += (now - self._last) % self._range / 1e6
+            self._last = now
+        return self._joules
+
+    def memory(self) -> None:
+        return None
+
+
+class _Gpu:
+    """A GPU of NVIDIA's, through NVML."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml = nvml
+        self._handle = handle
+        self._first = self._millijoules()
+
+    def used(self) -> float | None:
+        now = self._millijoules()
+        return None if now is None or self._first is None else (now - self._first) / 1e3
+
+    def memory(self) -> int | None:
+        with suppress(self._nvml.NVMLError):
+            processes = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
+            own = [each.usedGpuMemory for each in processes if each.pid == os.getpid()]
+            return sum(own) if own and None not in own else None
+        return None
+
+    def _millijoules(self) -> int | None:
+        with suppress(self._nvml.NVMLError):
+            return int(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
+        return None
+
+
+def _packages(powercap: Path) -> list[_Package]:
+    found = []
+    for folder in sorted(powercap.glob("intel-rapl:*")):
+        if re.fullmatch(r"intel-rapl:\d+", folder.name):
+            with suppress(OSError, ValueError):  # many systems let only root read it
+                found.append(_Package(folder))
+    return found
+
+
+def _gpus() -> list[_Gpu]:
+    try:
+        pynvml: Any = import_module("pynvml")
+    except ImportError:  # it comes with the extra `gpu`
+        return []
+    try:
+        pynvml.nvmlInit()
+        count = pynvml.nvmlDeviceGetCount()
+        return [_Gpu(pynvml, pynvml.nvmlDeviceGetHandleByIndex(index)) for index in range(count)]
+    except pynvml.NVMLError:
+        return []
+
+
+def _forget_peak() -> None:
+    """Let the peak of the resident size begin anew, where Linux allows it."""
+    with suppress(OSError):
+        (_PROCESS / "clear_refs").write_text("5")
+
+
+def _peak_memory() -> int:
+    with suppress(OSError, AttributeError):
+        status = (_PROCESS / "status").read_text()
+        match = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+        if match:
+            return int(match[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _largest(left: float | None, right: float | None) -> Any:
+    known = [value for value in (left, right) if value is not None]
+    return max(known) if known else None
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,49 @@
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rig.meters import Costs, Meters
+
+
+def _package(folder: Path, microjoules: int, maximum: int = 1_000_000) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "energy_uj").write_text(f"{microjoules}\n")
+    (folder / "max_energy_range_uj").write_text(f"{maximum}\n")
+    return folder
+
+
+def test_energy_is_the_sum_over_packages_and_counters_may_run_over(tmp_path: Path) -> None:
+    first, second = _package(tmp_path / "intel-rapl:0", 900_000), _package(tmp_path / "intel-rapl:1", 5)
+    _package(tmp_path / "intel-rapl:0:0", 77)  # a part of the first package
+    meters = Meters(tmp_path)
+    assert meters.read().energy_j == 0
+    _package(first, 100_000)
+    _package(second, 500_005)
+    assert meters.read().energy_j == pytest.approx(0.2 + 0.5)
+    (second / "energy_uj").unlink()
+    assert meters.read().energy_j == pytest.approx(0.7)
+
+
+def test_what_the_machine_does_not_tell_is_not_made_up(tmp_path: Path) -> None:
+    costs = Meters(tmp_path).read()
+    assert (costs.energy_j, costs.peak_device_memory) == (None, None)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lets the peak begin anew")
+def test_the_peak_is_that_since_the_beginning(tmp_path: Path) -> None:
+    block = np.ones(200 << 20, dtype=np.uint8)
+    high = Meters(tmp_path).read().peak_memory
+    assert high is not None
+    assert high >= block.nbytes
+    del block
+    low = Meters(tmp_path).read().peak_memory
+    assert low is not None
+    assert low < high - (150 << 20)
+
+
+def test_costs_of_two_starts_add_up_and_peaks_do_not() -> None:
+    before = Costs(1.0, 100, None, 5.0)
+    assert before + Costs(0.5, 70, 9, None) == Costs(1.5, 100, 9, 5.0)
+    assert Costs() + Costs() == Costs()
