@@ -1,6 +1,5 @@
 """From what a person asked for to a plan: finds models, conversations and world, and checks them all."""
 
-import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -207,7 +206,7 @@ def _plan(
         name=name,
         repeats=options.repeats,
         recipe=recipe,
-        fingerprint={"world_sha256": hashlib.sha256(world.dump().encode()).hexdigest()},
+        fingerprint={"world_sha256": world.sha256()},
         resume=resume,
     )
     plan.check()

@@ -14,6 +14,7 @@ from rig.cli.transcript import transcript_json, transcript_text
 from rig.displays.summary import summary, whereabouts
 from rig.errors import RigError
 from rig.paths import runs_file
+from rig.rescore import effects_of
 from rig.store import Cell, Runs, StoredRun, StoredScore
 from rig.tables import paper_tables
 
@@ -25,8 +26,11 @@ from rig.tables import paper_tables
     "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
 )
 @click.option("--tables", is_flag=True, help="Tables 1 to 4 of ToolTalk's paper for this run, as Markdown.")
+@click.option("--diff", is_flag=True, help="Below each call of CONVERSATION, what it did to the world.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(run: str, conversation: str | None, runs: Path | None, tables: bool, as_json: bool) -> None:
+def command(
+    run: str, conversation: str | None, runs: Path | None, tables: bool, diff: bool, as_json: bool
+) -> None:
     """Show a run's numbers and conversations, or one conversation call by call.
 
     RUN is an id, the beginning of one, a name given with --name, or `latest`.
@@ -34,12 +38,14 @@ def command(run: str, conversation: str | None, runs: Path | None, tables: bool,
     path = runs or runs_file()
     if tables and conversation is not None:
         raise RigError("--tables are of a whole run; leave out the conversation")
+    if diff and conversation is None:
+        raise RigError("--diff is of the calls of one conversation; name it after the run")
     with Runs.open(path) as stored:
         found = stored.get(run)
         if tables:
             _show_tables(stored, found, as_json)
         elif conversation is not None:
-            _show_conversation(stored, found, conversation, as_json)
+            _show_conversation(stored, found, conversation, as_json=as_json, diff=diff)
         else:
             _show_run(found, stored.cells(found), stored.scores(found), str(path), as_json)
 
@@ -89,17 +95,23 @@ def _show_tables(stored: Runs, run: StoredRun, as_json: bool) -> None:
         click.echo(printable(text))
 
 
-def _show_conversation(stored: Runs, run: StoredRun, conversation: str, as_json: bool) -> None:
+def _show_conversation(stored: Runs, run: StoredRun, conversation: str, *, as_json: bool, diff: bool) -> None:
     transcripts = [
         stored.transcript(run, conversation, arm.position, repeat)
         for arm in run.arms
         for repeat in range(run.repeats)
     ]
+    effects = [effects_of(run, transcript) if diff else None for transcript in transcripts]
+    both = list(zip(transcripts, effects, strict=True))
     if as_json:
-        shown = [transcript_json(transcript) for transcript in transcripts]
+        shown = [transcript_json(*each) for each in both]
         print_json({"run": run.id, "conversation": conversation, "transcripts": shown})
     else:
-        click.echo(printable("\n\n".join(transcript_text(transcript) for transcript in transcripts)))
+        click.echo(printable("\n\n".join(transcript_text(*each) for each in both)))
+    if any(each is not None and each.other_world for each in effects):
+        click.echo(
+            "rig: the world is not the one this run was made in; --diff shows the present one", err=True
+        )
 
 
 def _state(cell: Cell) -> str:

@@ -7,14 +7,19 @@ from rig.calls import ExecutedCall, Json, JsonObject
 from rig.conversations import Turn
 from rig.protocols.played import Step
 from rig.protocols.replay import without_token
+from rig.rescore import Effect, Effects
 from rig.store import Transcript
+from rig.world import ColumnChange, RecordChange
 
 _LONGEST = 2000
 """Characters shown of one value; `--json` has all of it."""
 
 
-def transcript_text(transcript: Transcript) -> str:
-    """What was said, called, answered and judged, turn by turn, with the ground truth beside it."""
+def transcript_text(transcript: Transcript, effects: Effects | None = None) -> str:
+    """What was said, called, answered and judged, turn by turn, with the ground truth beside it.
+
+    With `effects`, what each call did to the world is below it.
+    """
     conversation = transcript.conversation
     metadata = conversation.metadata
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
@@ -32,6 +37,8 @@ def transcript_text(transcript: Transcript) -> str:
         played = transcript.turns.get(index)
         for number, step in enumerate(played.steps if played else ()):
             lines += [f"  {line}" for line in _step(number, step)]
+            if effects is not None and (index, number) in effects.by_call:
+                lines += [f"     {line}" for line in effect_lines(effects.by_call[index, number])]
         if played is None:
             lines.append("  not played yet")
         lines += [f"  {line}" for line in _truth(index, turn, matched)]
@@ -80,6 +87,27 @@ def _step(number: int, step: Step) -> list[str]:
     return lines
 
 
+def effect_lines(effect: Effect) -> list[str]:
+    """What a call did to the world, a line for each record, the simulator's own state left out."""
+    lines = [_record(change) for change in effect.diff.changes if not change.is_bookkeeping]
+    if effect.diff.omitted:
+        lines.append(f"and {effect.diff.omitted} more records")
+    if effect.differs:
+        lines.append("executed again, this call gives another response than the one stored")
+    return [f"world: {line}" for line in lines or ["unchanged"]]
+
+
+def _record(change: RecordChange) -> str:
+    key = " ".join(_short(value) if isinstance(value, str) else _value(value) for _, value in change.key)
+    columns = "; ".join(map(_column, change.columns)) or "the record"
+    return f"{change.kind} {change.table} {key}: {columns}"
+
+
+def _column(column: ColumnChange) -> str:
+    parts = [_value(value) for value in (column.before, column.after) if value is not None]
+    return f"{column.name} {' -> '.join(parts) if len(parts) == 2 else ''.join(parts)}"
+
+
 def _truth(index: int, turn: Turn, matched: dict[tuple[int, int], tuple[int, int]]) -> list[str]:
     lines = []
     for number, call in enumerate(turn.calls):
@@ -107,8 +135,8 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 
-def transcript_json(transcript: Transcript) -> JsonObject:
-    """All that is stored of a conversation, with its ground truth."""
+def transcript_json(transcript: Transcript, effects: Effects | None = None) -> JsonObject:
+    """All that is stored of a conversation, with its ground truth; with `effects`, those of its calls."""
     matched = _matched(transcript)
     turns: list[JsonObject] = []
     for index, turn in enumerate(transcript.conversation.turns):
@@ -120,6 +148,9 @@ def transcript_json(transcript: Transcript) -> JsonObject:
                 for number, call in enumerate(turn.calls)
             ]
             shown["steps"] = None if played is None else [_step_json(step) for step in played.steps]
+            if effects is not None and played is not None:
+                for number in range(len(played.executed)):
+                    shown["steps"][number]["effect"] = effects.by_call[index, number].as_json()
             shown["faults"] = [fault.as_json() for fault in transcript.faults if fault.turn == index]
         turns.append(shown)
     return {

@@ -40,7 +40,10 @@ class Grading:
         """What the store is told of the grader."""
         return GraderInfo(self.mode, grader.version, str(Named.parse(self.similarity).absolute))
 
-    def simulator(self) -> Simulator:
+    def open_world(self) -> World:
+        """The world. Raises RigError when it cannot be had."""
+        return World.open() if self.world is None else World.from_json_directory(self.world)
+
+    def simulator(self, world: World | None = None) -> Simulator:
         """Where calls are executed again: by ToolTalk's ways if it is graded by them. Raises RigError."""
-        world = World.open() if self.world is None else World.from_json_directory(self.world)
-        return Simulator(world, upstream_compat=self.mode == "upstream")
+        return Simulator(world or self.open_world(), upstream_compat=self.mode == "upstream")

@@ -31,6 +31,21 @@ class Reexecuted:
         }
 
 
+def turns_in_world(conversation: Conversation, simulator: Simulator) -> Iterator[int]:
+    """The position of each turn, with the simulator in the state in which the ground truth before leaves it.
+
+    What is executed there in between is undone. Raises RigError where the conversation cannot start in this
+    world.
+    """
+    simulator.start(conversation.user, conversation.metadata)
+    for index, turn in enumerate(conversation.turns):
+        state = simulator.snapshot()
+        yield index
+        simulator.restore(state)
+        for truth in turn.calls:
+            simulator.execute(truth.call)
+
+
 def reexecute(
     conversation: Conversation, played: Mapping[int, PlayedTurn], simulator: Simulator
 ) -> Iterator[Reexecuted]:
@@ -40,20 +55,15 @@ def reexecute(
     own, and count only where a match depends on them. Raises RigError where the conversation cannot start in
     this world.
     """
-    simulator.start(conversation.user, conversation.metadata)
     truths = conversation.ground_truth
-    for index, turn in enumerate(conversation.turns):
-        state = simulator.snapshot()
+    for index in turns_in_world(conversation, simulator):
         for step, recorded in enumerate(played[index].executed if index in played else ()):
             executed = simulator.execute(recorded.call)
-            differs = _differ(recorded, executed, truths)
-            yield Reexecuted(index, step, recorded, executed, differs)
-        simulator.restore(state)
-        for truth in turn.calls:
-            simulator.execute(truth.call)
+            yield Reexecuted(index, step, recorded, executed, differ(recorded, executed, truths))
 
 
-def _differ(recorded: ExecutedCall, executed: ExecutedCall, truths: Sequence[ExecutedCall]) -> bool:
+def differ(recorded: ExecutedCall, executed: ExecutedCall, truths: Sequence[ExecutedCall]) -> bool:
+    """Whether a call executed again came out otherwise, as far as that can matter to a score."""
     if recorded.exception is None or executed.exception is None:
         same_kind = recorded.exception is None and executed.exception is None
         return not same_kind or _canonical(recorded.response) != _canonical(executed.response)

@@ -1,5 +1,6 @@
 """One mock world: everything a tool reads or changes, in an in-memory SQLite database."""
 
+import hashlib
 import sqlite3
 import weakref
 from contextlib import AbstractContextManager
@@ -102,6 +103,10 @@ class World:
     def dump(self) -> str:
         """The whole content as SQL, for comparing worlds."""
         return "\n".join(self._connection.iterdump())
+
+    def sha256(self) -> str:
+        """A hash of the whole content: equal for equal worlds, whatever the version of SQLite."""
+        return hashlib.sha256(self.dump().encode()).hexdigest()
 
     def atomic(self) -> AbstractContextManager[object]:
         """A block that is undone when an exception leaves it. Blocks can be nested."""

@@ -1,5 +1,6 @@
 """`rig show`: a run, and a conversation call by call."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 import small_talks
+import small_world
 from click.shell_completion import ShellComplete
 
 from rig.cli import cli
@@ -107,9 +109,55 @@ def test_conversation_as_json(rig: Rig, store: Path) -> None:
     assert rig("show", "begun", "login", "--json").json["transcripts"][0]["turns"][2]["steps"] is None
 
 
+@pytest.fixture
+def with_world(tmp_path: Path) -> Path:
+    """A store with a run of the oracle that names the world it was made in."""
+    path = tmp_path / "runs.sqlite"
+    recipe = {
+        "models": ["oracle"],
+        "world": str(small_world.write(tmp_path / "databases")),
+        "similarity": "exact",
+    }
+    world = {"world_sha256": small_world.new_world().sha256()}
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), recipe=recipe, fingerprint=world))
+    return path
+
+
+def test_what_each_call_did_to_the_world_is_below_it(rig: Rig, with_world: Path) -> None:
+    done = rig("show", "abcde", "login", "--diff", "--runs", with_world)
+    assert done.err == ""
+    lines = [line.strip() for line in done.out.splitlines()]
+    found = [line for line in lines if line.startswith("world:")]
+    assert found == [
+        'world: changed users mara: session_token "' + found[0].partition('"')[2],
+        "world: unchanged",
+        'world: removed alarms mara 0001-0002: time "07:30:00"',
+    ]
+    assert lines[lines.index(found[2]) - 1] == "match: matches the ground truth"
+
+
+def test_effects_are_in_the_json_too_and_another_world_is_said(rig: Rig, with_world: Path) -> None:
+    shown = rig("show", "abcde", "alarms", "--diff", "--json", "--runs", with_world).json
+    [call, reply] = shown["transcripts"][0]["turns"][1]["steps"]
+    assert [(each["kind"], each["table"]) for each in call["effect"]["changes"]] == [
+        ("added", "alarms"),
+        ("added", "id_generators"),
+    ]
+    assert "effect" not in reply
+    assert "effect" not in str(rig("show", "abcde", "alarms", "--json", "--runs", with_world).json)
+    databases = with_world.parent / "databases"
+    alarms = json.loads((databases / "Alarm.json").read_text())
+    alarms["mara"] = {}
+    (databases / "Alarm.json").write_text(json.dumps(alarms))
+    done = rig("show", "abcde", "alarms", "--diff", "--runs", with_world)
+    assert done.code == 0
+    assert done.err.startswith("rig: the world is not the one this run was made in")
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
+        (("abcde", "--diff"), "--diff is of the calls of one conversation"),
         (("zzz",), "no run 'zzz'"),
         (("abcde", "breakfast"), "no conversation 'breakfast'"),
         ((), "Missing argument 'RUN'"),
