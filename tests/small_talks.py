@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -202,6 +204,18 @@ def play(todo: Plan, control: Control | None = None) -> list[Event]:
 def stored(store: Path, run: str = "abcde") -> StoredRun:
     with Runs.open(store) as runs:
         return runs.get(run)
+
+
+def wait_for(store: Path, turns: int, patience_s: float = 60.0) -> None:
+    """Return when another thread or process has stored so many turns of the run abcde."""
+    deadline = time.monotonic() + patience_s
+    done = 0
+    while done < turns:
+        assert time.monotonic() < deadline, f"{done} of {turns} turns are stored"
+        time.sleep(0.05)
+        # Before its first turn the store, its tables and the run in it come one after the other.
+        with suppress(RigError):
+            done = stored(store).turns_done if store.exists() else 0
 
 
 TIMES = frozenset(

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -103,13 +102,12 @@ def writer(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     tests = str(Path(small_talks.__file__).parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
     process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], env=environment)
-    deadline = time.monotonic() + PATIENCE_S
-    while not path.exists() or small_talks.stored(path).turns_done < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    yield process
-    process.kill()
-    process.wait()
+    try:
+        small_talks.wait_for(path, 3)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def watcher(path: Path) -> "subprocess.Popen[str]":

@@ -4,7 +4,7 @@ import math
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from rig.events import (
     TurnFinished,
     Where,
 )
+from rig.meters import Costs
 from rig.models import Model, Prediction, Usage
 from rig.protocols.played import PlayedTurn, Step
 from rig.protocols.replay import Scripted
@@ -50,8 +51,8 @@ def replayed(store: Path, **choices: object) -> list[Event]:
 def essence(events: list[Event]) -> list[Event]:
     """Events without pieces, and without what the store has otherwise than the runner tells it.
 
-    Seconds spent storing are known for the whole run only, a later turn can move the ground truth that an
-    earlier call holds, and text that is no Unicode is stored escaped.
+    Seconds spent storing and displaying, memory and energy are known for the whole arm only, a later turn can
+    move the ground truth that an earlier call holds, and text that is no Unicode is stored escaped.
     """
     found: list[Event] = []
     for event in events:
@@ -59,9 +60,9 @@ def essence(events: list[Event]) -> list[Event]:
             case PieceGenerated() | Notice():
                 continue
             case TurnFinished():
-                event = replace(event, speed=_without_store(event.speed))
+                event = replace(event, speed=_without_costs(event.speed))
             case ConversationFinished() | ArmFinished():
-                event = replace(event, speed=_without_store(event.speed))
+                event = replace(event, speed=_without_costs(event.speed))
             case CallJudged(verdict=verdict):
                 event = replace(event, verdict=replace(verdict, ground_truth=None, reason=""), rejudged=())
             case PredictionMade(prediction=prediction):
@@ -74,11 +75,11 @@ def essence(events: list[Event]) -> list[Event]:
     return found
 
 
-def _without_store(speed: Speed) -> Speed:
+def _without_costs(speed: Speed) -> Speed:
     # Sums of seconds may differ in their last digit, by the order in which they are added up.
     seconds = ("prefill_s", "decode_s", "tools_s", "scoring_s")
     rounded = {name: round(getattr(speed, name), 9) for name in seconds}
-    return replace(speed, store_s=0.0, wall_s=0.0, **rounded)
+    return replace(speed, store_s=0.0, wall_s=0.0, **rounded, **asdict(Costs()))
 
 
 def _storable(prediction: Prediction) -> Prediction:

@@ -84,7 +84,7 @@ def played(seen: Seen) -> int:
 async def test_a_stored_run_is_told_again(store: Path) -> None:
     async with seeing(Player(store, "abcde", speed=math.inf, stay=True)) as seen:
         await seen.shows("finished", "3/3", "turn 2 of 2", "Good day 4.", "recall 0.0%")
-        assert seen.screen.state.finished
+        await seen.until(lambda: seen.screen.state.finished)
         assert "pause" not in seen.text
         assert {one.status for one in seen.screen.state.conversations.values()} == {Status.FAILED}
 
@@ -166,10 +166,7 @@ async def test_a_run_in_progress_is_attached_to(tmp_path: Path) -> None:
     writing.start()
     for _ in range(4):
         go.release()
-    deadline = time.monotonic() + PATIENCE_S
-    while not path.exists() or Player(path, "abcde").stored.turns_done < 4:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    small_talks.wait_for(path, 4)
     async with seeing(Player(path, "abcde", stay=True)) as seen:
         await seen.shows("live", "x alarms", "> reminders", "1/3", "Good day 1.")
         assert played(seen) == 4
