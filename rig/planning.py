@@ -4,13 +4,13 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rig.arms import ORACLE, make_arms
 from rig.calls import JsonObject
 from rig.conversations import Conversation, load_directory, load_suite, select
 from rig.engine import EngineSettings
-from rig.engine.settings import available_cores
+from rig.engine.settings import KvType, available_cores
 from rig.errors import RigError
 from rig.plan import Plan
 from rig.protocols.prompt import Docs, History, Settings, Tools
@@ -48,6 +48,9 @@ class Options:
     prefix_cache: bool = True
     seed: int = 0
     n_ctx: int | None = None
+    n_batch: int | None = None
+    kv: tuple[KvType, ...] = ("f16",)
+    flash_attention: Literal["auto", "on", "off"] = "auto"
     threads: int = field(default_factory=available_cores)
     gpu_layers: int | None = None
     chat_template: Path | None = None
@@ -91,6 +94,8 @@ class Options:
         return {
             label: EngineSettings(
                 n_ctx=self.n_ctx,
+                n_batch=self.n_batch,
+                flash_attention={"auto": None, "on": True, "off": False}[self.flash_attention],
                 n_threads=self.threads,
                 n_gpu_layers=self.gpu_layers,
                 max_tokens=self.max_tokens,
@@ -99,7 +104,7 @@ class Options:
                 parallel=self.parallel,
                 prefix_cache=self.prefix_cache,
                 chat_template=self.chat_template,
-                **varied,
+                **{_ENGINE_NAMES.get(name, name): value for name, value in varied.items()},
             )
             for label, varied in self._combinations(_OF_ENGINE)
         }
@@ -122,10 +127,11 @@ class Options:
 
 _PATHS = ("conversations", "world", "chat_template")
 
-_OF_ENGINE = ("temperature",)
+_OF_ENGINE = ("temperature", "kv")
 _OF_PROTOCOL = ("docs", "tools", "history")
 _VARIED = (*_OF_ENGINE, *_OF_PROTOCOL)
 """The options that can have several values, by whose settings they are. An arm's name has their order."""
+_ENGINE_NAMES = {"kv": "kv_type"}
 
 
 def _short(value: str | float) -> str:
@@ -215,6 +221,8 @@ def _plan(
 
 def _check_engine(options: Options) -> None:
     """Raise RigError for settings that no model could run with, before the first of several models runs."""
+    if "q8_0" in options.kv and options.flash_attention == "off":
+        raise RigError("--kv q8_0 needs flash attention; leave --flash-attention off out")
     if options.exact and options.parallel not in (None, 1):
         raise RigError("--exact decodes one sequence at a time; leave --parallel out")
     if options.n_ctx is not None and options.n_ctx <= options.max_tokens:

@@ -17,6 +17,7 @@ from rig.cli.output import printable
 from rig.control import Control
 from rig.conversations import SUITES
 from rig.displays.summary import summary, whereabouts
+from rig.engine.settings import KvType
 from rig.errors import RigError
 from rig.events import Emit
 from rig.paths import runs_file
@@ -89,10 +90,21 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     "Keep the state of the prompt's beginning on disk, for the next start.",
 )
 @_option("--n-ctx", "Context in tokens; default: what the model was made for, up to 8192.", type=_COUNT)
-@_option("--threads", "CPU threads.", type=_THREADS, show_default="the cores that may be used")
 @_option(
-    "--gpu-layers", "Layers on the GPU, -1 for all; default: all where there is one.", type=click.IntRange(-1)
+    "--n-batch", "Tokens computed at once; default: 512, memory permitting.", type=click.IntRange(1, 16384)
 )
+@_option(
+    "--kv",
+    "Type of the KV cache; q8_0 takes half the memory, and changes answers. *",
+    type=click.Choice(get_args(KvType)),
+)
+@_option(
+    "--flash-attention",
+    "auto: on with a GPU, and where the KV cache is quantized, which needs it.",
+    type=click.Choice(["auto", "on", "off"]),
+)
+@_option("--threads", "CPU threads.", type=_THREADS, show_default="the cores that may be used")
+@_option("--gpu-layers", "Layers on the GPU, -1 for all; default: as many as fit.", type=click.IntRange(-1))
 @_option("--chat-template", "Jinja2 file to use instead of the model's own template.", type=_FILE)
 @_option("--grader", "How calls are matched.", type=click.Choice(get_args(Mode)))
 @_option(

@@ -61,10 +61,12 @@ class LlamaCppModel:
         fingerprint: Mapping[str, Json],
         *,
         model: LlamaModel,
+        context: LlamaContext,
         open_context: OpenContext,
         tokenizer: Tokenizer,
         template: ChatTemplate,
         settings: EngineSettings,
+        most_slots: int,
         store: PrefixStore | None,
         notify: Notify,
     ) -> None:
@@ -73,6 +75,7 @@ class LlamaCppModel:
         self._model = model
         self._open_context = open_context
         self._settings = settings
+        self._most_slots = most_slots
         self._store = store
         self._notify = notify
         self._prompts = PromptBuilder(template, tokenizer)
@@ -81,7 +84,7 @@ class LlamaCppModel:
         self._lanes: dict[int, _Lane] = {}
         self._forms: dict[tuple[str, ...], AnswerForm] = {}
         self._is_slots_open = settings.parallel is None
-        self._context = open_context(settings.parallel or 1, None)
+        self._context = context
         self._tree = PrefixTree(self._context, store)
         self._turns: list[tuple[str, int, int] | None] = [None] * self.slots
 
@@ -142,7 +145,7 @@ class LlamaCppModel:
                 return 1  # no memory to try
             if self._store:
                 self._store.keep_rates(segment, rates)
-        slots = choose(rates)
+        slots = choose({count: rate for count, rate in rates.items() if count <= self._most_slots})
         self._notify(f"{self._name}: {describe(rates, slots)}")
         return slots
 

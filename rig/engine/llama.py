@@ -7,7 +7,7 @@ in Python and keeps logits nobody reads.
 import ctypes
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from rig.errors import ErrorKind, RigError
 
 _KV_TYPES = {"f16": C.GGML_TYPE_F16, "q8_0": C.GGML_TYPE_Q8_0}
 _log: deque[str] = deque(maxlen=200)
+_listener: Callable[[str], None] | None = None
 _SHORT_OF_MEMORY = re.compile(r"alloc|out ?of\w* ?memory|insufficient memory", re.IGNORECASE)
 
 
@@ -28,6 +29,8 @@ def _keep_log(level: int, text: bytes, _user_data: Any) -> None:
     """llama.cpp talks to stderr, which belongs to the display; keep its last lines for error messages."""
     if level in (3, 4):  # GGML_LOG_LEVEL_WARN, GGML_LOG_LEVEL_ERROR
         _log.append(text.decode("utf-8", "replace").strip())
+    if _listener is not None:
+        _listener(text.decode("utf-8", "replace"))
 
 
 class DecodeError(Exception):
@@ -59,6 +62,18 @@ def initialise() -> None:
 
 
 @contextmanager
+def listening(listener: Callable[[str], None]) -> Iterator[None]:
+    """Pass everything that llama.cpp logs to a listener: lines, and parts of them."""
+    global _listener
+    initialise()
+    _listener = listener
+    try:
+        yield
+    finally:
+        _listener = None
+
+
+@contextmanager
 def _captured_log() -> Iterator[list[str]]:
     _log.clear()
     lines: list[str] = []
@@ -67,16 +82,23 @@ def _captured_log() -> Iterator[list[str]]:
 
 
 class LlamaModel:
-    """The weights of one GGUF file. Raises RigError when they cannot be loaded.
+    """The weights of one GGUF file. Raises RigError when they cannot be loaded, NoMemory where that is why.
 
+    Without layers on a GPU none is used, not even for large batches, as llama.cpp otherwise would. A model
+    that is `weightless` is there to see what a context on it would take: llama.cpp allocates nothing for it.
     Where llama.cpp was compiled for AMX the CPU's special weight layouts are left unused: GCC before 14 drops
     part of the tile configuration (GCC bug 114098), and the first matrix product then kills the process.
     """
 
-    def __init__(self, path: Path, *, n_gpu_layers: int = 0) -> None:
+    def __init__(self, path: Path, *, n_gpu_layers: int = 0, weightless: bool = False) -> None:
         initialise()
         parameters = C.llama_model_default_params()
         parameters.n_gpu_layers = n_gpu_layers
+        no_devices = (ctypes.c_void_p * 1)(None)
+        if not n_gpu_layers:
+            parameters.devices = ctypes.cast(no_devices, ctypes.c_void_p)
+        if weightless:
+            parameters.no_alloc, parameters.load_mode = True, C.LLAMA_LOAD_MODE_NONE
         self.cpu_weight_layouts = b"AMX_INT8 = 1" not in C.llama_print_system_info()
         parameters.use_extra_bufts = self.cpu_weight_layouts
         with _captured_log() as log:
@@ -147,6 +169,8 @@ class LlamaContext:
         parameters.n_ctx = n_cells or n_ctx * n_seq
         parameters.n_batch = parameters.n_ubatch = n_batch
         parameters.n_seq_max = n_seq
+        # One token of each sequence has its logits read; room for those of a whole batch is large.
+        parameters.n_outputs_max = n_seq
         # Sequences then share the cells of a common prefix instead of each having a copy.
         parameters.kv_unified = True
         parameters.n_threads = parameters.n_threads_batch = n_threads

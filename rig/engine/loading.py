@@ -8,14 +8,16 @@ from rig.calls import JsonObject
 from rig.engine import gguf, grammar, llama, prompt
 from rig.engine.checksums import sha256_of
 from rig.engine.engine import LlamaCppModel
+from rig.engine.fit_plan import FitPlan, Wishes
 from rig.engine.gguf import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel
 from rig.engine.parallel import OpenContext
 from rig.engine.prefix_store import PrefixStore
 from rig.engine.registry import entry_of, template_of
-from rig.engine.settings import DEFAULT_CONTEXT, EngineSettings
+from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
+from rig.engine.trial import fit_here, load_planned
 from rig.errors import RigError
 from rig.models import Notify
 from rig.paths import cache_directory
@@ -31,28 +33,40 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Lla
         raise RigError(
             f"{path}: damaged: its header claims {info.layers:,} layers; llama.cpp takes 1 to {MAX_LAYERS}"
         )
-    settings = _decide(settings, info)
+    if settings.exact:
+        settings = replace(settings, parallel=1, fast_forward=False)
     source = _template_source(settings, info)
-    model = LlamaModel(path, n_gpu_layers=settings.n_gpu_layers or 0)
+    model, context, plan = loaded = load_planned(
+        fit_here(info, _wishes(settings)),
+        lambda plan: LlamaModel(path, n_gpu_layers=plan.n_gpu_layers),
+        lambda model, plan: _context_opener(model, _decided(settings, plan))(plan.n_seq, None),
+        notify,
+    )
+    settings = _decided(settings, plan)
+    notify(f"{name}: {plan.line}, threads {settings.n_threads}")
+    for remark in plan.remarks:
+        notify(f"{name}: {remark}")
     try:
         tokenizer = Tokenizer(model)
         template = ChatTemplate(
             source, bos=tokenizer.special_text(tokenizer.bos), eos=tokenizer.special_text(tokenizer.eos)
         )
-        fingerprint = _fingerprint(info, settings, source, model, template)
+        fingerprint = _fingerprint(info, settings, plan, source, model, template)
         return LlamaCppModel(
             name,
             fingerprint,
             model=model,
+            context=context,
             open_context=_context_opener(model, settings),
             tokenizer=tokenizer,
             template=template,
             settings=settings,
+            most_slots=plan.most_sequences,
             store=_prefix_store(fingerprint, notify) if settings.prefix_cache else None,
             notify=notify,
         )
     except BaseException:
-        model.close()
+        loaded.close()
         raise
 
 
@@ -61,7 +75,7 @@ def _context_opener(model: LlamaModel, settings: EngineSettings) -> OpenContext:
         return LlamaContext(
             model,
             n_ctx=settings.n_ctx or DEFAULT_CONTEXT,
-            n_batch=settings.n_batch,
+            n_batch=settings.n_batch or DEFAULT_BATCH,
             n_threads=settings.n_threads,
             flash_attention=bool(settings.flash_attention),
             kv_type=settings.kv_type,
@@ -77,6 +91,7 @@ _SHAPES_STATE = (
     "n_batch",
     "n_threads",
     "n_gpu_layers",
+    "devices",
     "flash_attention",
     "kv_type",
     "cpu_weight_layouts",
@@ -92,27 +107,27 @@ def _prefix_store(fingerprint: JsonObject, notify: Notify) -> PrefixStore:
     return PrefixStore(cache_directory() / "prefixes", shape, notify)
 
 
-def _decide(settings: EngineSettings, info: GgufInfo) -> EngineSettings:
-    trained = info.context_length or DEFAULT_CONTEXT
-    n_ctx = min(trained, DEFAULT_CONTEXT) if settings.n_ctx is None else settings.n_ctx
-    if n_ctx > trained:
-        raise RigError(
-            f"{info.path}: --n-ctx {n_ctx} is more than the {trained} tokens this model was made for"
-        )
-    offloads = llama.supports_gpu_offload()
-    n_gpu_layers = settings.n_gpu_layers
-    if n_gpu_layers is None:
-        n_gpu_layers = -1 if offloads else 0
-    if n_gpu_layers and not offloads:
-        raise RigError(
-            "--gpu-layers: this llama.cpp was built without GPU support; rebuild it (`make run GPU=cuda`)"
-            " or leave the option out"
-        )
-    flash_attention = settings.flash_attention
-    if flash_attention is None:
-        flash_attention = n_gpu_layers != 0
-    settings = replace(settings, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, flash_attention=flash_attention)
-    return replace(settings, parallel=1, fast_forward=False) if settings.exact else settings
+def _wishes(settings: EngineSettings) -> Wishes:
+    return Wishes(
+        n_gpu_layers=settings.n_gpu_layers,
+        n_ctx=settings.n_ctx,
+        n_batch=settings.n_batch,
+        n_seq=settings.parallel,
+        flash_attention=settings.flash_attention,
+        kv_type=settings.kv_type,
+    )
+
+
+def _decided(settings: EngineSettings, plan: FitPlan) -> EngineSettings:
+    """The settings with what the plan decides; all layers are -1, as which they are asked for."""
+    is_all = plan.n_gpu_layers == plan.offloadable
+    return replace(
+        settings,
+        n_ctx=plan.n_ctx,
+        n_batch=plan.n_batch,
+        n_gpu_layers=-1 if is_all else plan.n_gpu_layers,
+        flash_attention=plan.flash_attention,
+    )
 
 
 def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
@@ -133,6 +148,7 @@ def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
 def _fingerprint(
     info: GgufInfo,
     settings: EngineSettings,
+    plan: FitPlan,
     template_source: str,
     model: LlamaModel,
     template: ChatTemplate,
@@ -164,6 +180,7 @@ def _fingerprint(
         "n_batch": settings.n_batch,
         "n_threads": settings.n_threads,
         "n_gpu_layers": settings.n_gpu_layers,
+        "devices": [use.title for use in plan.gpus],
         "flash_attention": settings.flash_attention,
         "kv_type": settings.kv_type,
         "cpu_weight_layouts": model.cpu_weight_layouts,

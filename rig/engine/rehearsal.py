@@ -3,14 +3,12 @@
 The loading happens in a process of its own, since llama.cpp ends the process over some of what it cannot do.
 """
 
-import ctypes
 import json
 import re
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from rig.calls import JsonObject
 from rig.engine.needs import Shape
@@ -68,28 +66,18 @@ def _bytes(mebibytes: str) -> int:
 
 def _main(path: str, n_gpu_layers: int, shape: Shape) -> None:
     """In the child: load without allocating, with llama.cpp's log on stdout."""
-    import llama_cpp as C
+    from rig.engine.llama import LlamaContext, LlamaModel, listening
 
-    @C.llama_log_callback  # type: ignore[untyped-decorator]
-    def show(_level: int, text: bytes, _user_data: Any) -> None:
-        sys.stdout.write(text.decode("utf-8", "replace"))
-
-    C.llama_log_set(show, ctypes.c_void_p(0))
-    C.llama_backend_init()
-    model = C.llama_model_default_params()
-    model.n_gpu_layers = n_gpu_layers
-    model.no_alloc, model.load_mode = True, C.LLAMA_LOAD_MODE_NONE
-    context = C.llama_context_default_params()
-    context.n_ctx = shape.cells
-    context.n_batch = context.n_ubatch = shape.n_batch
-    context.n_seq_max = context.n_outputs_max = shape.n_seq
-    context.flash_attn_type = int(shape.flash_attention)
-    context.type_k = context.type_v = {"f16": C.GGML_TYPE_F16, "q8_0": C.GGML_TYPE_Q8_0}[shape.kv_type]
-    context.swa_full = context.kv_unified = True
-    loaded = C.llama_model_load_from_file(path.encode(), model)
-    if loaded:
-        C.llama_init_from_model(loaded, context)
-    sys.stdout.flush()
+    with listening(lambda text: print(text, end="")):
+        LlamaContext(
+            LlamaModel(Path(path), n_gpu_layers=n_gpu_layers, weightless=True),
+            n_ctx=shape.n_ctx,
+            n_batch=shape.n_batch,
+            n_threads=1,
+            flash_attention=shape.flash_attention,
+            kv_type=shape.kv_type,
+            n_seq=shape.n_seq,
+        )
 
 
 if __name__ == "__main__":

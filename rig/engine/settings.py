@@ -3,19 +3,23 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_BATCH = 512
+
+
+KvType: TypeAlias = Literal["f16", "q8_0"]
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     """How a GGUF file is run.
 
-    None means: decided at loading and then recorded. `n_ctx` becomes the smaller of the model's own and 8192;
-    `n_gpu_layers` all of them where this llama.cpp can offload, else none; `flash_attention` on with a GPU
-    and off without, where decoding over a long prefix is measurably slower with it.
+    None means: decided at loading, by what fits (`rig.engine.fit`), and then recorded. `n_ctx` becomes the
+    smaller of the model's own and 8192, `n_batch` 512, `n_gpu_layers` all of them where there is a GPU with
+    room; memory permitting. `flash_attention` is on with a GPU, and with a quantized KV cache, which needs
+    it; it is off without, where decoding over a long prefix is measurably slower with it.
     `parallel`, how many steps are predicted at once, is measured. `temperature` 0 is greedy; `seed` matters
     only above it. `exact` gives the same bits on the same machine whatever was computed before: one sequence,
     and no tokens taken along in a batch because the grammar forces them. `prefix_cache` keeps the KV state of
@@ -23,11 +27,11 @@ class EngineSettings:
     """
 
     n_ctx: int | None = None
-    n_batch: int = DEFAULT_BATCH
+    n_batch: int | None = None
     n_threads: int = field(default_factory=lambda: available_cores())
     n_gpu_layers: int | None = None
     flash_attention: bool | None = None
-    kv_type: Literal["f16", "q8_0"] = "f16"
+    kv_type: KvType = "f16"
     max_tokens: int = 256
     temperature: float = 0.0
     top_p: float = 1.0

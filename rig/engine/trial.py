@@ -1,6 +1,7 @@
 """From a plan to weights and a context that are really there; what does not fit is tried smaller."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from rig.engine import llama
 from rig.engine.devices import gpus, machine_memory
@@ -10,6 +11,18 @@ from rig.engine.gguf import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel, NoMemory
 from rig.engine.settings import available_cores
 from rig.errors import RigError
+
+
+class Loaded(NamedTuple):
+    """What was opened, and the plan it was opened by."""
+
+    model: LlamaModel
+    context: LlamaContext
+    plan: FitPlan
+
+    def close(self) -> None:
+        self.context.close()
+        self.model.close()
 
 
 def fit_here(info: GgufInfo, wishes: Wishes) -> Fit:
@@ -28,21 +41,29 @@ def load_planned(
     open_model: Callable[[FitPlan], LlamaModel],
     open_context: Callable[[LlamaModel, FitPlan], LlamaContext],
     notify: Callable[[str], None],
-) -> tuple[LlamaModel, FitPlan]:
-    """The weights, loaded so that a context fits beside them, and the plan that did it.
+) -> Loaded:
+    """The weights, a context beside them, and the plan by which both could be had.
 
-    The context is only tried. Where memory runs out, what is open goes down step by step, and `notify` is
-    told. Raises RigError when nothing is left to be tried, and for whatever else stops llama.cpp.
+    Where memory runs out, what is open goes down step by step, and `notify` is told. Raises RigError when
+    nothing is left to be tried, and for whatever else stops llama.cpp.
     """
     plan = fit.best()
     short = plan.machine.needed - plan.machine.free - plan.machine.swap
     if short > 0:
         # Linux grants more than there is and ends the process that uses it; better to say so before.
-        raise NoMemory(f"{plan.line}: that is {size(short)} more than there is; {'; '.join(plan.remarks)}")
+        raise NoMemory(
+            f"{plan.line}: that is {size(short)} more than there is;"
+            " try a smaller --n-ctx, a smaller --parallel, or --kv q8_0"
+        )
     tried: list[str] = []
     while True:
         try:
-            return _tried(open_model, open_context, plan), plan
+            model = open_model(plan)
+            try:
+                return Loaded(model, open_context(model, plan), plan)
+            except BaseException:
+                model.close()
+                raise
         except NoMemory as error:
             tried.append(plan.brief)
             lower = fit.lower(plan)
@@ -54,7 +75,7 @@ def load_planned(
 
 def try_loading(info: GgufInfo, fit: Fit, notify: Callable[[str], None]) -> FitPlan:
     """Load a model and give it up again: the plan by which it can be loaded now. Raises RigError."""
-    model, plan = load_planned(
+    loaded = load_planned(
         fit,
         lambda plan: LlamaModel(info.path, n_gpu_layers=plan.n_gpu_layers),
         lambda model, plan: LlamaContext(
@@ -64,22 +85,9 @@ def try_loading(info: GgufInfo, fit: Fit, notify: Callable[[str], None]) -> FitP
             n_threads=available_cores(),
             flash_attention=plan.flash_attention,
             kv_type=plan.kv_type,
+            n_seq=plan.n_seq,
         ),
         notify,
     )
-    model.close()
-    return plan
-
-
-def _tried(
-    open_model: Callable[[FitPlan], LlamaModel],
-    open_context: Callable[[LlamaModel, FitPlan], LlamaContext],
-    plan: FitPlan,
-) -> LlamaModel:
-    model = open_model(plan)
-    try:
-        open_context(model, plan).close()
-    except BaseException:
-        model.close()
-        raise
-    return model
+    loaded.close()
+    return loaded.plan

@@ -9,8 +9,9 @@ import pytest
 import tiny_gguf
 
 from rig.calls import Call, Outcome
-from rig.engine import EngineSettings, grammar, load, registry
+from rig.engine import EngineSettings, grammar, load, registry, trial
 from rig.engine.answers import AnswerForm
+from rig.engine.devices import Device
 from rig.engine.engine import LlamaCppModel
 from rig.engine.registry import Entry, Source, template_of
 from rig.errors import ErrorKind, RigError
@@ -216,6 +217,38 @@ def test_the_fingerprint_names_what_can_change_an_answer(
         assert open_model(tiny_path(), **change).fingerprint != base, change
     assert open_model(tiny_path(seed=1)).fingerprint != base
     assert open_model(tiny_path()).fingerprint == base
+
+
+def test_what_is_left_open_is_decided_said_and_recorded(tiny_path: Write) -> None:
+    said: list[str] = []
+    model = load(tiny_path(), EngineSettings(n_threads=1, kv_type="q8_0"), "tiny", said.append)
+    model.close()
+    decided = {
+        "n_ctx": 4096,
+        "n_batch": 512,
+        "n_gpu_layers": 0,
+        "devices": [],
+        "flash_attention": True,  # a quantized cache needs it
+        "kv_type": "q8_0",
+    }
+    assert {name: model.fingerprint[name] for name in decided} == decided
+    assert len(said) == 1
+    assert said[0].startswith("tiny: 3 of 3 layers on CPU, ")
+    assert said[0].endswith(" free; context 4096, batch 512, KV cache q8_0, flash attention on, threads 1")
+
+
+def test_a_gpu_without_room_is_said_to_be_unused(tiny_path: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Device("CUDA0", "a GPU", "gpu", 2**20, 2**33)
+    monkeypatch.setattr(trial.llama, "supports_gpu_offload", lambda: True)
+    monkeypatch.setattr(trial, "gpus", lambda: (full,))
+    said: list[str] = []
+    model = load(tiny_path(), EngineSettings(n_threads=1), "tiny", said.append)
+    model.close()
+    assert model.fingerprint["n_gpu_layers"] == 0
+    assert any("everything is on the CPU" in line for line in said)
+    monkeypatch.setattr(trial, "gpus", lambda: ())
+    with pytest.raises(RigError, match="finds no GPU"):
+        load(tiny_path(), EngineSettings(n_threads=1, n_gpu_layers=-1), "tiny", said.append)
 
 
 @pytest.mark.parametrize(

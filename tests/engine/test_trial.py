@@ -56,10 +56,11 @@ class Scripted:
         self.opened -= 1
 
     def load(self, fit: Fit) -> FitPlan:
-        model, plan = load_planned(fit, self.model, self.context, self.told.append)
-        assert self.opened == 1
-        model.close()
-        return plan
+        loaded = load_planned(fit, self.model, self.context, self.told.append)
+        assert self.opened == 2
+        loaded.close()
+        assert self.opened == 0
+        return loaded.plan
 
 
 @pytest.mark.parametrize("weights", [True, False])

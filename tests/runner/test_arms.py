@@ -71,6 +71,14 @@ def test_arms_are_models_by_settings_and_named_by_what_differs(place: Path, writ
     assert arms[0].load is not arms[4].load
 
 
+def test_types_of_the_kv_cache_are_arms(place: Path, write_gguf: WriteGguf) -> None:
+    arms = _arms(place, write_gguf("tiny.gguf"), kv=("f16", "q8_0"))
+    assert _names(arms) == ["tiny kv=f16", "tiny kv=q8_0"]
+    assert arms[0].load is not arms[1].load
+    with pytest.raises(RigError, match="--kv q8_0 needs flash attention"):
+        _arms(place, "oracle", kv=("f16", "q8_0"), flash_attention="off")
+
+
 def test_arms_that_share_weights_follow_one_another(place: Path, write_gguf: WriteGguf) -> None:
     arms = _arms(place, write_gguf("tiny.gguf"), docs=("full", "names"), temperature=(0.0, 0.75))
     assert _names(arms) == [
