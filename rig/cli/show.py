@@ -10,8 +10,8 @@ from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import run_json
 from rig.cli.scores import print_scores, score_json
 from rig.cli.tables import tables_markdown
-from rig.cli.transcript import transcript_json, transcript_text
 from rig.displays.summary import summary, whereabouts
+from rig.displays.transcript import transcript_json, transcript_text
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.rescore import effects_of
