@@ -1,6 +1,7 @@
 """How each entry of a transcript looks: a label in the margin and wrapped lines beside it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rig.verdicts import Metrics
@@ -24,30 +25,53 @@ from tui.transcript import (
     TurnHeading,
 )
 
-MARGIN = 12
-"""Cells of the label column."""
 READABLE = 110
 """Cells beyond which a line of text is no longer pleasant to read."""
 RESPONSE_LINES = 3
 CALL_LINES = 12
+_SIGNS = {"user": "u", "model": "~", "call": ">", "response": "<", "refused": "<", "reply": "="}
+_WORDS_FROM = 44
+"""Cells from which labels are words; in less, their first sign has to do."""
 
 
-def text_width(width: int) -> int:
-    """Cells for text beside the margin in a view of `width` cells."""
-    return max(min(width - MARGIN - 2, READABLE), 8)
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How entries are laid out: in `width` cells, of a conversation of `turns` turns (0: unknown).
+
+    `full` shows all that is kept of calls and responses, not only their beginnings.
+    """
+
+    width: int
+    turns: int = 0
+    full: bool = False
+
+    def of(self, full: bool) -> "Form":
+        """The same form, of something that is shown in full or not."""
+        return self if full == self.full else replace(self, full=full)
+
+    @property
+    def margin(self) -> int:
+        """Cells of the label column."""
+        return 12 if self.width >= _WORDS_FROM else 3
+
+    @property
+    def text(self) -> int:
+        """Cells for text beside the margin."""
+        return max(min(self.width - self.margin - 2, READABLE), 8)
 
 
-def block(entry: Entry, width: int, turns: int) -> list[Line]:
-    """The lines of a complete entry in `width` cells, in a conversation of `turns` turns (0: unknown)."""
-    return _BLOCKS[type(entry)](entry, text_width(width), turns)
+def block(entry: Entry, form: Form) -> list[Line]:
+    """The lines of a complete entry."""
+    return _BLOCKS[type(entry)](entry, form)
 
 
 class DraftBlock:
     """A prediction being made: only the text that is new since the last look is tinted and wrapped."""
 
-    def __init__(self, draft: Draft, width: int) -> None:
+    def __init__(self, draft: Draft, form: Form) -> None:
         self.draft = draft
-        self._flow = Flow(text_width(width))
+        self._form = form
+        self._flow = Flow(form.text)
         self._tint: JsonTint | None = None
         self._taken = 0
 
@@ -63,17 +87,18 @@ class DraftBlock:
             self._flow.feed(self._tint.feed(shown) if self._tint else [(shown, Tint.PLAIN)])
         lines = self._flow.lines
         if not self.draft.tokens:
-            return _beside(("model", Tint.RUNNING), [(("reads the prompt", Tint.MUTED),)])
+            return _beside(("model", Tint.RUNNING), [(("reads the prompt", Tint.MUTED),)], self._form)
         if self.draft.omitted:
             lines.append(tuple(_omitted(self.draft.omitted)))
         lines[-1] = (*lines[-1], (" ", Tint.CURSOR))
-        return _beside(("model", Tint.RUNNING), lines)
+        return _beside(("model", Tint.RUNNING), lines, self._form)
 
 
-def _beside(label: Span, lines: Sequence[Line]) -> list[Line]:
+def _beside(label: Span, lines: Sequence[Line], form: Form) -> list[Line]:
     text, tint = label
-    margin: Span = (" " * MARGIN, Tint.PLAIN)
-    head: Span = (f" {text}".ljust(MARGIN), tint)
+    margin: Span = (" " * form.margin, Tint.PLAIN)
+    shown = text if form.margin > 3 else _SIGNS.get(text, text[:1])
+    head: Span = (f" {shown}".ljust(form.margin), tint)
     return [((margin if number else head), *line) for number, line in enumerate(lines)]
 
 
@@ -81,53 +106,53 @@ def _omitted(characters: int) -> list[Span]:
     return [(f" .. {characters:,} more characters", Tint.MUTED)] if characters else []
 
 
-def _shortened(text: Clip, lines: int, width: int) -> tuple[str, int]:
+def _shortened(text: Clip, lines: int, form: Form) -> tuple[str, int]:
     """As much as fits about so many lines beside a note of the rest, and how much that is."""
     shown = inert_line(text.text)
-    if len(shown) > lines * width:
-        shown = shown[: max(lines * width - 32, width)]
+    if not form.full and len(shown) > lines * form.text:
+        shown = shown[: max(lines * form.text - 32, form.text)]
     return shown, max(len(text.text) - len(shown), 0) + text.omitted
 
 
-def _words(text: Clip, tint: Tint, width: int) -> list[Line]:
-    return wrap([(inert(text.text), tint), *_omitted(text.omitted)], width)
+def _words(text: Clip, tint: Tint, form: Form) -> list[Line]:
+    return wrap([(inert(text.text), tint), *_omitted(text.omitted)], form.text)
 
 
-def _turn_heading(entry: TurnHeading, width: int, turns: int) -> list[Line]:
-    of = f" of {turns}" if turns else ""
+def _turn_heading(entry: TurnHeading, form: Form) -> list[Line]:
+    of = f" of {form.turns}" if form.turns else ""
     heading: Line = ((f" turn {entry.number}{of}", Tint.TITLE),)
     return [heading] if entry.number == 1 else [BLANK, heading]
 
 
-def _said(entry: Said, width: int, turns: int) -> list[Line]:
-    return _beside(("user", Tint.USER), _words(entry.text, Tint.STRONG, width))
+def _said(entry: Said, form: Form) -> list[Line]:
+    return _beside(("user", Tint.USER), _words(entry.text, Tint.STRONG, form), form)
 
 
-def _called(entry: Called, width: int, turns: int) -> list[Line]:
+def _called(entry: Called, form: Form) -> list[Line]:
     name: Span = (inert_line(entry.name.text), Tint.CALL)
-    arguments, omitted = _shortened(entry.arguments, CALL_LINES, width)
+    arguments, omitted = _shortened(entry.arguments, CALL_LINES, form)
     spans = [name, (" ", Tint.PLAIN), *tint_json(arguments), *_omitted(omitted)]
-    return _beside(("call", Tint.CALL), wrap(spans, width))
+    return _beside(("call", Tint.CALL), wrap(spans, form.text), form)
 
 
-def _returned(entry: Returned, width: int, turns: int) -> list[Line]:
-    text, omitted = _shortened(entry.text, RESPONSE_LINES, width)
-    spans = [(text, Tint.FAILURE if entry.failed else Tint.MUTED), *_omitted(omitted)]
-    label: Span = ("refused", Tint.FAILURE) if entry.failed else ("response", Tint.MUTED)
-    return _beside(label, wrap(spans, width))
+def _returned(entry: Returned, form: Form) -> list[Line]:
+    text, omitted = _shortened(entry.text, RESPONSE_LINES, form)
+    tint = Tint.FAILURE if entry.failed else Tint.MUTED
+    label = "refused" if entry.failed else "response"
+    return _beside((label, tint), wrap([(text, tint), *_omitted(omitted)], form.text), form)
 
 
-def _judged(entry: Judged, width: int, turns: int) -> list[Line]:
+def _judged(entry: Judged, form: Form) -> list[Line]:
     if entry.match:
-        return _beside(("+ match", Tint.SUCCESS), wrap([(_matched(entry), Tint.MUTED)], width))
-    lines = [line for difference in entry.differences for line in _difference(difference, width)]
+        return _beside(("+ match", Tint.SUCCESS), wrap([(_matched(entry), Tint.MUTED)], form.text), form)
+    lines = [line for difference in entry.differences for line in _difference(difference, form.text)]
     if not lines and entry.reason.text:
         reason = [(inert_line(entry.reason.text), Tint.PLAIN), *_omitted(entry.reason.omitted)]
-        lines = wrap(reason, width)
-    if not entry.bad_action:
-        return _beside(("x no match", Tint.FAILURE), lines or [BLANK])
-    alarm = fit([(" INCORRECT ACTION ", Tint.ALARM), (" it changed the world", Tint.FAILURE)], width)
-    return _beside(("x no match", Tint.FAILURE), [alarm, *lines])
+        lines = wrap(reason, form.text)
+    if entry.bad_action:
+        alarm = fit([(" INCORRECT ACTION ", Tint.ALARM), (" it changed the world", Tint.FAILURE)], form.text)
+        lines = [alarm, *lines]
+    return _beside(("x no match", Tint.FAILURE), lines or [BLANK], form)
 
 
 def _matched(entry: Judged) -> str:
@@ -143,10 +168,11 @@ def _difference(difference: Differing, width: int) -> list[Line]:
     if what == "exception" and difference.expected.text == "null":
         return wrap([("the call failed; it should have succeeded", Tint.PLAIN)], width)
     head = wrap([(what, Tint.KEY), *_omitted(difference.what.omitted), *_similarity(difference)], width)
-    for label, value in (("expected", difference.expected), ("got", difference.got)):
+    labels = ("  expected ", "  got      ") if width >= 32 else ("want ", "got  ")
+    for label, value in zip(labels, (difference.expected, difference.got), strict=True):
         spans = [*tint_json(inert_line(value.text)), *_omitted(value.omitted)]
-        for number, line in enumerate(wrap(spans, width - 11)):
-            head.append(((f"  {'' if number else label:<9}", Tint.MUTED), *line))
+        for number, line in enumerate(wrap(spans, width - len(label))):
+            head.append(((" " * len(label) if number else label, Tint.MUTED), *line))
     return head
 
 
@@ -159,21 +185,22 @@ def _similarity(difference: Differing) -> list[Span]:
     return [(f"  similarity {difference.similarity:.2f}{needed}", Tint.MUTED)]
 
 
-def _replied(entry: Replied, width: int, turns: int) -> list[Line]:
+def _replied(entry: Replied, form: Form) -> list[Line]:
     if not entry.text.text:
-        return _beside(("reply", Tint.MUTED), [(("(empty)", Tint.MUTED),)])
-    return _beside(("reply", Tint.USER), _words(entry.text, Tint.PLAIN, width))
+        return _beside(("reply", Tint.MUTED), [(("(empty)", Tint.MUTED),)], form)
+    return _beside(("reply", Tint.USER), _words(entry.text, Tint.PLAIN, form), form)
 
 
-def _failed(entry: Failed, width: int, turns: int) -> list[Line]:
+def _failed(entry: Failed, form: Form) -> list[Line]:
     detail = f": {inert_line(entry.detail.text)}" if entry.detail.text else ""
-    lines = wrap([(entry.kind, Tint.ERROR), (detail, Tint.PLAIN), *_omitted(entry.detail.omitted)], width)
+    lines = wrap([(entry.kind, Tint.ERROR), (detail, Tint.PLAIN), *_omitted(entry.detail.omitted)], form.text)
     if entry.raw.text:
-        lines += wrap([(inert_line(entry.raw.text), Tint.MUTED), *_omitted(entry.raw.omitted)], width)
-    return _beside(("! error", Tint.ERROR), lines)
+        raw, omitted = _shortened(entry.raw, CALL_LINES, form)
+        lines += wrap([(raw, Tint.MUTED), *_omitted(omitted)], form.text)
+    return _beside(("! error", Tint.ERROR), lines, form)
 
 
-def _ended(entry: Ended, width: int, turns: int) -> list[Line]:
+def _ended(entry: Ended, form: Form) -> list[Line]:
     metrics = entry.metrics
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(entry.errors.items()))
     if metrics.successes:
@@ -182,8 +209,8 @@ def _ended(entry: Ended, width: int, turns: int) -> list[Line]:
         label = ("! error", Tint.ERROR)
     else:
         label = ("x failed", Tint.FAILURE)
-    lines = wrap([(_counts(metrics) + (f"; {kinds}" if kinds else ""), Tint.PLAIN)], width)
-    return [BLANK, *_beside(label, lines)]
+    lines = wrap([(_counts(metrics) + (f"; {kinds}" if kinds else ""), Tint.PLAIN)], form.text)
+    return [BLANK, *_beside(label, lines, form)]
 
 
 def _counts(metrics: Metrics) -> str:
@@ -196,11 +223,11 @@ def _counts(metrics: Metrics) -> str:
     return ", ".join(parts)
 
 
-def _remark(entry: Remark, width: int, turns: int) -> list[Line]:
-    return _beside(("", Tint.MUTED), wrap([(inert(entry.text), Tint.MUTED)], width))
+def _remark(entry: Remark, form: Form) -> list[Line]:
+    return _beside(("", Tint.MUTED), wrap([(inert(entry.text), Tint.MUTED)], form.text), form)
 
 
-_BLOCKS: dict[type[Entry], Callable[[Any, int, int], list[Line]]] = {
+_BLOCKS: dict[type[Entry], Callable[[Any, Form], list[Line]]] = {
     TurnHeading: _turn_heading,
     Said: _said,
     Called: _called,

@@ -20,12 +20,14 @@ from rig.events import (
     PredictionMade,
     RunStarted,
     TurnStarted,
+    Where,
 )
 from rig.store import Runs
 from tui.app import RigApp
 from tui.feed import Feed
 from tui.screens.run import RunScreen
 from tui.state import Recalled
+from tui.stored import turn_events
 from tui.terminal import guarded, has_terminal
 from tui.watching import Watching
 
@@ -113,12 +115,11 @@ class _Worker(Generic[T]):
     def _recall(self, event: RunStarted) -> None:
         # Here, in the run's own thread, because the store then holds what was played before and nothing else.
         try:
-            with Runs.open(Path(event.store)) as runs:
-                cells = runs.cells(runs.get(event.run))
+            recalled = _played_before(Path(event.store), event.run)
         except Exception:
             # What the view would like to know is no reason for a run to fail.
             return
-        self.feed.emit(Recalled(tuple(cells)))
+        self.feed.emit(recalled)
 
     def _work(self) -> None:
         try:
@@ -127,6 +128,21 @@ class _Worker(Generic[T]):
             self._error = error
         finally:
             self.feed.close()
+
+
+def _played_before(store: Path, run: str) -> Recalled:
+    """What the store holds of a run, and all of its conversations that are half played."""
+    begun: list[Event] = []
+    with Runs.open(store) as runs:
+        stored = runs.get(run)
+        cells = runs.cells(stored)
+        for cell in cells:
+            if cell.state == "started":
+                where = Where(cell.arm, cell.conversation, cell.repeat)
+                transcript = runs.transcript(stored, cell.conversation, cell.arm, cell.repeat)
+                for turn in transcript.turns:
+                    begun += turn_events(where, transcript, turn)
+    return Recalled(tuple(cells), tuple(begun))
 
 
 def _watch(feed: Feed, control: Control) -> Exception | None:

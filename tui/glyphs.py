@@ -1,7 +1,7 @@
 """How a status looks: an ASCII glyph, so that it survives every terminal and is read without colour."""
 
 from tui.lines import Span, Tint
-from tui.state import Status
+from tui.state import ConversationState, Status
 
 GLYPHS = {
     Status.WAITING: (".", Tint.MUTED),
@@ -11,7 +11,18 @@ GLYPHS = {
     Status.ERROR: ("!", Tint.ERROR),
 }
 
+INCORRECT = "X"
+"""A conversation that failed with an incorrect action."""
+
 
 def glyph(status: Status) -> Span:
     """The glyph of a status with its tint."""
     return GLYPHS[status]
+
+
+def cell(conversation: ConversationState) -> Span:
+    """The glyph of a conversation, in the colours of an alarm once it took an incorrect action."""
+    sign, tint = GLYPHS[conversation.status]
+    if not conversation.incorrect_actions:
+        return sign, tint
+    return (INCORRECT if conversation.status is Status.FAILED else sign), Tint.ALARM

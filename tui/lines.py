@@ -30,6 +30,9 @@ class Tint(StrEnum):
     BAR = "bar"
     TRACK = "track"
     CURSOR = "cursor"
+    CHOSEN = "chosen"
+    FOUND = "found"
+    FOUND_HERE = "found-here"
     BRAND = "brand"
 
 
@@ -79,3 +82,23 @@ def join(parts: Iterable[Sequence[Span]], gap: str) -> Line:
             joined.append((gap, Tint.PLAIN))
         joined.extend(part)
     return tuple(joined)
+
+
+def mark(line: Line, start: int, end: int, tint: Tint) -> Line:
+    """`line` with the characters from `start` to `end` in another tint."""
+    marked: list[Span] = []
+    place = 0
+    for text, own in line:
+        cuts = [0, *(min(max(cut - place, 0), len(text)) for cut in (start, end)), len(text)]
+        for part, each in zip(
+            ((cuts[0], cuts[1]), (cuts[1], cuts[2]), (cuts[2], cuts[3])), (own, tint, own), strict=True
+        ):
+            if part[0] < part[1]:
+                marked.append((text[slice(*part)], each))
+        place += len(text)
+    return tuple(marked)
+
+
+def without_first(line: Line) -> Line:
+    """`line` without its first character."""
+    return ((line[0][0][1:], line[0][1]), *line[1:]) if line else line

@@ -56,9 +56,13 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What the store held of a run when it was resumed. Events tell only of what is played from then on."""
+    """What the store held of a run when it was resumed. Events tell only of what is played from then on.
+
+    `begun` are the turns played before of conversations that were interrupted, as events.
+    """
 
     cells: tuple[Cell, ...]
+    begun: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +76,34 @@ class Expected:
 
 @dataclass(slots=True)
 class ConversationState:
-    """One conversation of one arm. `transcript` is None before the start, and after it was dropped."""
+    """One conversation of one arm. `transcript` is None before the start, and after it was dropped.
+
+    `holds` says which ground truth (turn, call) the call at (turn, step) matches at present; a later call can
+    move it. `metrics` are those of a finished conversation.
+    """
 
     where: Where
     turns: int
     status: Status = Status.WAITING
     turns_done: int = 0
-    matched: set[tuple[int, int]] = field(default_factory=set)
+    holds: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     incorrect_actions: int = 0
     expected: list[tuple[Expected, ...]] = field(default_factory=list)
     """The ground truth of every turn begun so far."""
     transcript: Transcript | None = None
     dropped: bool = False
+    metrics: Metrics | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def matched(self) -> set[tuple[int, int]]:
+        """The ground truth that some call matches."""
+        return set(self.holds.values())
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is over and was no success."""
+        return self.status in (Status.FAILED, Status.ERROR)
 
 
 @dataclass(slots=True)
@@ -99,12 +119,15 @@ class ArmState:
     failure: str | None = None
 
 
+_CHANGING = (RunStarted, Recalled, ConversationStarted, ConversationFinished, RunFinished)
+
+
 @dataclass(slots=True)
 class RunState:
     """Everything the screens show. `apply` is the only writer; any prefix of a run is a valid state.
 
-    `current` is where things happen: it stays with a conversation until that one is over, so that runs with
-    several sequences do not make the view jump.
+    `changes` counts what can change the list of conversations. `current` is where things happen: it stays
+    with a conversation until that one is over, so that runs with several sequences do not make the view jump.
     """
 
     run: str = ""
@@ -117,6 +140,7 @@ class RunState:
     turns_done: int = 0
     finished: bool = False
     interrupted: bool = False
+    changes: int = 0
     notices: deque[str] = field(default_factory=lambda: deque(maxlen=50))
     _running: dict[Where, None] = field(default_factory=dict)
     _kept: deque[Where] = field(default_factory=deque)
@@ -125,7 +149,7 @@ class RunState:
     @property
     def failures(self) -> int:
         """Conversations that are over and were no success."""
-        return sum(one.status in (Status.FAILED, Status.ERROR) for one in self.conversations.values())
+        return sum(one.failed for one in self.conversations.values())
 
     def apply_all(self, events: Iterable[Event | Recalled]) -> None:
         """Apply events in order."""
@@ -134,6 +158,7 @@ class RunState:
 
     def apply(self, event: Event | Recalled) -> None:
         """Take one event in."""
+        self.changes += isinstance(event, _CHANGING)
         match event:
             case PieceGenerated():
                 self._transcript(event.where).draft(event.turn, event.step).add(event.text, event.tokens)
@@ -204,11 +229,14 @@ class RunState:
                     self.turns_total += info.turns
 
     def _recalled(self, event: Recalled) -> None:
+        self.apply_all(event.begun)
         for cell in event.cells:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done
             if cell.metrics is not None:
                 conversation.status = _ending(cell.metrics, cell.errors)
+                conversation.metrics, conversation.errors = cell.metrics, cell.errors
+                conversation.incorrect_actions = cell.metrics.bad_actions
                 conversation.dropped = True
 
     def _conversation_started(self, event: ConversationStarted) -> None:
@@ -217,7 +245,7 @@ class RunState:
         self._running[event.where] = None
         transcript = self._transcript(event.where)
         if event.first_turn:
-            transcript.add(Remark("goes on after an interruption; earlier turns are in the store"))
+            transcript.add(Remark("goes on after an interruption"))
         if self.current not in self._running:
             self.current = event.where
 
@@ -227,16 +255,23 @@ class RunState:
             tuple(_expected(event.turn, number, call) for number, call in enumerate(event.ground_truth))
         )
         transcript = self._transcript(event.where)
-        transcript.add(TurnHeading(conversation.turns_done + 1))
+        number = max(len(conversation.expected), conversation.turns_done + 1)
+        transcript.add(TurnHeading(event.turn, number))
         for text in event.history:
             transcript.add(Said(clip(text)))
 
     def _call_judged(self, event: CallJudged) -> None:
         conversation = self.conversation(event.where)
+        transcript = self._transcript(event.where)
+        for moved in event.rejudged:
+            if moved.verdict.ground_truth is not None:
+                conversation.holds[moved.turn, moved.step] = moved.verdict.ground_truth
+            transcript.rejudged(moved.turn, moved.step, moved.verdict)
         if event.verdict.ground_truth is not None:
-            conversation.matched.add(event.verdict.ground_truth)
+            conversation.holds[event.turn, event.step] = event.verdict.ground_truth
         conversation.incorrect_actions += event.verdict.bad_action
-        self._transcript(event.where).judged(event.turn, event.executed.outcome, event.verdict)
+        self.changes += event.verdict.bad_action
+        transcript.judged(event.turn, event.step, event.executed.outcome, event.verdict)
 
     def _turn_finished(self, event: TurnFinished) -> None:
         conversation = self.conversation(event.where)
@@ -248,6 +283,7 @@ class RunState:
     def _conversation_finished(self, event: ConversationFinished) -> None:
         conversation = self.conversation(event.where)
         conversation.status = _ending(event.metrics, event.errors)
+        conversation.metrics, conversation.errors = event.metrics, event.errors
         arm = self.arm(event.where.arm)
         arm.metrics, arm.speed = event.arm_metrics, event.speed
         transcript = self._transcript(event.where)
@@ -271,7 +307,7 @@ class RunState:
 
     def _forget_all(self) -> None:
         """Be as new: a replay can begin again."""
-        fresh = RunState()
+        fresh = RunState(changes=self.changes)
         for part in fields(self):
             setattr(self, part.name, getattr(fresh, part.name))
 
@@ -281,6 +317,7 @@ class RunState:
             if conversation.transcript is not None:
                 self._weight -= conversation.transcript.weight
             conversation.transcript, conversation.dropped, conversation.expected = None, True, []
+            conversation.holds = {}
 
 
 def _ending(metrics: Metrics, errors: Mapping[str, int]) -> Status:

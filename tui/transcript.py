@@ -1,4 +1,7 @@
-"""What a reader of one conversation sees, as a list of entries that only grows at its end."""
+"""What a reader of one conversation sees, as a list of entries that grows at its end.
+
+An entry above the end changes only when a later call makes an earlier one match another ground truth.
+"""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -12,14 +15,18 @@ NAME = 80
 VALUE = 400
 DIFFERENCES = 12
 
+MOST = 1_000_000
+"""Characters of one conversation that are kept while it goes on."""
+
 _WEIGHT = 400
 """What an entry costs beside its text, in characters; memory is budgeted in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnHeading:
-    """A turn begins: the `number`th (from 1) of those to predict."""
+    """The assistant turn at position `turn` begins: the `number`th (from 1) of those to predict."""
 
+    turn: int
     number: int
 
 
@@ -65,6 +72,8 @@ class Called:
 class Returned:
     """What the tool gave back: a response as JSON, or the text of an exception."""
 
+    turn: int
+    step: int
     text: Clip
     failed: bool
 
@@ -83,9 +92,10 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The match status of the call above. `ground_truth` is the (turn, call) it matched."""
+    """The match status of the call above. `ground_truth` is the (turn, call) it matches."""
 
     turn: int
+    step: int
     match: bool
     ground_truth: tuple[int, int] | None
     bad_action: bool
@@ -130,16 +140,36 @@ Entry: TypeAlias = TurnHeading | Said | Draft | Called | Returned | Judged | Rep
 
 @dataclass(slots=True)
 class Transcript:
-    """The entries of one conversation. Only the last one may be a draft, and only a draft changes."""
+    """The entries of one conversation. Only the last one may be a draft.
+
+    `edits` counts the changes other than at the end: entries judged again, or dropped to stay below `MOST`.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     weight: int = 0
+    edits: int = 0
+    dropped_turns: int = 0
 
     def add(self, entry: Entry) -> None:
         """Append an entry, in the place of a draft that it completes."""
         self._drop_draft()
         self.entries.append(entry)
-        self.weight += _WEIGHT + _characters(entry)
+        self.weight += _characters(entry)
+        if self.weight > MOST and isinstance(entry, TurnHeading):
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        """Leave the turns that were played first to the store, until half of the room is free again."""
+        headings = [place for place, entry in enumerate(self.entries) if isinstance(entry, TurnHeading)]
+        for number, place in enumerate(headings[1:], 1):
+            left = sum(map(_characters, self.entries[place:]))
+            if left <= MOST // 2 or place == headings[-1]:
+                self.dropped_turns += number
+                text = f"{self.dropped_turns} earlier turns are in the store"
+                self.entries[:place] = [Remark(text)]
+                self.weight = sum(map(_characters, self.entries))
+                self.edits += 1
+                return
 
     def _drop_draft(self) -> None:
         if self.entries and isinstance(self.entries[-1], Draft):
@@ -166,20 +196,18 @@ class Transcript:
             kind = prediction.error.value if prediction.error else "error"
             self.add(Failed(kind, clip(prediction.error_detail, VALUE), clip(prediction.raw, 2 * VALUE)))
 
-    def judged(self, turn: int, outcome: Outcome, verdict: Verdict) -> None:
+    def judged(self, turn: int, step: int, outcome: Outcome, verdict: Verdict) -> None:
         """A call was executed and matched."""
         text = clip_json(outcome.response) if outcome.exception is None else clip(outcome.exception)
-        self.add(Returned(text, outcome.exception is not None))
-        self.add(
-            Judged(
-                turn,
-                verdict.match,
-                verdict.ground_truth,
-                verdict.bad_action,
-                clip(verdict.reason, VALUE),
-                tuple(_differing(difference) for difference in verdict.differences[:DIFFERENCES]),
-            )
-        )
+        self.add(Returned(turn, step, text, outcome.exception is not None))
+        self.add(_judged(turn, step, verdict))
+
+    def rejudged(self, turn: int, step: int, verdict: Verdict) -> None:
+        """An earlier call matches another ground truth than was said."""
+        for number, entry in enumerate(self.entries):
+            if isinstance(entry, Judged) and (entry.turn, entry.step) == (turn, step):
+                self.entries[number] = _judged(turn, step, verdict)
+                self.edits += 1
 
     def ended(self, metrics: Metrics, errors: dict[str, int]) -> None:
         """The conversation is through."""
@@ -191,6 +219,18 @@ def shown(call: Call) -> object:
     if not isinstance(call.arguments, dict):
         return call.arguments
     return {name: value for name, value in call.arguments.items() if name != "session_token"}
+
+
+def _judged(turn: int, step: int, verdict: Verdict) -> Judged:
+    return Judged(
+        turn,
+        step,
+        verdict.match,
+        verdict.ground_truth,
+        verdict.bad_action,
+        clip(verdict.reason, VALUE),
+        tuple(_differing(difference) for difference in verdict.differences[:DIFFERENCES]),
+    )
 
 
 def _differing(difference: Difference) -> Differing:
@@ -206,4 +246,4 @@ def _differing(difference: Difference) -> Differing:
 
 def _characters(entry: Entry) -> int:
     clips = (getattr(entry, name) for name in entry.__dataclass_fields__)
-    return sum(len(value.text) for value in clips if isinstance(value, Clip))
+    return _WEIGHT + sum(len(value.text) for value in clips if isinstance(value, Clip))

@@ -29,8 +29,10 @@ class Watching:
         self.control = control
         self.ours = ours
         self.state = RunState()
-        self.progress = Progress(clock)
+        self.progress = Progress(lambda: clock() - self._held_s)
         self._now = clock
+        self._looked = clock()
+        self._held_s = 0.0
         self._began = clock()
         self._ended: float | None = None
 
@@ -83,6 +85,11 @@ class Watching:
     def catch_up(self) -> list[Event | Recalled]:
         """Take in what happened since the last time; the events of it."""
         events = self.feed.drain()
+        now = self._now()
+        if self.paused and not events:
+            # What a pause takes says nothing of how long turns take.
+            self._held_s += now - self._looked
+        self._looked = now
         for event in events:
             if not isinstance(event, Recalled):
                 self.progress.tell(event)

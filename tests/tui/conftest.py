@@ -54,6 +54,7 @@ SPEED = Speed(
     decode_s=28.5,
     wall_s=33.0,
     steps=24,
+    peak_memory=612 * 2**20,
 )
 
 
@@ -214,6 +215,19 @@ def whole_run() -> list[Event]:
     return run.events
 
 
+@pytest.fixture
+def three_arms() -> list[Event]:
+    """Three arms over twelve conversations, the second arm in its fifth; they differ in one."""
+    run = Stream(arms=3)
+    for arm in (0, 1):
+        run.success(0, arm)
+        (run.failure if arm else run.success)(1, arm)
+        run.failure(2, arm)
+        run.error(3, arm)
+    run.half(4, 1)
+    return run.events
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run tests that are coroutines; a plugin for just that is not worth its place."""
@@ -225,7 +239,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 class Watched:
-    """The application over a stream of events, with a clock that stands where it is put."""
+    """The application over a stream of events, with a clock that stands where it is put.
+
+    What it copies goes to `copied`.
+    """
 
     def __init__(self, events: list[Event]) -> None:
         self.now = 0.0
@@ -233,6 +250,8 @@ class Watched:
         self.control = Control()
         self.run = RunScreen(Watching(self.feed, self.control, clock=lambda: self.now))
         self.app = RigApp(self.run)
+        self.copied: list[str] = []
+        self.app.copy_to_clipboard = self.copied.append  # type: ignore[method-assign]
         self.tell(events)
 
     def tell(self, events: list[Event]) -> None:
@@ -248,6 +267,11 @@ class Watched:
         while not condition():
             assert time.monotonic() < deadline, "it did not happen in time"
             await asyncio.sleep(0.02)
+
+    @property
+    def said(self) -> list[str]:
+        """What was announced."""
+        return [one.message for one in self.app._notifications]
 
     @property
     def screen(self) -> str:

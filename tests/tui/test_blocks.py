@@ -4,7 +4,7 @@ import pytest
 
 from rig.models import Usage
 from rig.verdicts import Metrics
-from tui.blocks import DraftBlock, block, plain
+from tui.blocks import DraftBlock, Form, block, plain
 from tui.clip import Clip
 from tui.lines import width_of
 from tui.transcript import (
@@ -25,24 +25,24 @@ NOTHING = Clip("")
 
 
 def text(entry: Any, width: int = 80, turns: int = 3) -> str:
-    return "\n".join(line.strip() for line in plain(block(entry, width, turns)).splitlines())
+    return "\n".join(line.strip() for line in plain(block(entry, Form(width, turns))).splitlines())
 
 
 def missed(*differences: Differing, reason: str = "", bad_action: bool = False) -> Judged:
-    return Judged(1, False, None, bad_action, Clip(reason), differences)
+    return Judged(1, 0, False, None, bad_action, Clip(reason), differences)
 
 
 @pytest.mark.parametrize(
     ("entry", "shown"),
     [
-        (TurnHeading(1), "turn 1 of 3"),
-        (TurnHeading(2), "\nturn 2 of 3"),
+        (TurnHeading(1, 1), "turn 1 of 3"),
+        (TurnHeading(3, 2), "\nturn 2 of 3"),
         (Said(Clip("good\nmorning", 7)), "user       good\nmorning .. 7 more characters"),
         (Called(1, 0, Clip("T"), Clip('{"a": 1}'), Usage()), 'call       T {"a": 1}'),
-        (Returned(Clip('{"id": 1}'), False), 'response   {"id": 1}'),
-        (Returned(Clip("no such id"), True), "refused    no such id"),
-        (Judged(1, True, (1, 1), False, NOTHING), "+ match    expected call 2"),
-        (Judged(1, True, (3, 0), False, NOTHING), "+ match    expected call 1 of another turn"),
+        (Returned(1, 0, Clip('{"id": 1}'), False), 'response   {"id": 1}'),
+        (Returned(1, 0, Clip("no such id"), True), "refused    no such id"),
+        (Judged(1, 0, True, (1, 1), False, NOTHING), "+ match    expected call 2"),
+        (Judged(1, 0, True, (3, 0), False, NOTHING), "+ match    expected call 1 of another turn"),
         (missed(reason="no such tool"), "x no match no such tool"),
         (
             missed(Differing(Clip("time"), Clip('"7"'), Clip('"8"')), reason="time: 7, 8"),
@@ -87,11 +87,11 @@ def test_entries_say_what_happened(entry: Any, shown: str) -> None:
 
 
 def test_a_conversation_of_unknown_length_has_no_total() -> None:
-    assert text(TurnHeading(1), turns=0) == "turn 1"
+    assert text(TurnHeading(1, 1), turns=0) == "turn 1"
 
 
 def test_a_long_response_is_cut_to_three_lines() -> None:
-    lines = block(Returned(Clip('["' + "abc, " * 700, 96_000), False), 80, 3)
+    lines = block(Returned(1, 0, Clip('["' + "abc, " * 700, 96_000), False), Form(80, 3))
     assert len(lines) == 3
     assert "more characters" in plain(lines)
 
@@ -106,12 +106,12 @@ def test_no_line_is_wider_than_the_view(width: int) -> None:
         Failed("invalid", Clip("why " * 50), Clip("raw" * 200, 5)),
         Said(Clip("日本" * 100, 5)),
     ):
-        assert all(width_of(line) <= max(width, 40) for line in block(entry, width, 3))
+        assert all(width_of(line) <= max(width, 40) for line in block(entry, Form(width, 3)))
 
 
 def test_a_draft_grows_and_ends_in_a_cursor() -> None:
     draft = Draft(1, 0)
-    growing = DraftBlock(draft, 60)
+    growing = DraftBlock(draft, Form(60))
     draft.add("", 0)
     assert plain(growing.lines()).split() == ["model", "reads", "the", "prompt"]
     for piece in ('{"to', 'ol": "T"', ", \x1b" + "x" * 5_000):

@@ -48,23 +48,23 @@ def test_following(snap: Callable[..., None], mid_run: list[Event], size: tuple[
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_reading_a_failure(snap: Callable[..., None], mid_run: list[Event], size: tuple[int, int]) -> None:
-    snap(mid_run, "n", size=size)
+    snap(mid_run, "x", size=size)
 
 
 def test_reading_an_error(snap: Callable[..., None], mid_run: list[Event]) -> None:
-    snap(mid_run, "n", "n")
+    snap(mid_run, "x", "x")
 
 
 @pytest.mark.parametrize("theme", ["rig-light", "rig-terminal"])
 def test_themes(snap: Callable[..., None], mid_run: list[Event], theme: str) -> None:
-    snap(mid_run, "n", theme=theme)
+    snap(mid_run, "x", theme=theme)
 
 
 def test_without_colour(
     snap: Callable[..., None], mid_run: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    snap(mid_run, "n")
+    snap(mid_run, "x")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)

@@ -15,6 +15,7 @@ class RigScreen(Screen[ScreenResultType]):
     the documentation follow. `SUBJECT` is what it shows, in a few words.
     """
 
+    AUTO_FOCUS = ""
     SUBJECT: ClassVar[str] = ""
     KEYS: ClassVar[tuple[Section, ...]] = ()
 

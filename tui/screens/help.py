@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.glyphs import GLYPHS
+from tui.glyphs import GLYPHS, INCORRECT
 from tui.keys import Section, keys_of
 
 
@@ -39,7 +39,7 @@ class HelpScreen(ModalScreen[None]):
         text.append("\nSigns\n", style="bold")
         for status, (sign, _) in GLYPHS.items():
             _append(text, sign, status.value)
-        _append(text, "!!", "took an incorrect action")
+        _append(text, f"{INCORRECT} !!", "took an incorrect action")
         text.right_crop()
         return text
 

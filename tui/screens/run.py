@@ -5,25 +5,30 @@ import time
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 
-from rig.events import ArmFinished, Event, Notice, Where
+from rig.events import ArmFinished, Event, Notice
 from tui.inert import inert
 from tui.keys import Section, bindings_of
-from tui.leave import Leave
-from tui.messages import ConversationPicked, Rearranged
+from tui.messages import Rearranged
 from tui.pace import Pace
-from tui.screens.base import RigScreen
 from tui.screens.quit import QuitScreen
-from tui.state import Recalled, Status
+from tui.screens.reading import ReadingScreen
+from tui.screens.run_keys import KEYS
+from tui.state import ConversationState, Recalled
 from tui.watching import Watching
+from tui.widgets.arms import Arms
+from tui.widgets.board_title import BoardTitle
+from tui.widgets.conversation_grid import ConversationGrid
 from tui.widgets.conversation_list import ConversationList
 from tui.widgets.expectations import Expectations
 from tui.widgets.header import Header
 from tui.widgets.keybar import KeyBar
 from tui.widgets.meters import Meters
+from tui.widgets.search_bar import SearchBar
+from tui.widgets.side_by_side import Side, SideBySide, turns_of
 from tui.widgets.title import Title
 from tui.widgets.transcript import TranscriptView
 
@@ -31,54 +36,19 @@ LINGER_S = 1.0
 """How long the last state stays in sight when a run that was being followed ends."""
 
 NOTICE_S = 8.0
+_MOST_ARMS = 6
+"""Arms whose bars are in sight at once."""
 
 
-class RunScreen(RigScreen[None]):
-    """Shows a run under watch. It follows what happens until the reader picks a conversation."""
+class RunScreen(ReadingScreen):
+    """Shows a run under watch."""
 
     SUBJECT = "A run as it happens"
-    KEYS: ClassVar[tuple[Section, ...]] = (
-        Section(
-            "Run",
-            (
-                Binding("q", "leave", "quit", tooltip="quit (asks while the run is going)"),
-                Binding("p", "pause", "pause", tooltip="pause after the current turn"),
-                Binding("p", "resume", "go on", tooltip="go on, when paused"),
-            ),
-        ),
-        Section(
-            "Conversations",
-            (
-                Binding("f", "follow", "follow", tooltip="follow what happens, or stay where you read"),
-                Binding("n", "next_failure", "failure", tooltip="read the next failure"),
-                Binding("down,j", "move(1)", "next", show=False, tooltip="read the next conversation"),
-                Binding("up,k", "move(-1)", "previous", show=False, tooltip="read the previous conversation"),
-                Binding("g", "move(-1000000)", "first", show=False, tooltip="read the first conversation"),
-                Binding("G", "move(1000000)", "last", show=False, tooltip="read the last conversation"),
-            ),
-        ),
-        Section(
-            "Transcript",
-            (
-                Binding(
-                    "pagedown,space", "scroll(1)", "scroll", show=False, tooltip="scroll the transcript down"
-                ),
-                Binding(
-                    "pageup,b", "scroll(-1)", "scroll back", show=False, tooltip="scroll the transcript up"
-                ),
-                Binding("home", "scroll_to(0)", "top", show=False, tooltip="scroll to the beginning"),
-                Binding("end", "scroll_to(1)", "end", show=False, tooltip="scroll to the end"),
-            ),
-        ),
-    )
+    KEYS: ClassVar[tuple[Section, ...]] = KEYS
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
 
     def __init__(self, watching: Watching) -> None:
-        super().__init__()
-        self.watching = watching
-        self.state = watching.state
-        self.following = True
-        self.reading: Where | None = None
+        super().__init__(watching)
         self._pace = Pace(os.environ)
         self._spent_s = time.thread_time()
         self._possible: tuple[object, ...] = ()
@@ -86,14 +56,22 @@ class RunScreen(RigScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield Header(id="header")
+        yield Arms(id="arms")
         with Horizontal(id="body"):
-            yield ConversationList(id="conversations")
+            with Vertical(id="board"):
+                yield BoardTitle(id="board-title")
+                yield ConversationList(self.board, id="conversations")
+                yield ConversationGrid(self.board, id="grid")
             with Vertical(id="reading"):
                 yield Title(id="title")
                 yield TranscriptView(id="transcript")
+                yield SideBySide(id="sides")
+                yield SearchBar(id="search")
             yield Expectations(id="expectations")
         yield Meters(id="meters")
         yield KeyBar()
+
+    # Time
 
     def on_mount(self) -> None:
         self._tick()
@@ -112,111 +90,6 @@ class RunScreen(RigScreen[None]):
             self._ended = True
             self._run_ended()
         self.show_state()
-
-    def show_state(self) -> None:
-        """Bring every widget up to date; each paints only what changed."""
-        if not (self.is_current or isinstance(self.app.screen, ModalScreen)):
-            return
-        state, watching = self.state, self.watching
-        if self.following and state.current is not None:
-            self.reading = state.current
-        conversation = state.conversations.get(self.reading) if self.reading else None
-        arm = self.reading.arm if self.reading else 0
-        self.query_one(Header).show_run(state, arm, watching.condition)
-        self.query_one(ConversationList).show_run(state, self.reading)
-        self.query_one(Title).show_conversation(conversation, self.following)
-        self.query_one(TranscriptView).show_conversation(conversation, state.run)
-        self.query_one(Expectations).show_conversation(conversation)
-        known = state.arm(arm) if state.arms else None
-        self.query_one(Meters).show_arm(known, watching.elapsed_s, watching.remaining_s)
-        possible = (watching.paused, watching.can_be_steered, state.failures > 0)
-        if possible != self._possible:
-            self._possible = possible
-            self.refresh_bindings()
-
-    def on_screen_resume(self) -> None:
-        self.show_state()
-
-    def read(self, where: Where | None) -> None:
-        """Stop following and read a conversation."""
-        if where is not None:
-            self.following = False
-            self.reading = where
-            self.show_state()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "pause":
-            return self.watching.can_be_steered and not self.watching.paused
-        if action == "resume":
-            return self.watching.can_be_steered and self.watching.paused
-        if action == "next_failure" and not self.state.failures:
-            return None
-        return True
-
-    def action_pause(self) -> None:
-        if self.watching.control is not None:
-            self.watching.control.pause()
-            self.show_state()
-
-    def action_resume(self) -> None:
-        if self.watching.control is not None:
-            self.watching.control.resume()
-            self.show_state()
-
-    def action_follow(self) -> None:
-        self.following = not self.following
-        self.show_state()
-        if self.following:
-            self.query_one(TranscriptView).jump_to_end()
-
-    def action_move(self, steps: int) -> None:
-        self.read(self.query_one(ConversationList).neighbour(steps))
-
-    def action_next_failure(self) -> None:
-        failures = (
-            where
-            for where, conversation in self.state.conversations.items()
-            if conversation.status in (Status.FAILED, Status.ERROR)
-        )
-        self.read(self.query_one(ConversationList).next_with(failures))
-
-    def action_scroll(self, pages: int) -> None:
-        transcript = self.query_one(TranscriptView)
-        transcript.jump_to(max(transcript.scroll_offset.y + pages * (transcript.size.height - 2), 0))
-
-    def action_scroll_to(self, end: int) -> None:
-        transcript = self.query_one(TranscriptView)
-        if end:
-            transcript.jump_to_end()
-        else:
-            transcript.jump_to(0)
-
-    def on_conversation_picked(self, message: ConversationPicked) -> None:
-        self.read(message.where)
-
-    def on_rearranged(self, message: Rearranged) -> None:
-        self.show_state()
-
-    def leave(self) -> None:
-        if not self.minds_quitting():
-            super().leave()
-
-    def minds_quitting(self) -> bool:
-        """While the run goes on in this process: ask what is to become of it. Asked twice, it stops."""
-        if not self.watching.ours or self.watching.over:
-            return False
-        if isinstance(self.app.screen, QuitScreen):
-            self.app.screen.dismiss(Leave.STOP.value)
-        else:
-            self.app.push_screen(QuitScreen(), self._quit)
-        return True
-
-    def _quit(self, leave: str | None) -> None:
-        if leave == Leave.STOP.value and self.watching.control is not None:
-            self.watching.control.stop()
-            self.show_state()
-        elif leave == Leave.DETACH.value:
-            self.app.exit(Leave.DETACH)
 
     def _announce(self, events: list[Event | Recalled]) -> None:
         for event in events:
@@ -238,3 +111,113 @@ class RunScreen(RigScreen[None]):
         """End with the run, unless somebody is still reading; they leave when they like."""
         if self.watching.broke_off or (self.following and self.is_current):
             self.app.exit()
+
+    # Showing
+
+    def show_state(self) -> None:
+        """Bring every widget up to date; each paints only what changed."""
+        if not (self.is_current or isinstance(self.app.screen, ModalScreen)):
+            return
+        state = self.state
+        if self.following and state.current is not None:
+            self.reading = state.current
+        conversation, instead = self.shown(self.reading)
+        arm = self.reading.arm if self.reading else 0
+        self._make_room_for_arms(len(state.arms))
+        self.query_one(Header).show_run(state, self.watching.condition)
+        self.query_one(Arms).show_arms(state, arm)
+        self._show_board()
+        if self.side_by_side:
+            self._show_sides(conversation)
+        else:
+            self._show_transcript(conversation, instead)
+        self.query_one(Expectations).show_conversation(conversation)
+        known = state.arm(arm) if state.arms else None
+        self.query_one(Meters).show_arm(known, {}, self.watching.elapsed_s, self.watching.remaining_s)
+        self._show_possible()
+
+    def _make_room_for_arms(self, arms: int) -> None:
+        if (arms > 1) != self.has_class("-several"):
+            self.set_class(arms > 1, "-several")
+            self.query_one(Arms).styles.height = min(arms, _MOST_ARMS)
+
+    def _show_board(self) -> None:
+        is_grid = self.has_class("-grid")
+        rows = self.query_one(ConversationList)
+        if is_grid:
+            self.query_one(ConversationGrid).show_run(self.state, self.reading)
+        else:
+            rows.show_run(self.state, self.reading)
+        columns = range(0) if is_grid else rows.arms_in_sight
+        self.query_one(BoardTitle).show_board(self.board, self.state, columns)
+
+    def _show_transcript(self, conversation: ConversationState | None, instead: str) -> None:
+        self.transcript.show_conversation(conversation, f" {instead}")
+        several = self.reading is not None and len(self.state.arms) > 1
+        arm = self.state.arm(self.reading.arm).info.name if several and self.reading else ""
+        found = self.transcript.search.count
+        self.query_one(Title).show_conversation(conversation, self.following, note=arm, found=found)
+
+    def _show_sides(self, conversation: ConversationState | None) -> None:
+        found = [self.shown(where) for where in self.sides()]
+        if self.reading is None or not found:
+            return
+        played = max(turns_of(each) for each, _ in found)
+        number = min(self.turn or max(turns_of(conversation), 1), max(played, 1))
+        sides = [
+            Side(self.state.arm(arm).info.name, each, instead or "this turn is not played yet")
+            for arm, (each, instead) in enumerate(found)
+        ]
+        turns = max((each.turns for each, _ in found if each), default=0)
+        note = f"turn {number} of {turns}"
+        self.query_one(Title).show_conversation(conversation, self.following, note=note)
+        self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
+
+    # What is possible
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        several = len(self.state.arms) > 1
+        match action:
+            case "pause" | "resume" | "stop":
+                return self.can_steer(action)
+            case "skip":
+                return self.can_steer(action) and self.can_be_skipped
+            case "failure":
+                return bool(self.state.failures) or None
+            case "side_by_side" | "arm" | "order":
+                return several
+            case "match" | "end_search":
+                return bool(self.transcript.search.term)
+            case "search" | "full" | "call" | "copy":
+                return not self.side_by_side
+            case "write":
+                return self.reading is not None
+            case _:
+                return True
+
+    @property
+    def can_be_skipped(self) -> bool:
+        """Whether the conversation that is read is still to be played to its end."""
+        conversation = self.state.conversations.get(self.reading) if self.reading else None
+        return conversation is not None and not conversation.status.over
+
+    def _show_possible(self) -> None:
+        possible = (
+            self.watching.can_be_steered,
+            self.watching.paused,
+            self.can_be_skipped,
+            self.state.failures > 0,
+            len(self.state.arms) > 1,
+            bool(self.transcript.search.term),
+            self.side_by_side,
+            self.reading is None,
+        )
+        if possible != self._possible:
+            self._possible = possible
+            self.refresh_bindings()
+
+    def on_screen_resume(self) -> None:
+        self.show_state()
+
+    def on_rearranged(self, message: Rearranged) -> None:
+        self.show_state()

@@ -1,132 +1,133 @@
-"""The conversations of a run, each with its status, and a cursor on the one being read."""
+"""The conversations of a run as a list: a row for each, with a glyph for each arm."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from textual import events
 from textual.strip import Strip
 
 from rig.events import Where
-from tui.glyphs import glyph
+from tui.board import Board, Row
+from tui.glyphs import cell
 from tui.inert import inert_line
-from tui.lines import BLANK, Line, Span, Tint, fit, spread
+from tui.lines import BLANK, Line, Span, Tint, spread
 from tui.messages import ConversationPicked
-from tui.state import RunState, Status
+from tui.state import ConversationState, RunState, Status
 from tui.widgets.lines import Lines
 
 
 class _Look(NamedTuple):
+    """All that a row's look depends on; a row is laid out again only when this changes."""
+
     width: int
     name: str
-    status: Status | None = None
-    chosen: bool = False
-    alarm: bool = False
-    progress: str = ""
+    cells: tuple[Span, ...]
+    chosen: int | None
+    differs: bool
+    waiting: bool
+    alarm: bool
+    progress: str
 
 
 class ConversationList(Lines):
-    """One line per conversation, under a heading for each arm when there are several."""
+    """With several arms, `~` marks the rows in which they differ, and the cell being read is reversed."""
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, board: Board, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._rows: list[Where | int] = []
-        self._places: dict[Where, int] = {}
+        self._board = board
+        self._rows: list[Row] = []
         self._looks: list[_Look | None] = []
-        self._state = RunState()
+        self._repeats = 1
+        self._arms = range(1)
         self.cursor: Where | None = None
 
     def show_run(self, state: RunState, cursor: Where | None) -> None:
         """Bring the list up to date, with the cursor on `cursor` and in sight when it moved."""
-        if len(self._places) != len(state.conversations):
-            self._arrange(state)
+        rows = self._board.rows
+        if rows != self._rows:
+            self._rows = list(rows)
+            self._looks = [None] * len(rows)
+            self.show([BLANK] * len(rows))
+        place = self._board.place(cursor)
         moved = cursor != self.cursor
-        self.cursor = cursor
-        self._state = state
+        self.cursor, self._repeats = cursor, state.repeats
+        self._arms = self._window(len(state.arms), cursor.arm if cursor else 0)
         top = self.scroll_offset.y
-        for place in range(top, min(top + self.size.height, len(self._rows))):
-            self._lay_out(place)
-        if moved and cursor in self._places:
-            self._bring_into_sight(self._places[cursor])
+        for number in range(top, min(top + self.size.height, len(rows))):
+            self._lay_out(number)
+        if moved and place is not None and not top <= place < top + self.size.height:
+            self.jump_to(max(place - self.size.height // 2, 0))
 
     def render_line(self, y: int) -> Strip:
         # A row that was out of sight is as old as its last sight.
-        place = y + self.scroll_offset.y
-        if place < len(self._rows):
-            self._lay_out(place)
+        number = y + self.scroll_offset.y
+        if number < len(self._rows):
+            self._lay_out(number)
         return super().render_line(y)
 
-    def neighbour(self, steps: int) -> Where | None:
-        """The conversation `steps` below the cursor (above when negative), as far as the list goes."""
-        wheres = list(self._places)
-        if not wheres:
-            return None
-        place = wheres.index(self.cursor) if self.cursor in self._places else -1 if steps > 0 else 0
-        return wheres[min(max(place + steps, 0), len(wheres) - 1)]
+    @property
+    def arms_in_sight(self) -> range:
+        """The arms that there is room for beside the names, that of the cursor among them."""
+        return self._arms
 
-    def next_with(self, wanted: Iterable[Where]) -> Where | None:
-        """The first of `wanted` below the cursor, going round at the end."""
-        wanted = set(wanted)
-        wheres = list(self._places)
-        start = wheres.index(self.cursor) + 1 if self.cursor in self._places else 0
-        return next((where for where in [*wheres[start:], *wheres[:start]] if where in wanted), None)
+    def _window(self, arms: int, arm: int) -> range:
+        fitting = min(max((self.size.width - 14) // 2, 1), max(arms, 1))
+        first = min(max(arm - fitting // 2, 0), max(arms - fitting, 0))
+        return range(first, first + fitting)
 
-    def _arrange(self, state: RunState) -> None:
-        self._rows = []
-        arm = None
-        for where in state.conversations:
-            if where.arm != arm and len(state.arms) > 1:
-                self._rows.append(where.arm)
-            arm = where.arm
-            self._rows.append(where)
-        self._places = {row: place for place, row in enumerate(self._rows) if isinstance(row, Where)}
-        self._looks = [None] * len(self._rows)
-        self.show([BLANK] * len(self._rows))
+    def _lay_out(self, number: int) -> None:
+        look = self._look(self._rows[number])
+        if look != self._looks[number]:
+            self._looks[number] = look
+            self.show_line(number, _line(look))
 
-    def _lay_out(self, place: int) -> None:
-        look = self._look(self._rows[place], self._state)
-        if look != self._looks[place]:
-            self._looks[place] = look
-            self.show_line(place, _line(look))
-
-    def _look(self, row: Where | int, state: RunState) -> _Look:
-        """All that a row's look depends on; a row is laid out again only when this changes."""
-        width = self.size.width
-        if isinstance(row, int):
-            return _Look(width, name=state.arm(row).info.name)
-        conversation = state.conversations[row]
-        repeat = f" #{row.repeat + 1}" if state.repeats > 1 else ""
-        running = conversation.status is Status.RUNNING and conversation.turns
+    def _look(self, row: Row) -> _Look:
+        cells = self._board.cells(row)
+        several = len(cells) > 1
+        shown = cells[self._arms.start : self._arms.stop]
+        at_row = self.cursor is not None and self.cursor == row.at(self.cursor.arm)
+        running = [each for each in cells if each.status is Status.RUNNING and each.turns]
+        repeat = f" #{row.repeat + 1}" if self._repeats > 1 else ""
         return _Look(
-            width,
-            name=f"{row.conversation}{repeat}",
-            status=conversation.status,
-            chosen=row == self.cursor,
-            alarm=conversation.incorrect_actions > 0,
-            progress=f"{conversation.turns_done}/{conversation.turns}" if running else "",
+            self.size.width,
+            f"{row.conversation}{repeat}",
+            tuple(cell(each) for each in shown),
+            self.cursor.arm - self._arms.start if at_row and self.cursor else None,
+            several and row in self._board.differing,
+            all(each.status is Status.WAITING for each in cells),
+            any(each.incorrect_actions for each in cells),
+            "" if several else "".join(_progress(each) for each in running),
         )
 
-    def _bring_into_sight(self, place: int) -> None:
-        top, height = self.scroll_offset.y, self.size.height
-        if not top <= place < top + height:
-            self.jump_to(max(place - height // 2, 0))
-
     def on_click(self, event: events.Click) -> None:
-        place = event.y + self.scroll_offset.y
-        row = self._rows[place] if place < len(self._rows) else None
-        if isinstance(row, Where):
-            self.post_message(ConversationPicked(row))
+        number = event.y + self.scroll_offset.y
+        if number >= len(self._rows):
+            return
+        row = self._rows[number]
+        cells = self._board.cells(row)
+        arm = self.cursor.arm if self.cursor else 0
+        if len(cells) > 1:
+            column = (event.x - (self.size.width - 2 * len(self._arms) - 1)) // 2
+            arm = self._arms[column] if 0 <= column < len(self._arms) else arm
+        self.post_message(ConversationPicked(row.at(arm)))
+
+
+def _progress(conversation: ConversationState) -> str:
+    return f"{conversation.turns_done}/{conversation.turns}"
 
 
 def _line(look: _Look) -> Line:
-    name = inert_line(look.name)
-    if look.status is None:
-        return fit([(f" {name}", Tint.TITLE)], look.width)
-    sign, tint = glyph(look.status)
-    dull = look.status is Status.WAITING and not look.chosen
-    left: list[Span] = [
-        ("|" if look.chosen else " ", Tint.RUNNING),
-        (f"{sign} ", tint),
-        (name, Tint.STRONG if look.chosen else Tint.MUTED if dull else Tint.PLAIN),
-    ]
-    right: list[Span] = [("!!", Tint.ALARM)] if look.alarm else [(look.progress, Tint.RUNNING)]
-    return spread(left, [*right, (" ", Tint.PLAIN)], look.width)
+    chosen = look.chosen is not None
+    name: Span = (
+        inert_line(look.name),
+        Tint.STRONG if chosen else Tint.MUTED if look.waiting else Tint.PLAIN,
+    )
+    bar: Span = ("|" if chosen else " ", Tint.RUNNING)
+    if len(look.cells) < 2:
+        right: list[Span] = [("!!", Tint.ALARM)] if look.alarm else [(look.progress, Tint.RUNNING)]
+        signs: list[Span] = [span for each in look.cells for span in (each, (" ", Tint.PLAIN))]
+        return spread([bar, *signs, name], [*right, (" ", Tint.PLAIN)], look.width)
+    differs: Span = ("~ " if look.differs else "  ", Tint.ERROR)
+    right = []
+    for column, (sign, tint) in enumerate(look.cells):
+        right += [(" ", Tint.PLAIN), (sign, Tint.CHOSEN if column == look.chosen else tint)]
+    return spread([bar, differs, name], [*right, (" ", Tint.PLAIN)], look.width)

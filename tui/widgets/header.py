@@ -1,5 +1,6 @@
-"""The top line: which arm, which run, how far."""
+"""The top line: which run, what it is doing, how far."""
 
+from tui.bars import progress
 from tui.inert import inert_line
 from tui.lines import Line, Span, Tint, spread
 from tui.state import RunState
@@ -11,13 +12,21 @@ BAR = 20
 class Header(Lines):
     """One line; the bar counts turns, the number beside it conversations."""
 
-    def show_run(self, state: RunState, arm: int, condition: str) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[object, ...] = ()
+
+    def show_run(self, state: RunState, condition: str) -> None:
         """Bring the line up to date. `condition` is a word for what the run is doing, or empty."""
+        shown = (self.size.width, condition, state.run, state.changes, state.turns_done, len(state.arms))
+        if shown == self._shown:
+            return
+        self._shown = shown
         left: list[Span] = [(" rig ", Tint.BRAND), ("  ", Tint.PLAIN)]
-        if state.arms:
-            name = inert_line(state.arm(arm).info.name)
-            of = f" ({arm + 1} of {len(state.arms)})" if len(state.arms) > 1 else ""
-            left += [(name, Tint.STRONG), (of, Tint.MUTED)]
+        if len(state.arms) == 1:
+            left.append((inert_line(state.arms[0].info.name), Tint.STRONG))
+        elif state.arms:
+            left.append((f"{len(state.arms)} arms", Tint.STRONG))
         if state.run:
             left.append((f"   run {inert_line(state.run)}", Tint.MUTED))
         if condition:
@@ -30,9 +39,7 @@ def _progress(state: RunState, width: int) -> Line:
         return ()
     over = sum(conversation.status.over for conversation in state.conversations.values())
     size = BAR if width >= 100 else BAR // 2
-    full = min(size * state.turns_done // state.turns_total, size)
     return (
-        (" " * full, Tint.BAR),
-        (" " * (size - full), Tint.TRACK),
+        *progress(state.turns_done, state.turns_total, size),
         (f" {over}/{len(state.conversations)} ", Tint.STRONG),
     )

@@ -48,7 +48,13 @@ class Lines(ScrollView, can_focus=False):
     def replace(self, start: int, lines: Sequence[Line]) -> None:
         """Make these the lines from `start` on; those before stay as they are."""
         before = len(self._lines)
+        same = 0
+        for old, new in zip(self._lines[start:], lines, strict=False):
+            if old != new:
+                break
+            same += 1
         self._lines[start:] = lines
+        start += same
         after = len(self._lines)
         if after != before:
             # Assigning `virtual_size` would lay out and paint the whole screen for every line of a stream.
@@ -71,11 +77,23 @@ class Lines(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         number = y + self.scroll_offset.y
-        line = self._lines[number] if number < len(self._lines) else ()
+        line = self.look_of(number) if number < len(self._lines) else ()
         if self._base is None:
             self._base = self.rich_style
         segments = [Segment(text, self._style(tint)) for text, tint in line]
         return Strip(segments).adjust_cell_length(self.size.width, self._base)
+
+    def look_of(self, number: int) -> Line:
+        """A line as it is painted; a subclass may add what is not of the text."""
+        return self._lines[number]
+
+    def bring_into_sight(self, first: int, last: int) -> None:
+        """Scroll as little as shows the lines from `first` to `last`, or at least the first of them."""
+        top, height = self.scroll_offset.y, self.size.height
+        if first < top or last - first >= height:
+            self.jump_to(first)
+        elif last >= top + height:
+            self.jump_to(last - height + 1)
 
     def _style(self, tint: Tint) -> Style:
         style = self._styles.get(tint)

@@ -1,56 +1,84 @@
-"""The running numbers of an arm, exactly as the events carry them."""
+"""The running numbers of an arm, exactly as the events carry them, and how well the rates are known."""
 
-from rig.displays.numbers import clock_time, percent, rate
+from collections.abc import Mapping, Sequence
+
+from rig.displays.intervals import Interval
+from rig.displays.numbers import UNKNOWN, clock_time, mebibytes, percent, rate
 from rig.events import Speed
 from rig.verdicts import Metrics
-from tui.lines import Line, Span, Tint, join
+from tui.lines import Line, Span, Tint, join, width_of
 from tui.state import ArmState
 from tui.widgets.lines import Lines
 
 
 class Meters(Lines):
-    """Two lines: how right the model is, and how fast it goes."""
+    """How right the model is, with the bounds of 95% intervals, and how fast it goes."""
 
-    def show_arm(self, arm: ArmState | None, elapsed_s: float, eta_s: float | None) -> None:
-        """Bring the numbers up to date."""
+    def show_arm(
+        self,
+        arm: ArmState | None,
+        intervals: Mapping[str, Interval],
+        elapsed_s: float,
+        eta_s: float | None,
+    ) -> None:
+        """Bring the numbers up to date. `intervals` are by the names of `Metrics.as_json`."""
+        if not self.size.width:
+            return
         metrics = (arm.metrics if arm else None) or Metrics()
         speed = (arm.speed if arm else None) or Speed()
-        gap = "    " if self.size.width >= 100 else "   "
-        self.show([_rights(metrics, gap), _speeds(speed, elapsed_s, eta_s, gap)])
+        gap = "    " if self.size.width >= 100 else "  "
+        lines = [
+            *_flow(_rights(metrics, intervals), gap, self.size.width),
+            *_flow(_speeds(speed, elapsed_s, eta_s), gap, self.size.width),
+        ]
+        if len(lines) != len(self.lines):
+            self.styles.height = len(lines)
+        self.show(lines)
 
 
-def _rights(metrics: Metrics, gap: str) -> Line:
-    actions = percent(metrics.incorrect_action_rate)
-    return join(
-        [
-            [(" success ", Tint.MUTED), (percent(metrics.success_rate), Tint.STRONG)],
-            _named("recall", percent(metrics.recall)),
-            _named("precision", percent(metrics.precision)),
-            [
-                ("incorrect actions ", Tint.MUTED),
-                (actions, Tint.FAILURE if metrics.bad_actions else Tint.STRONG),
-            ],
-        ],
-        gap,
+def _rights(metrics: Metrics, intervals: Mapping[str, Interval]) -> list[list[Span]]:
+    rates = (
+        ("success", "success_rate", metrics.success_rate),
+        ("recall", "recall", metrics.recall),
+        ("precision", "precision", metrics.precision),
+        ("incorrect actions", "incorrect_action_rate", metrics.incorrect_action_rate),
     )
+    parts = []
+    for label, name, value in rates:
+        wrong = name == "incorrect_action_rate" and metrics.bad_actions
+        part = _named(label, percent(value), Tint.FAILURE if wrong else Tint.STRONG)
+        bounds = intervals.get(name)
+        if bounds is not None:
+            part.append((f" {100 * bounds.low:.0f}-{100 * bounds.high:.0f}", Tint.MUTED))
+        parts.append(part)
+    return parts
 
 
-def _speeds(speed: Speed, elapsed_s: float, eta_s: float | None, gap: str) -> Line:
-    return join(
-        [
-            [(" prefill ", Tint.MUTED), (rate(speed.prefill_rate), Tint.STRONG), (" tok/s", Tint.MUTED)],
-            [*_named("decode", rate(speed.decode_rate)), (" tok/s", Tint.MUTED)],
-            _named("cached", percent(speed.cached_share)),
-            _named("time", _time(elapsed_s)),
-            _named("left", _time(eta_s)),
-        ],
-        gap,
-    )
+def _speeds(speed: Speed, elapsed_s: float, eta_s: float | None) -> list[list[Span]]:
+    parts = [
+        [*_named("prefill", rate(speed.prefill_rate)), (" tok/s", Tint.MUTED)],
+        [*_named("decode", rate(speed.decode_rate)), (" tok/s", Tint.MUTED)],
+        _named("cached", percent(speed.cached_share)),
+        _named("memory", mebibytes(speed.peak_memory)),
+    ]
+    if speed.peak_device_memory is not None:
+        parts.append(_named("GPU", mebibytes(speed.peak_device_memory)))
+    return [*parts, _named("time", _time(elapsed_s)), _named("left", _time(eta_s))]
 
 
-def _named(name: str, value: str) -> list[Span]:
-    return [(f"{name} ", Tint.MUTED), (value, Tint.STRONG)]
+def _named(name: str, value: str, tint: Tint = Tint.STRONG) -> list[Span]:
+    return [(f"{name} ", Tint.MUTED), (value, tint)]
 
 
 def _time(seconds: float | None) -> str:
-    return "-" if seconds is None else clock_time(seconds)
+    return UNKNOWN if seconds is None else clock_time(seconds)
+
+
+def _flow(parts: Sequence[Sequence[Span]], gap: str, width: int) -> list[Line]:
+    """The parts on as few lines as they fit on."""
+    rows: list[list[Sequence[Span]]] = [[]]
+    for part in parts:
+        if rows[-1] and width_of(join([*rows[-1], part], gap)) + 1 > width:
+            rows.append([])
+        rows[-1].append(part)
+    return [((" ", Tint.PLAIN), *join(row, gap)) for row in rows]

@@ -1,96 +1,197 @@
 """The transcript of one conversation: append-only, wrapped anew only when the width changes."""
 
-from bisect import bisect_right
+from textual import events
 
-from tui.blocks import DraftBlock, block
-from tui.lines import BLANK, Line, Tint
-from tui.state import ConversationState, Status
-from tui.transcript import Draft, Entry, Transcript
+from tui.blocks import Form
+from tui.column import Column, Step
+from tui.lines import Line, Tint, without_first
+from tui.messages import Scrolled
+from tui.search import Search
+from tui.state import ConversationState
+from tui.transcript import Called, Entry
 from tui.widgets.lines import Lines
 
 
 class TranscriptView(Lines):
-    """Shows what was said and done. It stays at the end while it is there, and where it is otherwise."""
+    """Shows what was said and done. It stays at the end while it is there, and where it is otherwise.
+
+    A call can be chosen, and words can be searched; both are marked when lines are painted.
+    """
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._transcript: Transcript | None = None
-        self._width = 0
-        self._entries: list[Entry] = []
-        self._starts: list[int] = []
-        self._draft: DraftBlock | None = None
-        self._revision = -1
+        self._column: Column | None = None
+        self._full: frozenset[Step] = frozenset()
+        self._chosen: Step | None = None
+        self._chosen_lines = range(0)
+        self._stays_at_end = True
+        self.search = Search()
 
-    def show_conversation(self, conversation: ConversationState | None, run: str) -> None:
-        """Bring the view up to date with a conversation, this or another."""
+    def show_conversation(self, conversation: ConversationState | None, instead: str) -> None:
+        """Bring the view up to date with a conversation, this or another, or with words `instead` of one."""
         if self.size.width == 0:
             return
+        self._show(conversation, instead)
+        self._stays_at_end = self.at_end
+
+    def _show(self, conversation: ConversationState | None, instead: str) -> None:
         transcript = conversation.transcript if conversation else None
         if conversation is None or transcript is None:
-            self._begin(None)
-            self.show(_placeholder(conversation, run))
+            self._column, self._chosen = None, None
+            self._mark()
+            self.show([((instead, Tint.MUTED),)] if instead else [])
             return
-        at_end, top = self.at_end, self._entry_in_sight()
-        moved, reflowed = transcript is not self._transcript, self.size.width != self._width
-        if moved or reflowed:
-            self._begin(transcript)
-            self.replace(0, [])
-        changed = self._append(transcript, conversation.turns)
-        if moved and conversation.status.over:
-            self.jump_to(0)
-        elif moved or (changed and at_end):
+        # Not whether it is at its end: it may just have become lower, and was at its end until then.
+        old, at_end = self._column, self._stays_at_end
+        form = Form(self.size.width, conversation.turns, full=bool(self.search.term))
+        if old is None or old.transcript is not transcript:
+            self._chosen, self._full = None, frozenset()
+            self._begin(Column(transcript, form, self._full))
+            if conversation.status.over:
+                self.jump_to(0)
+            else:
+                self.jump_to_end()
+            return
+        top = self._top(old)
+        if old.form != form or old.full != self._full:
+            self._begin(Column(transcript, form, self._full))
+        else:
+            start = old.update()
+            if start is not None:
+                self.replace(start, old.lines[start:])
+                self._mark()
+            elif not at_end:
+                return
+        if not at_end:
+            self._return_to(*top)
+        elif not self.at_end:
             self.jump_to_end()
-        elif reflowed and top < len(self._starts):
-            self.jump_to(self._starts[top])
 
-    def _begin(self, transcript: Transcript | None) -> None:
-        self._transcript, self._width = transcript, self.size.width
-        self._entries, self._starts, self._draft, self._revision = [], [], None, -1
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._stays_at_end = self.at_end
 
-    def _entry_in_sight(self) -> int:
-        return max(bisect_right(self._starts, self.scroll_offset.y) - 1, 0)
+    def _begin(self, column: Column) -> None:
+        column.update()
+        self._column = column
+        self.replace(0, column.lines)
+        self._mark()
 
-    def _append(self, transcript: Transcript, turns: int) -> bool:
-        """Lay out what is new; whether there was anything."""
-        entries = transcript.entries
-        same = len(self._entries)
-        while same and (same > len(entries) or self._entries[same - 1] is not entries[same - 1]):
-            same -= 1
-        if same == len(entries) == len(self._entries) and not self._draft_moved(entries):
-            return False
-        if entries and same == len(entries) and isinstance(entries[-1], Draft):
-            same -= 1
-        start = self._starts[same] if same < len(self._starts) else (len(self._lines) if same else 0)
-        new: list[Line] = []
-        del self._entries[same:], self._starts[same:]
-        for entry in entries[same:]:
-            self._entries.append(entry)
-            self._starts.append(start + len(new))
-            new.extend(self._layout(entry, turns))
-        self.replace(start, new)
-        return True
+    def _top(self, column: Column) -> tuple[Entry | None, int]:
+        """The entry at the top of the view, and how many of its lines are above."""
+        line = self.scroll_offset.y
+        number = column.entry_at(line)
+        if number >= len(column.entries):
+            return None, 0
+        return column.entries[number], line - column.start_of(number)
 
-    def _draft_moved(self, entries: list[Entry]) -> bool:
-        last = entries[-1] if entries else None
-        return isinstance(last, Draft) and last.revision != self._revision
+    def _return_to(self, top: Entry | None, line: int) -> None:
+        number = None if self._column is None or top is None else self._column.find(top)
+        if self._column is not None and number is not None:
+            start, end = self._column.start_of(number), self._column.start_of(number + 1)
+            self.jump_to(min(start + line, max(end - 1, start)))
 
-    def _layout(self, entry: Entry, turns: int) -> list[Line]:
-        if not isinstance(entry, Draft):
-            self._draft = None
-            return block(entry, self._width, turns)
-        if self._draft is None or self._draft.draft is not entry:
-            self._draft = DraftBlock(entry, self._width)
-        self._revision = entry.revision
-        return self._draft.lines()
+    def next_turn(self, step: int) -> None:
+        """Scroll to the next turn, or back to the one before."""
+        turns = self._column.turns() if self._column else []
+        top = self.scroll_offset.y
+        if step > 0:
+            wanted = next((line for line in turns if line > top), None)
+        else:
+            wanted = next((line for line in reversed(turns) if line < top), None)
+        if wanted is not None:
+            self.jump_to(wanted)
 
+    # Calls
 
-def _placeholder(conversation: ConversationState | None, run: str) -> list[Line]:
-    if conversation is None:
-        text = "waiting for the run to start"
-    elif conversation.dropped:
-        text = f"not in memory; read it with: rig show {run} {conversation.where.conversation}"
-    elif conversation.status is Status.WAITING:
-        text = "not started yet"
-    else:
-        text = ""
-    return [BLANK, ((f"   {text}", Tint.MUTED),)]
+    def _calls(self) -> list[tuple[Called, range]]:
+        return self._column.calls() if self._column else []
+
+    def next_call(self, step: int) -> None:
+        """Choose the next call, or the one before; at first one that is in sight."""
+        calls = self._calls()
+        places = [(call.turn, call.step) for call, _ in calls]
+        if not calls:
+            return
+        if self._chosen in places:
+            number = min(max(places.index(self._chosen) + step, 0), len(calls) - 1)
+        else:
+            seen = [number for number, (_, lines) in enumerate(calls) if self._is_in_sight(lines)]
+            number = seen[0 if step > 0 else -1] if seen else len(calls) - 1
+        self._choose(calls[number][0])
+
+    def _is_in_sight(self, lines: range) -> bool:
+        top = self.scroll_offset.y
+        return lines.start < top + self.size.height and lines.stop > top
+
+    def _choose(self, call: Called) -> None:
+        self._chosen = (call.turn, call.step)
+        self._mark()
+        self.refresh()
+        self.bring_into_sight(self._chosen_lines.start, self._chosen_lines.stop - 1)
+
+    @property
+    def call(self) -> Called | None:
+        """The chosen call, else the last one of which something is in sight."""
+        calls = self._calls()
+        chosen = [call for call, _ in calls if (call.turn, call.step) == self._chosen]
+        seen = [call for call, lines in calls if self._is_in_sight(lines)]
+        return next(iter([*chosen, *reversed(seen)]), None)
+
+    def toggle_full(self) -> None:
+        """Show all that is kept of the chosen call and its response, or of all calls when none is chosen."""
+        every = frozenset((call.turn, call.step) for call, _ in self._calls())
+        these = every & {self._chosen} if self._chosen else every
+        self._full = self._full - these if these <= self._full else self._full | these
+
+    def on_click(self, event: events.Click) -> None:
+        line = event.y + self.scroll_offset.y
+        for call, lines in self._calls():
+            if line in lines:
+                if (call.turn, call.step) == self._chosen:
+                    self.toggle_full()
+                self._choose(call)
+                self.post_message(Scrolled())
+
+    # Searching
+
+    def search_for(self, term: str) -> None:
+        """Mark what matches; no term ends the search."""
+        self.search.term = term
+        self._mark()
+        self.refresh()
+
+    def go_to_match(self, step: int) -> None:
+        """Go to the next match or the one before; with 0, to the first from what is in sight on."""
+        if step:
+            self.search.step(step)
+        else:
+            self.search.start(self.scroll_offset.y)
+        line = self.search.line
+        if line is not None:
+            self.bring_into_sight(max(line - 2, 0), line + 2)
+        self.refresh()
+
+    # Painting
+
+    def _mark(self) -> None:
+        column = self._column
+        self.search.update(column.lines if column else [], column.form.margin if column else 0)
+        chosen = [] if self._chosen is None else self._calls()
+        found = [lines for call, lines in chosen if (call.turn, call.step) == self._chosen]
+        self._chosen_lines = found[0] if found else range(0)
+
+    def look_of(self, number: int) -> Line:
+        line = self.search.look_of(number, super().look_of(number))
+        if number in self._chosen_lines:
+            line = (("|", Tint.RUNNING), *without_first(line))
+        return line
+
+    def on_mouse_scroll_up(self) -> None:
+        self.post_message(Scrolled())
+
+    def on_mouse_scroll_down(self) -> None:
+        self.post_message(Scrolled())
+
+    def on_scroll_to(self) -> None:
+        self.post_message(Scrolled())

@@ -1,0 +1,143 @@
+"""Several arms in one run: a bar for each, a column for each, and one turn side by side."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rig.events import ArmFinished, Event, Speed, Where
+from rig.verdicts import Metrics
+from tui.blocks import plain
+from tui.widgets.arms import Arms
+from tui.widgets.conversation_list import ConversationList
+from tui.widgets.side_by_side import SideBySide
+
+Watch = Callable[[list[Event]], Any]
+
+
+async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list[Event]) -> None:
+    watched = watch(three_arms)
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        first, second, third = plain(watched.run.query_one(Arms).lines).splitlines()
+        assert first.split()[:4] == ["1", "model-0", "++X!........", "4/12"]
+        assert second.split()[:4] == ["|2", "model-1", "+XX!>.......", "4/12"]
+        assert third.split() == ["3", "model-2", "............", "0/12"]
+        assert "success  50.0%" in first
+        assert "incorrect  33.3%" in second
+        watched.tell([ArmFinished(2, Metrics(), Speed(), {}, "out of memory")])
+        watched.run.catch_up()
+        assert "out of memory" in plain(watched.run.query_one(Arms).lines)
+
+
+async def test_a_conversation_is_a_row_with_the_differing_first(
+    watch: Watch, three_arms: list[Event]
+) -> None:
+    watched = watch(three_arms)
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        listed = watched.run.query_one(ConversationList)
+
+        def rows() -> list[str]:
+            return [" ".join(line.strip("|").split()) for line in plain(listed.lines).splitlines()]
+
+        assert rows()[:4] == [
+            "~ AddReminder-easy + X .",
+            "AddAlarm-easy + + .",
+            "CreateEvent-easy X X .",
+            "CurrentWeather-easy ! ! .",
+        ]
+        await pilot.press("o")
+        assert rows()[0] == "AddAlarm-easy + + ."
+        await pilot.press("F", "F", "F")
+        assert "differing 1 of 12" in watched.screen
+
+
+async def test_keys_and_clicks_move_between_arms(watch: Watch, three_arms: list[Event]) -> None:
+    watched = watch(three_arms)
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert watched.run.reading == Where(1, "DeleteAlarm-easy")
+        for key, arm in (("h", 0), ("left", 0), ("l", 1), ("right", 2), ("l", 2)):
+            await pilot.press(key)
+            assert watched.run.reading == Where(arm, "DeleteAlarm-easy")
+        await pilot.press("g")
+        assert watched.run.reading == Where(2, "AddReminder-easy")
+        await pilot.click("#arms", offset=(5, 1))
+        assert watched.run.reading == Where(1, "AddReminder-easy")
+        await pilot.click("#conversations", offset=(26, 2))
+        assert watched.run.reading == Where(0, "CreateEvent-easy")
+        await pilot.click("#conversations", offset=(5, 0))
+        assert watched.run.reading == Where(0, "AddReminder-easy")
+
+
+async def test_failures_are_gone_through_arm_by_arm(watch: Watch, three_arms: list[Event]) -> None:
+    watched = watch(three_arms)
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        seen = []
+        for _ in range(6):
+            await pilot.press("x")
+            seen.append((watched.run.reading.conversation, watched.run.reading.arm))
+        assert seen == [
+            ("AddReminder-easy", 1),
+            ("CreateEvent-easy", 0),
+            ("CreateEvent-easy", 1),
+            ("CurrentWeather-easy", 0),
+            ("CurrentWeather-easy", 1),
+            ("AddReminder-easy", 1),
+        ]
+
+
+async def test_one_turn_stands_side_by_side(watch: Watch, three_arms: list[Event]) -> None:
+    watched = watch(three_arms)
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("x", "a")
+        await pilot.pause()
+        sides = watched.run.query_one(SideBySide)
+        text = plain(sides.lines)
+        assert "turn 2 of 2" in watched.screen
+        assert "1 model-0 +" in text
+        assert "2 model-1 X" in text
+        assert "INCORRECT ACTION" in text
+        await pilot.press("left_square_bracket")
+        assert "turn 1 of 2" in watched.screen
+        assert "Which alarms do" in plain(sides.lines)
+        await pilot.press("left_square_bracket")
+        assert "turn 1 of 2" in watched.screen
+        assert not {"c", "slash", "r"} & set(watched.app.screen.active_bindings)
+        await pilot.press("a")
+        await pilot.pause()
+        assert "following" not in watched.screen
+        assert "INCORRECT ACTION" in watched.screen
+
+
+async def test_as_many_arms_stand_side_by_side_as_fit(watch: Watch, stream: Any) -> None:
+    run = stream(conversations=2, arms=9)
+    for arm in range(9):
+        run.failure(0, arm)
+    watched = watch(run.events)
+    async with watched.app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("x", "a")
+        await pilot.pause()
+        sides = watched.run.query_one(SideBySide)
+        assert [name in plain(sides.lines) for name in ("model-0", "model-2", "model-3")] == [
+            True,
+            True,
+            False,
+        ]
+        for _ in range(8):
+            await pilot.press("l")
+        assert [name in plain(sides.lines) for name in ("model-5", "model-6", "model-8")] == [
+            False,
+            True,
+            True,
+        ]
+        assert watched.run.query_one(Arms).size.height == 6
+        assert all(len(line) <= 80 for line in plain(sides.lines).splitlines())
+
+
+async def test_a_single_arm_has_no_keys_for_several(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test() as pilot:
+        await pilot.pause()
+        assert not {"a", "h", "l", "o", "left", "right"} & set(watched.app.screen.active_bindings)
+        assert not watched.run.query_one(Arms).display

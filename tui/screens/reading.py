@@ -1,0 +1,205 @@
+"""Moving about in a run: which conversation of which arm is read, and where in it."""
+
+from pathlib import Path
+
+from rig.errors import RigError
+from rig.events import Where
+from tui.board import Board
+from tui.inert import inert
+from tui.messages import ArmPicked, ConversationPicked, FilterPicked, Scrolled, SearchChanged
+from tui.recall import Recall, read
+from tui.screens.steering import SteeringScreen
+from tui.screens.taking import TakingActions
+from tui.state import ConversationState, Status
+from tui.watching import Watching
+from tui.widgets.search_bar import SearchBar
+from tui.widgets.side_by_side import SideBySide, turns_of
+from tui.widgets.transcript import TranscriptView
+
+VIEWS = ("-list", "-grid", "-bare")
+"""How the conversations are shown: a class of the screen for each way. The screen begins with the first."""
+
+_SIDES = "-sides"
+
+
+class ReadingScreen(TakingActions, SteeringScreen):
+    """Follows what happens until the reader goes elsewhere, and then stays where they are."""
+
+    def __init__(self, watching: Watching) -> None:
+        super().__init__(watching)
+        self.state = watching.state
+        self.board = Board(self.state)
+        self.following = True
+        self.turn: int | None = None
+        """The turn that is shown side by side; None for the latest."""
+        self._recall = Recall()
+        self.add_class(VIEWS[0])
+
+    # What is read
+
+    def shown(self, where: Where | None) -> tuple[ConversationState | None, str]:
+        """A conversation from memory or from the store, and words for where there is nothing of it."""
+        conversation = self.state.conversations.get(where) if where else None
+        if where is None or conversation is None:
+            return None, "waiting for the run to start"
+        if conversation.transcript is not None or not conversation.dropped:
+            return conversation, "not started yet" if conversation.status is Status.WAITING else ""
+        if self._recall.want(where):
+            self.run_worker(lambda: self._read(where), thread=True)
+        failure = self._recall.failure(where)
+        return self._recall.get(where) or conversation, inert(failure or "reading it from the store")
+
+    def _read(self, where: Where) -> None:
+        found: ConversationState | str
+        try:
+            found = read(Path(self.state.store), self.state.run, where)
+        except RigError as error:
+            found = str(error)
+        self.app.call_from_thread(self._recalled, where, found)
+
+    def _recalled(self, where: Where, found: ConversationState | str) -> None:
+        self._recall.put(where, found)
+        self.show_state()
+
+    def read(self, where: Where | None) -> None:
+        """Stop following and read a conversation."""
+        if where is not None:
+            self.following = False
+            if self.reading is None or where.conversation != self.reading.conversation:
+                self.turn = None
+            self.reading = where
+            self.show_state()
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether one turn is shown in every arm, and not a whole transcript."""
+        return self.has_class(_SIDES)
+
+    @property
+    def transcript(self) -> TranscriptView:
+        """The transcript in the middle."""
+        return self.query_one(TranscriptView)
+
+    # Conversations
+
+    def action_follow(self) -> None:
+        self.following = not self.following
+        self.turn = None
+        self.show_state()
+        if self.following:
+            self.transcript.jump_to_end()
+
+    def action_move(self, steps: int) -> None:
+        self.read(self.board.moved(self.reading, steps))
+
+    def action_arm(self, step: int) -> None:
+        here = self.reading or self.board.moved(None, 1)
+        if here is not None:
+            arm = min(max(here.arm + step, 0), max(len(self.state.arms) - 1, 0))
+            self.read(Where(arm, here.conversation, here.repeat))
+
+    def action_failure(self, step: int) -> None:
+        self.read(self.board.next_failure(self.reading, step))
+
+    def action_filter(self) -> None:
+        self.board.next_filter()
+        self.show_state()
+
+    def action_order(self) -> None:
+        self.board.differing_first = not self.board.differing_first
+        self.show_state()
+
+    def action_view(self) -> None:
+        now = next(place for place, view in enumerate(VIEWS) if self.has_class(view))
+        self.remove_class(VIEWS[now]).add_class(VIEWS[(now + 1) % len(VIEWS)])
+        self.show_state()
+
+    def action_side_by_side(self) -> None:
+        self.toggle_class(_SIDES)
+        self.show_state()
+
+    # Transcript
+
+    def action_scroll(self, pages: int) -> None:
+        lines = self.query_one(SideBySide) if self.side_by_side else self.transcript
+        lines.jump_to(max(lines.scroll_offset.y + pages * max(lines.size.height - 2, 1), 0))
+        self._moved()
+
+    def action_scroll_to(self, end: int) -> None:
+        lines = self.query_one(SideBySide) if self.side_by_side else self.transcript
+        if end:
+            lines.jump_to_end()
+        else:
+            lines.jump_to(0)
+        self._moved()
+
+    def action_turn(self, step: int) -> None:
+        if self.side_by_side:
+            last = max((turns_of(self.shown(where)[0]) for where in self.sides()), default=1)
+            self.turn = min(max((self.turn or last) + step, 1), max(last, 1))
+            self.following = False
+            self.show_state()
+        else:
+            self.transcript.next_turn(step)
+            self._moved()
+
+    def sides(self) -> list[Where]:
+        """The conversation that is read, in every arm."""
+        here = self.reading
+        return (
+            [Where(arm, here.conversation, here.repeat) for arm in range(len(self.state.arms))]
+            if here
+            else []
+        )
+
+    def action_call(self, step: int) -> None:
+        self.transcript.next_call(step)
+        self._moved()
+
+    def action_full(self) -> None:
+        self.transcript.toggle_full()
+        self.show_state()
+
+    def action_search(self) -> None:
+        self.query_one(SearchBar).open()
+
+    def action_match(self, step: int) -> None:
+        self.transcript.go_to_match(step)
+        self._moved()
+
+    def action_end_search(self) -> None:
+        self.query_one(SearchBar).value = ""
+        self.transcript.search_for("")
+        self.show_state()
+
+    def action_expected(self) -> None:
+        self.toggle_class("-other-expected")
+        self.show_state()
+
+    def _moved(self) -> None:
+        """The reader moved in the transcript: stay where they are, unless that is where things happen."""
+        if self.following and not self.transcript.at_end:
+            self.following = False
+        self.show_state()
+
+    # Messages
+
+    def on_conversation_picked(self, message: ConversationPicked) -> None:
+        self.read(message.where)
+
+    def on_arm_picked(self, message: ArmPicked) -> None:
+        if self.reading is not None:
+            self.read(Where(message.arm, self.reading.conversation, self.reading.repeat))
+
+    def on_filter_picked(self, message: FilterPicked) -> None:
+        self.action_filter()
+
+    def on_scrolled(self, message: Scrolled) -> None:
+        self._moved()
+
+    def on_search_changed(self, message: SearchChanged) -> None:
+        self.transcript.search_for(message.term)
+        self.show_state()
+        if message.term:
+            self.transcript.go_to_match(0)
+            self._moved()

@@ -1,0 +1,78 @@
+"""Screens from which a run is steered: paused, stopped, skipped, left."""
+
+from rig.events import Where
+from tui.inert import inert_line
+from tui.leave import Leave
+from tui.screens.ask import Answer, AskScreen
+from tui.screens.base import RigScreen
+from tui.screens.quit import QuitScreen
+from tui.watching import Watching
+
+
+class SteeringScreen(RigScreen[None]):
+    """Steers the run under watch, as far as it can be, and asks before it is left going."""
+
+    def __init__(self, watching: Watching) -> None:
+        super().__init__()
+        self.watching = watching
+        self.reading: Where | None = None
+
+    def show_state(self) -> None:
+        """Show what became of the run."""
+        raise NotImplementedError
+
+    def can_steer(self, action: str) -> bool:
+        """Whether one of the actions below makes sense now."""
+        if action in ("pause", "resume"):
+            return self.watching.can_be_steered and self.watching.paused == (action == "resume")
+        return self.watching.can_be_steered
+
+    def action_pause(self) -> None:
+        if self.watching.control is not None:
+            self.watching.control.pause()
+            self.show_state()
+
+    def action_resume(self) -> None:
+        if self.watching.control is not None:
+            self.watching.control.resume()
+            self.show_state()
+
+    def action_skip(self) -> None:
+        where = self.reading
+        if self.watching.control is not None and where is not None:
+            self.watching.control.skip(where.conversation)
+            text = f"{where.conversation} is left for a later resume"
+            self.notify(inert_line(text), markup=False)
+
+    def action_stop(self) -> None:
+        state = self.watching.state
+        question = (
+            f"Stop the run? {state.turns_done} of {state.turns_total} turns are stored; "
+            f"rig run --resume {state.run} goes on from there."
+        )
+        self.app.push_screen(AskScreen(question, Answer("s", "stop and keep", "stop")), self._stop)
+
+    def _stop(self, answer: str | None) -> None:
+        if answer is not None and self.watching.control is not None:
+            self.watching.control.stop()
+            self.show_state()
+
+    def leave(self) -> None:
+        if not self.minds_quitting():
+            super().leave()
+
+    def minds_quitting(self) -> bool:
+        """While the run goes on in this process: ask what is to become of it. Asked twice, it stops."""
+        if not self.watching.ours or self.watching.over:
+            return False
+        if isinstance(self.app.screen, QuitScreen):
+            self.app.screen.dismiss(Leave.STOP.value)
+        else:
+            self.app.push_screen(QuitScreen(), self._quit)
+        return True
+
+    def _quit(self, leave: str | None) -> None:
+        if leave == Leave.DETACH.value:
+            self.app.exit(Leave.DETACH)
+        else:
+            self._stop(leave)

@@ -1,0 +1,90 @@
+"""The arms of a run: how far each is, how its conversations went, and its numbers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual import events
+
+from rig.displays.numbers import percent, rate
+from tui.bars import bar
+from tui.glyphs import INCORRECT, cell
+from tui.inert import inert_line
+from tui.lines import Line, Span, Tint, fit, width_of
+from tui.messages import ArmPicked
+from tui.state import ArmState, ConversationState, RunState
+from tui.widgets.lines import Lines
+
+_NAME = 30
+_ORDER = ("+", "x", INCORRECT, "!", ">", ".")
+
+
+class _Known(NamedTuple):
+    arm: ArmState
+    cells: tuple[tuple[Span, int], ...]
+    over: int
+    all: int
+
+
+class Arms(Lines):
+    """One line for each arm; nothing for a run of a single one."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[object, ...] = ()
+
+    def show_arms(self, state: RunState, reading: int) -> None:
+        """Bring the lines up to date, with a mark at the arm of the conversation that is read."""
+        if not self.size.width or len(state.arms) < 2:
+            return
+        numbers = [(arm.metrics, arm.speed, arm.failure, arm.info.name) for arm in state.arms]
+        shown = (self.size.width, reading, state.changes, numbers)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        cells: list[list[ConversationState]] = [[] for _ in state.arms]
+        for where, conversation in state.conversations.items():
+            if where.arm < len(cells):
+                cells[where.arm].append(conversation)
+        known = [_known(arm, each) for arm, each in zip(state.arms, cells, strict=True)]
+        names = min(max(len(inert_line(arm.info.name)) for arm in state.arms), _NAME, self.size.width // 3)
+        self.show([_line(each, n, names, n == reading, self.size.width) for n, each in enumerate(known)])
+        self.bring_into_sight(reading, reading)
+
+    def on_click(self, event: events.Click) -> None:
+        number = event.y + self.scroll_offset.y
+        if number < len(self.lines):
+            self.post_message(ArmPicked(number))
+
+
+def _known(arm: ArmState, conversations: Sequence[ConversationState]) -> _Known:
+    counts = Counter(cell(each) for each in conversations)
+    kinds = sorted(counts.items(), key=lambda kind: _ORDER.index(kind[0][0]))
+    over = sum(each.status.over for each in conversations)
+    return _Known(arm, tuple(kinds), over, len(conversations))
+
+
+def _line(known: _Known, number: int, names: int, is_read: bool, width: int) -> Line:
+    arm, metrics = known.arm, known.arm.metrics
+    name = fit([(inert_line(arm.info.name), Tint.STRONG if is_read else Tint.PLAIN)], names)
+    head: list[Span] = [
+        ("|" if is_read else " ", Tint.RUNNING),
+        (f"{number + 1} ", Tint.MUTED),
+        *name,
+        (" " * (names - width_of(name) + 1), Tint.PLAIN),
+    ]
+    done = f" {known.over:>{len(str(known.all))}}/{known.all}"
+    tail: list[Span] = [(done, Tint.STRONG)]
+    if arm.failure is not None:
+        tail.append((f"  {inert_line(arm.failure)}", Tint.ERROR))
+    elif metrics is not None:
+        for label, value in (
+            ("success", percent(metrics.success_rate)),
+            ("recall", percent(metrics.recall)),
+            ("incorrect", percent(metrics.incorrect_action_rate)),
+            ("tok/s", rate(arm.speed.decode_rate if arm.speed else None)),
+        ):
+            tail += [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
+    size = min(max(width // 5, 10), known.all)
+    tail = list(fit(tail, width - width_of(head) - size - 1))
+    return (*head, *bar(known.cells, size), *tail)

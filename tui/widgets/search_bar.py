@@ -1,0 +1,39 @@
+"""Where the words to search for are written."""
+
+from textual import events
+from textual.widgets import Input
+
+from tui.messages import SearchChanged
+
+
+class SearchBar(Input):
+    """One line that appears when it is opened. Enter keeps the words, escape forgets them."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, placeholder="search this transcript", compact=True, select_on_focus=True)
+        self.cursor_blink = False
+        self.display = False
+
+    def open(self) -> None:
+        """Appear and take the keys."""
+        self.display = True
+        self.focus()
+
+    def close(self) -> None:
+        """Give the keys back and disappear."""
+        self.blur()
+        self.display = False
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if self.display:
+            self.post_message(SearchChanged(event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.close()
+        self.post_message(SearchChanged(event.value, done=True))
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            self.close()
+            self.post_message(SearchChanged("", done=True))
