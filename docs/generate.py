@@ -1,4 +1,7 @@
-"""Write docs/cli.md from the --help texts; with --check, only say whether it is up to date."""
+"""Write docs/cli.md and the columns in docs/store.md; with --check, only say whether they are up to date.
+
+The one is made from the --help texts, the other from what the store says of its columns.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -7,13 +10,17 @@ from pathlib import Path
 import click
 
 from rig.cli import cli
+from rig.store.describe import described
+from rig.store.views import EXPORTED
 
 TARGET = Path(__file__).with_name("cli.md")
+STORE = Path(__file__).with_name("store.md")
+COLUMNS = "<!-- From here on made by `make docs` from rig/store/datasette.json; edit that. -->"
 PREFACE = """# Command line
 
 Every verb takes `-h`. Exit codes: 0 when done; 1 when something was found (`rig check`, `rig doctor`,
-`rig world check`, `rig models verify`, `rig score --reexecute`); 2 when the request cannot be carried out,
-with one line that says why; 130 when a run was stopped with Ctrl-C.
+`rig world check`, `rig models verify`, `rig score --reexecute`, `rig compare --fail-if-worse`); 2 when the
+request cannot be carried out, with one line that says why; 130 when a run was stopped with Ctrl-C.
 
 <!-- Made by `make docs` from the --help texts; a test compares. Edit those, not this. -->
 """
@@ -45,14 +52,29 @@ def render() -> str:
     return "\n".join(parts)
 
 
+def render_store() -> str:
+    """The page on the store: its text as it is, with a table of columns for each view and table."""
+    text = STORE.read_text(encoding="utf-8").partition(COLUMNS)[0]
+    parts = [f"{text}{COLUMNS}\n"]
+    views = described()
+    kinds = (("Views", views.keys() & set(EXPORTED)), ("Tables", views.keys() - set(EXPORTED)))
+    for heading, names in kinds:
+        parts.append(f"## {heading}\n")
+        for name in (name for name in views if name in names):
+            rows = "\n".join(f"| `{column}` | {said} |" for column, said in views[name]["columns"].items())
+            title = f"### {name}\n\n{views[name]['description']}"
+            parts.append(f"{title}\n\n| column | |\n| --- | --- |\n{rows}\n")
+    return "\n".join(parts)
+
+
 def main() -> None:
     """Write, or compare."""
-    page = render()
-    if sys.argv[1:] == ["--check"]:
-        if not TARGET.is_file() or TARGET.read_text(encoding="utf-8") != page:
-            sys.exit("docs/cli.md is not what --help says; run `make docs`")
-    else:
-        TARGET.write_text(page, encoding="utf-8")
+    for target, page in ((TARGET, render()), (STORE, render_store())):
+        if sys.argv[1:] == ["--check"]:
+            if not target.is_file() or target.read_text(encoding="utf-8") != page:
+                sys.exit(f"docs/{target.name} is not what rig says; run `make docs`")
+        else:
+            target.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
-"""`rig export`: a stored run in the format of another tool."""
+"""`rig export`: a stored run in the format of another tool, or as rows."""
 
+import sys
 from pathlib import Path
 
 import click
 
 from rig.cli import completion
 from rig.cli.output import print_json, printable
+from rig.errors import RigError
 from rig.paths import runs_file
-from rig.rescore import export_run
-from rig.store import Runs
+from rig.rescore import FlatFormat, export_run, flat_lines, write_lines
+from rig.store import EXPORTED_VIEWS, Runs
 
 _PATH = click.Path(path_type=Path)
 
@@ -18,25 +20,68 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["tooltalk"]),
+    type=click.Choice(["tooltalk", "csv", "jsonl"]),
     required=True,
-    help="tooltalk: prediction files that its evaluator, and `rig score`, read.",
+    help="tooltalk: prediction files that its evaluator, and `rig score`, read; csv, jsonl: rows.",
 )
-@click.option("--output", type=_PATH, required=True, help="Directory to write; new or empty.")
+@click.option(
+    "--output",
+    type=_PATH,
+    help="What to write: for tooltalk a directory, new or empty; for rows a new file, else stdout.",
+)
+@click.option(
+    "--rows",
+    type=click.Choice(EXPORTED_VIEWS),
+    help="What a row is, by the store's view of that name; default: steps.",
+)
 @click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(run: str, format_: str, output: Path, runs: Path | None, as_json: bool) -> None:
-    """Write the finished conversations of a run, each with what was predicted.
+@click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
+def command(
+    run: str, format_: str, output: Path | None, rows: str | None, runs: Path | None, as_json: bool
+) -> None:
+    """Write the finished conversations of a run with what was predicted, or a run's rows.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`. Of a run of several models, or
-    with repeats, each is written into a folder of its own.
+    RUN is an id, the beginning of one, a name given with --name, or `latest`. As prediction files, each model
+    of several, and each repeat, is written into a folder of its own.
     """
     path = runs or runs_file()
+    if format_ == "tooltalk":
+        if rows is not None:
+            raise RigError("--rows goes with --format csv or jsonl")
+        if output is None:
+            raise RigError("--format tooltalk writes files; name a directory with --output")
+        _export_files(path, run, output, as_json)
+    else:
+        form: FlatFormat = "csv" if format_ == "csv" else "jsonl"
+        _export_rows(path, run, rows or "steps", form, output, as_json)
+
+
+def _export_files(path: Path, run: str, output: Path, as_json: bool) -> None:
     with Runs.open(path) as stored:
         found = stored.get(run)
     written = export_run(path, found, output)
     if as_json:
         files = [str(each) for each in written]
-        print_json({"run": found.id, "format": format_, "output": str(output), "files": files})
+        print_json({"run": found.id, "format": "tooltalk", "output": str(output), "files": files})
     else:
         click.echo(printable(f"{len(written)} conversations of run {found.id} are in {output}"))
+
+
+def _export_rows(
+    path: Path, run: str, view: str, form: FlatFormat, output: Path | None, as_json: bool
+) -> None:
+    if output is None and as_json:
+        raise RigError("--json is about a file that is written; name it with --output")
+    with Runs.open(path) as stored:
+        found = stored.get(run)
+        lines = flat_lines(stored, found, view, form)
+        if output is None:
+            for line in lines:
+                # A file gets what models wrote as they wrote it; a terminal must not be steered by it.
+                click.echo(printable(line) if sys.stdout.isatty() else line)
+            return
+        written = write_lines(lines, output) - (form == "csv")
+    if as_json:
+        print_json({"run": found.id, "format": form, "rows": view, "output": str(output), "written": written})
+    else:
+        click.echo(printable(f"{written} {view} of run {found.id} are in {output}"))

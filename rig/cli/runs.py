@@ -8,16 +8,24 @@ from rig.calls import JsonObject
 from rig.cli.output import print_json, print_table
 from rig.displays.numbers import percent
 from rig.paths import runs_file
-from rig.store import Runs, StoredRun
+from rig.store import Runs, StoredRun, datasette_metadata
 
 
 @click.command()
 @click.option(
     "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
 )
+@click.option(
+    "--datasette",
+    is_flag=True,
+    help="Print metadata for Datasette instead: what each column is.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(runs: Path | None, as_json: bool) -> None:
+def command(runs: Path | None, datasette: bool, as_json: bool) -> None:
     """List the stored runs, newest first."""
+    if datasette:
+        print_json(datasette_metadata(runs or runs_file()))
+        return
     with Runs.open(runs or runs_file()) as stored:
         found = stored.all()
     if as_json:

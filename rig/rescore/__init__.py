@@ -1,6 +1,7 @@
 """Predictions that were made before: read from files, scored again, executed again, written for others."""
 
 from rig.rescore.effects import Effect, Effects, effects, effects_of
+from rig.rescore.flat import FlatFormat, flat_lines, write_lines
 from rig.rescore.grading import Grading
 from rig.rescore.group import Group
 from rig.rescore.reexecute import Reexecuted, reexecute
@@ -10,6 +11,7 @@ from rig.rescore.stored import export_run, score_run
 __all__ = [
     "Effect",
     "Effects",
+    "FlatFormat",
     "Grading",
     "Group",
     "Reexecuted",
@@ -17,7 +19,9 @@ __all__ = [
     "effects",
     "effects_of",
     "export_run",
+    "flat_lines",
     "reexecute",
     "score_files",
     "score_run",
+    "write_lines",
 ]

@@ -1,7 +1,9 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
+from rig.store.cells import ScoredCell, ScoredTurn
 from rig.store.connect import StoreError, check_writable
 from rig.store.deletion import delete_run
+from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
 from rig.store.reader import Runs
 from rig.store.records import (
@@ -14,9 +16,11 @@ from rig.store.records import (
     StoredScore,
     Transcript,
 )
+from rig.store.views import EXPORTED as EXPORTED_VIEWS
 from rig.store.writer import RunWriter
 
 __all__ = [
+    "EXPORTED_VIEWS",
     "Cell",
     "ConversationScore",
     "Follower",
@@ -24,6 +28,8 @@ __all__ = [
     "NewRun",
     "RunWriter",
     "Runs",
+    "ScoredCell",
+    "ScoredTurn",
     "StoreError",
     "StoredArm",
     "StoredRun",
@@ -31,5 +37,6 @@ __all__ = [
     "Transcript",
     "TurnEntry",
     "check_writable",
+    "datasette_metadata",
     "delete_run",
 ]

@@ -16,16 +16,29 @@ from rig.events import Speed
 from rig.meters import Costs
 from rig.models import Usage
 from rig.protocols.played import PlayedTurn
+from rig.store.cells import ScoredCell, scored_cells
 from rig.store.connect import connect_for_reading, faults
 from rig.store.holder import Holder
-from rig.store.records import Cell, StoredArm, StoredRun, StoredScore, Transcript
+from rig.store.records import Cell, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
 from rig.store.rows import step_from_row
 from rig.store.scores import OWN_SCORES, faults_of, metrics_of, scores_of, suite_scores_of, summed
+from rig.store.views import EXPORTED
 from rig.verdicts import Metrics
 
 LATEST = "latest"
 
 _WORK = [field.name for field in fields(Usage)]
+
+_PLANNED = {
+    "arm": "(SELECT position FROM arms WHERE arms.run = seen.run AND arms.name = seen.arm)",
+    "repeat": "seen.repeat",
+    "conversation": "(SELECT position FROM conversations"
+    " WHERE conversations.run = seen.run AND conversations.name = seen.conversation)",
+    "turn": "seen.turn",
+    "step": "seen.step",
+    "setting": "seen.setting",
+}
+"""How the rows of a view are put into the order in which the run was planned, by the columns it has."""
 
 _TURNS_DONE = (
     "SELECT arm, conversation, repeat, count(*) AS n FROM turns"
@@ -140,6 +153,23 @@ class Runs:
     def suite_scores(self, run: StoredRun) -> list[StoredScore]:
         """The same, but each suite's conversations by themselves, in the order in which they are run."""
         return suite_scores_of(run.id, self._database)
+
+    def scored_cells(self, run: StoredRun, grader: GraderInfo) -> list[ScoredCell]:
+        """Every conversation that this grader has scored, arm by arm, repeat by repeat, in order."""
+        return scored_cells(run.id, grader, self.conversations(run), self._database)
+
+    def view(self, name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
+        """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""
+        columns = self.view_columns(name)
+        order = [term for column, term in _PLANNED.items() if column in columns]
+        query = f"SELECT * FROM {name} AS seen WHERE run = ? ORDER BY {', '.join(order)}"
+        yield from self._database.query(query, [run.id])
+
+    def view_columns(self, name: str) -> list[str]:
+        """The names of a view's columns. The name must be one of the `EXPORTED_VIEWS`."""
+        if name not in EXPORTED:
+            raise ValueError(f"{name!r} is no exported view")
+        return [row["name"] for row in self._rows("SELECT name FROM pragma_table_info(?)", name)]
 
     def _turn(self, row: dict[str, Any]) -> PlayedTurn:
         steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", row["id"])

@@ -6,6 +6,7 @@ from pathlib import Path
 from sqlite_utils import Database, Migrations
 
 from rig.conversations import suite_of
+from rig.store.views import VIEWS
 
 MIGRATIONS = Migrations("rig.runs")
 
@@ -269,6 +270,12 @@ def m004_costs(db: Database) -> None:
     db.execute("ALTER TABLE arms ADD COLUMN peak_memory INTEGER")
     db.execute("ALTER TABLE arms ADD COLUMN peak_device_memory INTEGER")
     db.execute("ALTER TABLE arms ADD COLUMN energy_j REAL")
+
+
+@MIGRATIONS()
+def m005_views(db: Database) -> None:
+    """Views for looking at runs by settings, conversation, turn, step, and flip. They only read."""
+    db.executescript(VIEWS)
 
 
 @MIGRATIONS()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import graded_talks
 import pytest
 import small_talks
 
@@ -58,3 +59,80 @@ def test_calls_has_a_line_for_each_predicted_call(tmp_path: Path) -> None:
         call.name for conversation in small_talks.conversations() for call in conversation.ground_truth
     ]
     assert all(row["match"] == 1 for row in rows)
+
+
+def _graded(tmp_path: Path) -> Path:
+    path = tmp_path / "runs.sqlite"
+    arms = (graded_talks.model(6, {0, 1}), graded_talks.model(6, {(1, 0), (2, 1)}, acts=True))
+    graded_talks.play(path, *arms, number=6, repeats=2)
+    return path
+
+
+def test_turn_results_are_those_that_are_compared(tmp_path: Path) -> None:
+    path = _graded(tmp_path)
+    with Runs.open(path) as runs:
+        run = runs.get("latest")
+        grader = run.arms[0].grader
+        assert grader is not None
+        cells = runs.scored_cells(run, grader)
+        rows = list(runs.view("turn_results", run))
+    told = {(row["arm"], row["conversation"], row["repeat"], row["turn"]): row for row in rows}
+    assert len(told) == len(rows) == 2 * 6 * 2 * 2
+    for cell in cells:
+        for turn in cell.turns:
+            row = told[run.arms[cell.arm].name, cell.conversation, cell.repeat, turn.turn]
+            assert (row["wanted"], row["matched"], row["bad_actions"], row["right"], row["error"]) == (
+                turn.wanted,
+                turn.matched,
+                turn.bad_actions,
+                turn.right,
+                turn.error,
+            )
+        assert bool(cell.metrics.successes) == all(turn.right for turn in cell.turns)
+    assert {row["right"] for row in rows} == {0, 1}
+    assert any(row["bad_actions"] for row in rows)
+
+
+def test_conversation_scores_add_up_to_the_summary(tmp_path: Path) -> None:
+    path = _graded(tmp_path)
+    for arm in _rows(path, "SELECT * FROM summary"):
+        (scores,) = _rows(
+            path,
+            "SELECT count(*) AS conversations, avg(success) AS success_rate,"
+            " avg(soft_success) AS soft_success, sum(matches) AS matches, sum(bad_actions) AS bad_actions"
+            f" FROM conversation_scores WHERE own AND arm = '{arm['arm']}'",
+        )
+        assert scores == {name: pytest.approx(arm[name]) for name in scores}
+
+
+def test_flips_are_the_conversations_in_which_arms_part(tmp_path: Path) -> None:
+    path = _graded(tmp_path)
+    rows = _rows(path, "SELECT conversation, repeat, flip FROM flips ORDER BY 1, 2")
+    assert [tuple(row.values()) for row in rows] == [
+        ("talk00", 0, "won"),
+        ("talk00", 1, "won"),
+        ("talk01", 1, "won"),
+        ("talk02", 1, "lost"),
+    ]
+
+
+def test_arm_settings_are_the_fingerprint_as_rows(tmp_path: Path) -> None:
+    path = _graded(tmp_path)
+    rows = _rows(path, "SELECT arm, setting, value FROM arm_settings")
+    for arm in small_talks.stored(path).arms:
+        found = {row["setting"]: row["value"] for row in rows if row["arm"] == arm.name}
+        assert arm.fingerprint is not None
+        assert found.keys() == arm.fingerprint.keys()
+        assert found["model.engine"] == "scripted"
+        assert found["protocol.max_calls"] == 3
+
+
+def test_steps_has_a_line_for_each_prediction(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
+    [arm] = small_talks.stored(path).arms
+    rows = _rows(path, "SELECT * FROM steps")
+    assert len(rows) == arm.speed.steps
+    assert {row["kind"] for row in rows} == {"call", "reply", "error"}
+    assert sum(row["match"] or 0 for row in rows) == arm.metrics.matches
+    assert sum(row["error"] is not None for row in rows) == sum(arm.errors.values())

@@ -1,0 +1,192 @@
+"""Conversations as one grader scores them, with what went wrong in each turn and what it took."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sqlite_utils import Database
+
+from rig.calls import JsonObject
+from rig.conversations import Conversation
+from rig.events import Speed
+from rig.store.records import GraderInfo
+from rig.store.scores import metrics_of
+from rig.verdicts import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTurn:
+    """An assistant turn: how many calls it should have made and how many of those were made, in any turn.
+
+    `bad_actions` are the incorrect actions of the turn itself, `error` is why it ended without a reply.
+    """
+
+    turn: int
+    wanted: int
+    matched: int
+    bad_actions: int
+    error: str | None
+    wall_s: float
+
+    @property
+    def right(self) -> bool:
+        """Whether all that was due was done and nothing wrong; a conversation succeeds if all turns are."""
+        return self.matched == self.wanted and not self.bad_actions
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {**asdict(self), "right": self.right}
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredCell:
+    """A finished conversation of an arm. `source` is the SHA-256 of its file, `errors` count failed steps.
+
+    Of `speed`, the time spent storing and the costs of the arm are not known by conversation.
+    """
+
+    arm: int
+    conversation: str
+    source: str
+    suite: str
+    repeat: int
+    metrics: Metrics
+    turns: tuple[ScoredTurn, ...]
+    speed: Speed
+    errors: Mapping[str, int] = field(default_factory=dict)
+    error_types: Mapping[str, int] = field(default_factory=dict)
+    faults: Mapping[str, int] = field(default_factory=dict)
+
+
+_SCORES = """
+    SELECT scores.*, arms.position AS arm_position, conversations.name, conversations.source,
+        conversations.suite,
+        scores.id = (
+            SELECT min(id) FROM scores AS first
+            WHERE (first.arm, first.conversation, first.repeat)
+                = (scores.arm, scores.conversation, scores.repeat)
+        ) AS own
+    FROM scores JOIN arms ON arms.id = scores.arm
+    JOIN conversations ON conversations.id = scores.conversation
+    WHERE arms.run = :run AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)
+    ORDER BY arms.position, scores.repeat, conversations.position
+"""
+
+_TURNS = """
+    SELECT turns.id, arm, conversation, repeat, turns.turn, turns.error, wall_s, tools_s, scoring_s,
+        count(predictions.id) AS steps, total(prompt_tokens) AS prompt_tokens,
+        total(cached_tokens) AS cached_tokens, total(completion_tokens) AS completion_tokens,
+        total(forced_tokens) AS forced_tokens, total(prefill_s) AS prefill_s, total(decode_s) AS decode_s,
+        total(mask_s) AS mask_s, total(first_token_s) AS first_token_s
+    FROM turns JOIN arms ON arms.id = arm LEFT JOIN predictions ON predictions.turn = turns.id
+    WHERE arms.run = :run GROUP BY turns.id ORDER BY turns.turn
+"""
+
+_ERRORS = """
+    SELECT arm, conversation, repeat, predictions.error AS kind, count(*) AS n
+    FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = arm
+    WHERE arms.run = :run AND predictions.error IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 4
+"""
+
+_COLUMNS = "match, bad_action, ground_truth_turn"
+_CALLS = """
+    SELECT turns.id AS turn, {source}
+    FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = turns.arm {join}
+    WHERE arms.run = :run AND predictions.kind = 'call'
+"""
+_OWN_CALLS = _CALLS.format(source=_COLUMNS, join="")
+_LATER_CALLS = _CALLS.format(
+    source=", ".join(f"verdicts.{name}" for name in _COLUMNS.split(", ")),
+    join="JOIN verdicts ON verdicts.prediction = predictions.id JOIN scores ON scores.id = verdicts.score"
+    " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)",
+)
+
+_KINDS = {
+    "error_types": "SELECT score, error_type AS kind, sum(errors) AS n FROM error_types",
+    "faults": "SELECT score, kind, count(*) AS n FROM faults",
+}
+
+_TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "forced_tokens", "steps")
+_SECONDS = ("prefill_s", "decode_s", "mask_s", "first_token_s", "tools_s", "scoring_s", "wall_s")
+
+_Place = tuple[int, int, int]
+
+
+def scored_cells(
+    run: str, grader: GraderInfo, conversations: Iterable[Conversation], database: Database
+) -> list[ScoredCell]:
+    """Every conversation of a run that this grader has scored: arm by arm, repeat by repeat, in order."""
+    given = {"run": run, **grader.as_json()}
+    scores = list(database.query(_SCORES, given))
+    wanted = {
+        each.name: {index: len(each.turns[index].calls) for index in each.assistant_turns}
+        for each in conversations
+    }
+    turns: dict[_Place, list[dict[str, Any]]] = {}
+    for row in database.query(_TURNS, given):
+        turns.setdefault(_place(row), []).append(row)
+    errors: dict[_Place, dict[str, int]] = {}
+    for row in database.query(_ERRORS, given):
+        errors.setdefault(_place(row), {})[row["kind"]] = row["n"]
+    own = _by_turn(database.query(_OWN_CALLS, given))
+    later = _by_turn(database.query(_LATER_CALLS, given))
+    kinds = {name: _by_score(database.query(f"{query} GROUP BY 1, 2")) for name, query in _KINDS.items()}
+    return [
+        ScoredCell(
+            arm=row["arm_position"],
+            conversation=row["name"],
+            source=row["source"],
+            suite=row["suite"],
+            repeat=row["repeat"],
+            metrics=metrics_of(row),
+            turns=_turns(turns.get(_place(row), []), own if row["own"] else later, wanted[row["name"]]),
+            speed=_speed(turns.get(_place(row), [])),
+            errors=errors.get(_place(row), {}),
+            error_types=kinds["error_types"].get(row["id"], {}),
+            faults=kinds["faults"].get(row["id"], {}),
+        )
+        for row in scores
+    ]
+
+
+def _turns(
+    rows: list[dict[str, Any]], calls: Mapping[int, list[Mapping[str, Any]]], wanted: Mapping[int, int]
+) -> tuple[ScoredTurn, ...]:
+    matched: Counter[int] = Counter()
+    bad: Counter[int] = Counter()
+    for row in rows:
+        for call in calls.get(row["id"], ()):
+            if call["match"] and call["ground_truth_turn"] is not None:
+                matched[call["ground_truth_turn"]] += 1
+            bad[row["turn"]] += bool(call["bad_action"])
+    return tuple(
+        ScoredTurn(turn, wanted.get(turn, 0), matched[turn], bad[turn], row["error"], row["wall_s"])
+        for row in rows
+        for turn in [row["turn"]]
+    )
+
+
+def _speed(rows: list[dict[str, Any]]) -> Speed:
+    # SQLite's total() is a float even of integers.
+    sums: dict[str, Any] = {name: int(sum(row[name] for row in rows)) for name in _TOKENS}
+    sums |= {name: float(sum(row[name] for row in rows)) for name in _SECONDS}
+    return Speed(**sums)
+
+
+def _by_turn(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["turn"], []).append(row)
+    return found
+
+
+def _by_score(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, int]]:
+    found: dict[int, dict[str, int]] = {}
+    for row in rows:
+        found.setdefault(row["score"], {})[row["kind"]] = row["n"]
+    return found
+
+
+def _place(row: Mapping[str, Any]) -> _Place:
+    return row["arm"], row["conversation"], row["repeat"]

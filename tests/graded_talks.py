@@ -1,0 +1,85 @@
+"""Many small conversations, and models of which it is known what they get right."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import small_talks
+
+from rig.calls import Call, JsonObject
+from rig.conversations import Conversation, parse_conversation
+from rig.models import Prediction, Request, Usage
+from rig.plan import Arm
+from rig.protocols.prompt import Settings
+from rig.protocols.replay import Oracle, Scripted, called, replied
+from rig.store import Runs, StoredRun
+
+
+@cache
+def conversations(number: int) -> tuple[Conversation, ...]:
+    """talk00, talk01, …: two turns, each with an alarm to be set."""
+    return tuple(_conversation(f"talk{each:02}", each) for each in range(number))
+
+
+def _conversation(name: str, hour: int) -> Conversation:
+    source = small_talks.source(
+        name,
+        f"Wake me at {hour % 24}.",
+        ("Done.", [Call("AddAlarm", {"time": f"{hour % 24:02}:10:00"})]),
+        "And half an hour later.",
+        ("Done, too.", [Call("AddAlarm", {"time": f"{hour % 24:02}:40:00"})]),
+    )
+    return replace(parse_conversation(source, name), suite="easy" if hour % 2 else "hard")
+
+
+def model(
+    number: int,
+    wrong: Collection[int | tuple[int, int]] = (),
+    *,
+    acts: bool = False,
+    fingerprint: JsonObject | None = None,
+) -> Scripted:
+    """A model that is wrong in the second turn of these conversations, or (conversation, repeat).
+
+    It does nothing there, or with `acts` sets another alarm.
+    """
+    right = Oracle(conversations(number))
+
+    def script(request: Request) -> Prediction:
+        key = request.key
+        place = int(key.conversation.removeprefix("talk"))
+        usage = Usage(prompt_tokens=100, cached_tokens=60, completion_tokens=10, prefill_s=0.1, decode_s=0.2)
+        if key.turn == 3 and (place in wrong or (place, key.repeat) in wrong):
+            does = acts and key.step == 0
+            prediction = called("AddAlarm", {"time": "23:59:00"}) if does else replied("No.")
+        else:
+            prediction = right.predict(request, lambda _: None)
+        return replace(prediction, usage=usage)
+
+    return Scripted(script, fingerprint={"file_sha256": "0", **(fingerprint or {})})
+
+
+def play(
+    store: Path,
+    *models: Scripted,
+    number: int,
+    settings: Sequence[Settings] = (),
+    names: Sequence[str] = (),
+    **choices: Any,
+) -> StoredRun:
+    """Play these models as the arms of one run and give the run. `settings` and `names` are the arms'."""
+    arms = tuple(
+        Arm(
+            names[place] if names else f"arm{place}",
+            lambda _, model=each: model,  # type: ignore[misc]
+            settings[place] if settings else Settings(max_calls=3),
+        )
+        for place, each in enumerate(models)
+    )
+    run = choices.pop("run", "abcde")
+    choices.setdefault("conversations", conversations(number))
+    small_talks.play(small_talks.plan(store, arms=arms, run=run, **choices))
+    with Runs.open(store) as runs:
+        return runs.get(run)
