@@ -32,6 +32,11 @@ def test_the_command_reference_is_what_help_says() -> None:
     assert written == generator.render(), "run `make docs`"
 
 
+def test_the_columns_of_the_store_are_those_it_describes() -> None:
+    written = (CHECKOUT / "docs" / "store.md").read_text(encoding="utf-8")
+    assert written == generator.render_store(), "run `make docs`"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_has_help(name: str) -> None:
     command = COMMANDS[name]

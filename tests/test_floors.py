@@ -27,6 +27,7 @@ FLOORS = {
     "rig.protocols": 2,
     "rig.arms": 3,
     "rig.check": 3,
+    "rig.compare": 3,
     "rig.control": 3,
     "rig.plan": 3,
     "rig.planning": 3,

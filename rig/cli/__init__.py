@@ -18,6 +18,7 @@ VERBS = {
     "runs": "rig.cli.runs",
     "show": "rig.cli.show",
     "score": "rig.cli.score",
+    "compare": "rig.cli.compare",
     "export": "rig.cli.export",
     "models": "rig.cli.models",
     "world": "rig.cli.world",

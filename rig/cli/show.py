@@ -25,11 +25,24 @@ from rig.tables import paper_tables
 @click.option(
     "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
 )
+@click.option(
+    "--arm",
+    "arms",
+    multiple=True,
+    metavar="ARM",
+    help="Of the conversation, only what this arm did; can be given several times.",
+)
 @click.option("--tables", is_flag=True, help="Tables 1 to 4 of ToolTalk's paper for this run, as Markdown.")
 @click.option("--diff", is_flag=True, help="Below each call of CONVERSATION, what it did to the world.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    run: str, conversation: str | None, runs: Path | None, tables: bool, diff: bool, as_json: bool
+    run: str,
+    conversation: str | None,
+    runs: Path | None,
+    arms: tuple[str, ...],
+    tables: bool,
+    diff: bool,
+    as_json: bool,
 ) -> None:
     """Show a run's numbers and conversations, or one conversation call by call.
 
@@ -40,12 +53,14 @@ def command(
         raise RigError("--tables are of a whole run; leave out the conversation")
     if diff and conversation is None:
         raise RigError("--diff is of the calls of one conversation; name it after the run")
+    if arms and conversation is None:
+        raise RigError("--arm chooses among what the arms did in a conversation; name one after the run")
     with Runs.open(path) as stored:
         found = stored.get(run)
         if tables:
             _show_tables(stored, found, as_json)
         elif conversation is not None:
-            _show_conversation(stored, found, conversation, as_json=as_json, diff=diff)
+            _show_conversation(stored, found, conversation, arms, as_json=as_json, diff=diff)
         else:
             _show_run(found, stored.cells(found), stored.scores(found), str(path), as_json)
 
@@ -95,10 +110,17 @@ def _show_tables(stored: Runs, run: StoredRun, as_json: bool) -> None:
         click.echo(printable(text))
 
 
-def _show_conversation(stored: Runs, run: StoredRun, conversation: str, *, as_json: bool, diff: bool) -> None:
+def _show_conversation(
+    stored: Runs, run: StoredRun, conversation: str, arms: tuple[str, ...], *, as_json: bool, diff: bool
+) -> None:
+    unknown = [name for name in arms if name not in {arm.name for arm in run.arms}]
+    if unknown:
+        names = ", ".join(arm.name for arm in run.arms)
+        raise RigError(f"run {run.id} has no arm {unknown[0]!r}; its arms are: {names}")
     transcripts = [
         stored.transcript(run, conversation, arm.position, repeat)
         for arm in run.arms
+        if not arms or arm.name in arms
         for repeat in range(run.repeats)
     ]
     effects = [effects_of(run, transcript) if diff else None for transcript in transcripts]

@@ -186,3 +186,18 @@ def test_runs_and_conversations_complete_in_the_shell(store: Path) -> None:
 def test_nothing_completes_where_there_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIG_RUNS", str(tmp_path / "none.sqlite"))
     assert _completions("show", incomplete="") == []
+
+
+def test_of_a_conversation_some_arms_are_shown(rig: Rig, store: Path) -> None:
+    out = rig("show", "abcde", "login", "--arm", "arm1").out
+    assert out.startswith("login, arm1")
+    assert "login, arm0" not in out
+    both = rig("show", "abcde", "login", "--arm", "arm1", "--arm", "arm0", "--json").json
+    assert [each["arm"] for each in both["transcripts"]] == ["arm0", "arm1"]
+    for arguments, fault in (
+        (("abcde", "login", "--arm", "q4"), "run abcde has no arm 'q4'; its arms are: arm0, arm1"),
+        (("abcde", "--arm", "arm1"), "--arm chooses among what the arms did in a conversation"),
+    ):
+        done = rig("show", *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert fault in done.err

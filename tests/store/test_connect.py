@@ -1,6 +1,7 @@
 """Which files may be a run store, and what is said of the others."""
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from rig.protocols.replay import Scripted
 from rig.store import Runs, RunWriter, StoreError, check_writable
 from rig.store.connect import connect_for_writing
 from rig.store.schema import KNOWN
+from rig.store.views import VIEWS
 
 
 def _text(path: Path) -> None:
@@ -209,12 +211,15 @@ def test_conversations_of_earlier_runs_learn_their_suite_from_the_settings(
     small_talks.play(small_talks.plan(path, small_talks.oracle(), recipe=recipe))
     with closing(Database(path)) as database, database.conn:
         database.execute("UPDATE conversations SET name = 'Alarm-easy' WHERE name = 'alarms'")
+        for view in re.findall(r"CREATE VIEW (\w+)", VIEWS):
+            database.execute(f"DROP VIEW {view}")
         database.execute("ALTER TABLE conversations DROP COLUMN suite")
-        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'm003_suites'")
+        database.execute("DELETE FROM _sqlite_migrations WHERE name IN ('m003_suites', 'm005_views')")
     for _ in range(2):
         with Runs.open(path) as runs:
             found = runs._database.query("SELECT suite FROM conversations ORDER BY position")
             assert [row["suite"] for row in found] == suites
+            assert {row["suite"] for row in runs.view("conversation_scores", runs.get("abcde"))} == {*suites}
 
 
 def test_the_suite_of_a_conversation_is_stored(tmp_path: Path) -> None:

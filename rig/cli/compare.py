@@ -1,0 +1,92 @@
+"""`rig compare`: arms of stored runs beside one another, and what can be said of the difference."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from rig.cli import completion
+from rig.cli.comparison import comparison_text
+from rig.cli.output import print_json, printable
+from rig.compare import METRICS, Comparison, Pair, Question, VerdictKind, compare, noise_of
+from rig.paths import runs_file
+from rig.store import Runs
+
+
+@click.command()
+@click.argument("addresses", metavar="RUN...", nargs=-1, required=True, shell_complete=completion.runs)
+@click.option("--baseline", metavar="ARM", help="What the others are held against; default: the first arm.")
+@click.option(
+    "--metric",
+    type=click.Choice(list(METRICS)),
+    default="success_rate",
+    show_default=True,
+    help="What the verdicts and --fail-if-worse are about.",
+)
+@click.option(
+    "--fail-if-worse",
+    type=click.FloatRange(0, 100),
+    metavar="X",
+    help="Exit code 1 when a loss is found and measures more than X points.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Chance of a false alarm among all arms; intervals are at 1 - alpha.",
+)
+@click.option(
+    "--across-settings",
+    is_flag=True,
+    help="Compare arms that differ from the baseline in more than one thing, and list the differences.",
+)
+@click.option(
+    "--noise", metavar="RUN", shell_complete=completion.runs, help="A run of two equal arms, shown beside."
+)
+@click.option(
+    "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    addresses: tuple[str, ...],
+    baseline: str | None,
+    metric: str,
+    fail_if_worse: float | None,
+    alpha: float,
+    across_settings: bool,
+    noise: str | None,
+    runs: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare arms with a baseline, conversation by conversation.
+
+    RUN is an id, the beginning of one, a name given with --name, or `latest`, and stands for all arms of the
+    run; RUN/ARM is one of them.
+
+    For each arm: its rates with intervals, the differences from the baseline, what a suite of this size
+    could have shown, one sentence that says what follows, and the conversations and turns won and lost.
+    """
+    with Runs.open(runs or runs_file()) as stored:
+        measured = None
+        if noise is not None:
+            measured = noise_of(compare(stored, [noise], Question(alpha=alpha, across_settings=True)))
+        question = Question(baseline, metric, alpha, across_settings)
+        found = compare(stored, addresses, question, measured)
+    worse = [pair for pair in found.pairs if _is_worse(found, pair, fail_if_worse)]
+    if as_json:
+        print_json({**found.as_json(), "failed": [pair.arm for pair in worse]})
+    else:
+        click.echo(printable(comparison_text(found)))
+        for pair in worse:
+            click.echo(
+                printable(f"\n{pair.arm} is worse than {pair.baseline} by more than {fail_if_worse:g} points")
+            )
+    sys.exit(1 if worse else 0)
+
+
+def _is_worse(comparison: Comparison, pair: Pair, points: float | None) -> bool:
+    value = pair.differences[comparison.metric].value
+    if points is None or value is None or pair.verdict.kind is not VerdictKind.LOSS:
+        return False
+    return 100 * METRICS[comparison.metric].worsening(value) > points

@@ -1,0 +1,39 @@
+"""Arms of stored runs beside one another: rates, differences, what flipped, and what can be said of it."""
+
+from rig.compare.compare import Question, compare
+from rig.compare.comparison import (
+    Agreement,
+    ArmResult,
+    Comparison,
+    ConversationResult,
+    Noise,
+    Pair,
+    TurnTimes,
+)
+from rig.compare.estimates import Difference, Estimate
+from rig.compare.flips import Flip
+from rig.compare.metrics import METRICS, Metric
+from rig.compare.noise import noise_of
+from rig.compare.settings import Factor
+from rig.compare.verdict import Verdict, VerdictKind
+
+__all__ = [
+    "METRICS",
+    "Agreement",
+    "ArmResult",
+    "Comparison",
+    "ConversationResult",
+    "Difference",
+    "Estimate",
+    "Factor",
+    "Flip",
+    "Metric",
+    "Noise",
+    "Pair",
+    "Question",
+    "TurnTimes",
+    "Verdict",
+    "VerdictKind",
+    "compare",
+    "noise_of",
+]

@@ -1,0 +1,148 @@
+"""Which arms of which stored runs are meant, and what is read of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rig.compare.settings import Settings
+from rig.errors import RigError
+from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenArm:
+    """An arm to be compared. `label` names it among the chosen: its own name, with its run's where needed."""
+
+    label: str
+    run: StoredRun
+    arm: StoredArm
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.arm.fingerprint or {}, self.run.settings)
+
+    @property
+    def address(self) -> str:
+        """How to name the arm wherever it is."""
+        return f"{self.run.id}/{self.arm.name}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that the arm answers to, its run alone included."""
+        runs = (self.run.id, *([self.run.name] if self.run.name else []))
+        return (self.label, self.arm.name, *runs, *(f"{run}/{self.arm.name}" for run in runs))
+
+
+Key = tuple[str, str]
+"""A conversation: its name, and the SHA-256 of its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What an arm did in the conversations it has finished, by conversation and repeat."""
+
+    chosen: ChosenArm
+    cells: Mapping[Key, Mapping[int, ScoredCell]]
+
+
+def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:
+    """The arms that these addresses name: RUN stands for all of its arms, RUN/ARM for one.
+
+    RUN is what `rig show` takes, ARM the name of an arm or the beginning of one. Raises RigError for what is
+    none or could be several.
+    """
+    found: dict[tuple[str, int], tuple[StoredRun, StoredArm]] = {}
+    for address in addresses:
+        for run, arm in _addressed(runs, address):
+            found.setdefault((run.id, arm.position), (run, arm))
+    names = [arm.name for _, arm in found.values()]
+    return [
+        ChosenArm(arm.name if names.count(arm.name) == 1 else f"{run.id}/{arm.name}", run, arm)
+        for run, arm in found.values()
+    ]
+
+
+def pick_baseline(chosen: Sequence[ChosenArm], wanted: str | None) -> ChosenArm:
+    """The one arm that is called so, or begins so; the first where nothing is wanted. Raises RigError."""
+    if wanted is None:
+        return chosen[0]
+    for fits in (str.__eq__, str.startswith):
+        found = [each for each in chosen if any(fits(name, wanted) for name in each.names)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            labels = ", ".join(each.address for each in found)
+            raise RigError(f"--baseline {wanted!r} could be any of {labels}")
+    labels = ", ".join(each.label for each in chosen)
+    raise RigError(f"--baseline {wanted!r} is none of the arms compared, which are: {labels}")
+
+
+def read(runs: Runs, chosen: Sequence[ChosenArm], grader: GraderInfo) -> list[Scored]:
+    """What these arms did, by this grader's scores."""
+    by_run: dict[str, list[ScoredCell]] = {}
+    for each in chosen:
+        if each.run.id not in by_run:
+            by_run[each.run.id] = runs.scored_cells(each.run, grader)
+    found = []
+    for each in chosen:
+        cells: dict[Key, dict[int, ScoredCell]] = {}
+        for cell in by_run[each.run.id]:
+            if cell.arm == each.arm.position:
+                cells.setdefault((cell.conversation, cell.source), {})[cell.repeat] = cell
+        found.append(Scored(each, cells))
+    return found
+
+
+def common_grader(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[GraderInfo, list[str]]:
+    """The grader whose scores all these arms have, the first arm's own if it can be, and a line if not.
+
+    Raises RigError when there is none.
+    """
+    scored: dict[str, list[tuple[int, GraderInfo]]] = {}
+    for each in chosen:
+        if each.run.id not in scored:
+            scored[each.run.id] = [(score.arm, score.grader) for score in runs.scores(each.run)]
+    by_arm = [
+        [grader for position, grader in scored[each.run.id] if position == each.arm.position]
+        for each in chosen
+    ]
+    for grader in by_arm[0]:
+        if all(grader in graders for graders in by_arm):
+            own = {str(each.arm.grader) for each in chosen}
+            if own == {str(grader)}:
+                return grader, []
+            return grader, [f"not all runs were graded alike; compared by what {grader} makes of all"]
+    other = next(
+        each
+        for each, graders in zip(chosen, by_arm, strict=True)
+        if by_arm[0] and by_arm[0][0] not in graders
+    )
+    raise RigError(
+        f"{chosen[0].label} and {other.label} have no grader in common ({by_arm[0][0]}; {other.arm.grader});"
+        f" `rig score {other.run.id}` with the options of the other gives them one"
+    )
+
+
+def _addressed(runs: Runs, address: str) -> list[tuple[StoredRun, StoredArm]]:
+    try:
+        run = runs.get(address)
+    except RigError:
+        # A run's name may have a slash, and so may an arm's.
+        for place in (at for at, character in enumerate(address) if character == "/"):
+            try:
+                run = runs.get(address[:place])
+            except RigError:
+                continue
+            return [(run, _arm(run, address[place + 1 :]))]
+        raise
+    return [(run, arm) for arm in run.arms]
+
+
+def _arm(run: StoredRun, name: str) -> StoredArm:
+    found = [arm for arm in run.arms if arm.name == name] or [
+        arm for arm in run.arms if name and arm.name.startswith(name)
+    ]
+    if len(found) != 1:
+        names = ", ".join(arm.name for arm in found or run.arms)
+        fault = "could be any of" if found else "is none of its arms, which are"
+        raise RigError(f"run {run.id}: {name!r} {fault}: {names}")
+    return found[0]

@@ -1,0 +1,191 @@
+"""From stored runs to a comparison."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
+from rig.compare.bootstrap import RESAMPLES, SEED, Counts, PairedBootstrap
+from rig.compare.common import common_conversations, without_unfinished
+from rig.compare.comparison import Agreement, Comparison, Noise, Pair
+from rig.compare.estimates import Difference
+from rig.compare.flips import flips, turn_flips
+from rig.compare.metrics import METRICS, Metric, metric_named
+from rig.compare.power import detectable_success_loss
+from rig.compare.results import Tallied, arm_result
+from rig.compare.settings import Factor, factors, grader_differences
+from rig.compare.significance import exact_mcnemar, holm
+from rig.compare.verdict import verdict
+from rig.errors import RigError
+from rig.store import Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a comparison.
+
+    `baseline` names an arm (default: the first). Verdicts are about `metric`. `across_settings` allows arms
+    that differ from the baseline in more than one thing.
+    """
+
+    baseline: str | None = None
+    metric: str = "success_rate"
+    alpha: float = 0.05
+    across_settings: bool = False
+    seed: int = SEED
+    resamples: int = RESAMPLES
+
+
+def compare(
+    runs: Runs, addresses: Sequence[str], question: Question | None = None, noise: Noise | None = None
+) -> Comparison:
+    """Compare arms of stored runs, addressed as RUN (all of its arms) or RUN/ARM, with one of them.
+
+    Arms that have finished nothing are left out. Raises RigError when fewer than two arms are left, when
+    they have no grader or no conversation in common, and when one differs from the baseline in more than
+    one thing without that being asked for.
+    """
+    question = question or Question()
+    metric = metric_named(question.metric)
+    if not 0 < question.alpha < 1:
+        raise RigError(f"alpha {question.alpha:g} is no probability between 0 and 1; 0.05 is usual")
+    chosen, left_out = without_unfinished(choose(runs, addresses))
+    if not chosen:
+        raise RigError("none of these arms has finished a conversation; there is nothing to compare")
+    first = pick_baseline(chosen, question.baseline)
+    if len(chosen) < 2:
+        raise RigError(f"{first.label} is the only arm; name another run or arm to compare it with")
+    ordered = [first, *(each for each in chosen if each is not first)]
+    differing, notes = _differing(ordered, across_settings=question.across_settings)
+    grader, graded = common_grader(runs, ordered)
+    scored = read(runs, ordered, grader)
+    keys, reduced = common_conversations(scored)
+    tallied = [Tallied.of(each, keys) for each in scored]
+    pairs = _pairs(scored, tallied, keys, question, metric, runs)
+    results = [
+        arm_result(each, found, question.alpha, keys) for each, found in zip(scored, tallied, strict=True)
+    ]
+    return Comparison(
+        store=runs.path,
+        metric=metric.name,
+        alpha=question.alpha,
+        grader=grader,
+        conversations=tuple((each.conversation, each.suite) for each in results[0].conversations),
+        arms=tuple(replace(result, factors=found) for result, found in zip(results, differing, strict=True)),
+        pairs=pairs,
+        resamples=question.resamples,
+        seed=question.seed,
+        notes=(*notes, *graded, *reduced),
+        noise=noise,
+        left_out=left_out,
+    )
+
+
+def _differing(
+    arms: Sequence[ChosenArm], *, across_settings: bool
+) -> tuple[list[tuple[Factor, ...]], list[str]]:
+    """In what each arm differs from the first, and lines about what a reader would not expect."""
+    first = arms[0]
+    found = [factors(first.settings, each.settings) for each in arms]
+    notes = []
+    for each, differing in zip(arms, found, strict=True):
+        if len(differing) > 1:
+            said = ", ".join(map(str, differing))
+            if not across_settings:
+                raise RigError(
+                    f"{each.label} differs from {first.label} in more than one thing: {said};"
+                    " what makes the difference could not be told; --across-settings compares all the same"
+                )
+            notes.append(f"{each.label} differs from {first.label} in {said}")
+        if names := grader_differences(first.settings, each.settings):
+            notes.append(f"the grader of {each.label} ran with another {', '.join(names)}")
+    return found, notes
+
+
+def _pairs(
+    scored: Sequence[Scored],
+    tallied: Sequence[Tallied],
+    keys: Sequence[Key],
+    question: Question,
+    metric: Metric,
+    runs: Runs,
+) -> tuple[Pair, ...]:
+    bootstrap = PairedBootstrap(len(keys), question.seed, question.resamples)
+    others = range(1, len(scored))
+    differences = {
+        name: _corrected(
+            [
+                _difference(bootstrap, each, tallied[0], tallied[arm], question.alpha, len(others))
+                for arm in others
+            ]
+        )
+        for name, each in METRICS.items()
+    }
+    pairs = []
+    for arm in others:
+        agreement = _agreement(tallied[0], tallied[arm])
+        flipped = flips(scored[0], scored[arm], keys, runs.path)
+        judged = differences[metric.name][arm - 1]
+        won = sum(flip.outcome == "won" for flip in flipped)
+        pairs.append(
+            Pair(
+                baseline=scored[0].chosen.label,
+                arm=scored[arm].chosen.label,
+                conversations=len(keys),
+                differences={name: found[arm - 1] for name, found in differences.items()},
+                agreement=agreement,
+                correlation=_correlation(tallied[0], tallied[arm]),
+                flips=flipped,
+                turn_flips=turn_flips(scored[0], scored[arm], keys, runs.path),
+                verdict=verdict(
+                    metric,
+                    tallied[0].rate(metric),
+                    judged,
+                    len(keys),
+                    (won, len(flipped) - won),
+                    question.alpha,
+                ),
+            )
+        )
+    return tuple(pairs)
+
+
+def _difference(
+    bootstrap: PairedBootstrap, metric: Metric, baseline: Tallied, arm: Tallied, alpha: float, tests: int
+) -> Difference:
+    found = bootstrap.difference(_counts(baseline, metric), _counts(arm, metric), alpha, tests)
+    agreement = _agreement(baseline, arm)
+    if metric.name != "success_rate" or agreement is None or found.low is None:
+        return found
+    won, lost = agreement.won, agreement.lost
+    detectable = detectable_success_loss(bootstrap.conversations, won, lost, alpha / tests)
+    return replace(found, p=exact_mcnemar(won, lost), detectable=detectable, test="exact McNemar")
+
+
+def _corrected(found: Sequence[Difference]) -> list[Difference]:
+    adjusted = holm([each.p for each in found])
+    return [replace(each, p_holm=p) for each, p in zip(found, adjusted, strict=True)]
+
+
+def _counts(tallied: Tallied, metric: Metric) -> Counts:
+    return Counts(*tallied.sides(metric))
+
+
+def _agreement(baseline: Tallied, arm: Tallied) -> Agreement | None:
+    if not (baseline.is_played_once and arm.is_played_once):
+        return None
+    before, after = (side.means["successes"].astype(bool) for side in (baseline, arm))
+    return Agreement(
+        both=int((before & after).sum()),
+        won=int((~before & after).sum()),
+        lost=int((before & ~after).sum()),
+        neither=int((~before & ~after).sum()),
+    )
+
+
+def _correlation(baseline: Tallied, arm: Tallied) -> float | None:
+    before, after = (side.means["successes"] for side in (baseline, arm))
+    if len(before) < 2 or not before.std() or not after.std():
+        return None
+    return float(np.corrcoef(before, after)[0, 1])

@@ -1,0 +1,240 @@
+"""What a comparison says: all of it as typed values, for tables, reports and scripts."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rig.calls import JsonObject
+from rig.compare.estimates import Difference, Estimate
+from rig.compare.flips import Flip
+from rig.compare.settings import Factor
+from rig.compare.verdict import Verdict
+from rig.events import Speed
+from rig.store import GraderInfo
+from rig.verdicts import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTimes:
+    """Seconds by turn, of the model and of everything around it."""
+
+    turns: int
+    mean_s: float | None
+    median_s: float | None
+    p95_s: float | None
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationResult:
+    """What an arm made of one conversation: sums over its `repeats`."""
+
+    conversation: str
+    suite: str
+    repeats: int
+    metrics: Metrics
+    errors: Mapping[str, int]
+
+    @property
+    def success_share(self) -> float:
+        """In which share of the repeats it succeeded: 0 or 1 without repeats."""
+        return self.metrics.successes / self.repeats
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {
+            "conversation": self.conversation,
+            "suite": self.suite,
+            "repeats": self.repeats,
+            "success_share": self.success_share,
+            "metrics": self.metrics.as_json(),
+            "errors": dict(self.errors),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ArmResult:
+    """One arm over the conversations compared.
+
+    `metrics` are sums over conversations and repeats, `rates` the estimates by the names of `METRICS`, with
+    intervals over conversations. `errors`, `error_types` and `faults` are counts by kind. `speed` sums the
+    tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
+    are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
+    `planned` conversations, repeats counted, are done. `conversations` are in the order of the comparison's.
+    """
+
+    label: str
+    run: str
+    arm: str
+    position: int
+    rates: Mapping[str, Estimate]
+    metrics: Metrics
+    repeats: tuple[int, int]
+    finished: int
+    planned: int
+    errors: Mapping[str, int]
+    error_types: Mapping[str, int]
+    faults: Mapping[str, int]
+    speed: Speed
+    turn_times: TurnTimes
+    load_s: float | None
+    failure: str | None
+    fingerprint: JsonObject
+    conversations: tuple[ConversationResult, ...]
+    factors: tuple[Factor, ...] = ()
+
+    def as_json(self) -> JsonObject:
+        """Everything by name; `repeats` are the fewest and the most of any conversation."""
+        return {
+            "arm": self.label,
+            "run": self.run,
+            "name": self.arm,
+            "position": self.position,
+            "rates": {name: estimate.as_json() for name, estimate in self.rates.items()},
+            "metrics": self.metrics.as_json(),
+            "repeats": list(self.repeats),
+            "finished": self.finished,
+            "planned": self.planned,
+            "errors": dict(self.errors),
+            "error_types": dict(self.error_types),
+            "faults": dict(self.faults),
+            "speed": self.speed.as_json(),
+            "turn_times": self.turn_times.as_json(),
+            "load_s": self.load_s,
+            "failure": self.failure,
+            "fingerprint": self.fingerprint,
+            "factors": [factor.as_json() for factor in self.factors],
+            "conversations": [each.as_json() for each in self.conversations],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Of how many conversations, each played once by both arms, both, one or neither succeeded."""
+
+    both: int
+    won: int
+    lost: int
+    neither: int
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How often two runs of the very same arm end differently (an A/A test), measured by itself.
+
+    `conversations` were played by both, `flips` of them ended differently; `rate` is their share with its
+    interval. The same for turns, of which there is no interval, as those of a conversation go together.
+    """
+
+    run: str
+    conversations: int
+    flips: int
+    rate: Estimate
+    turns: int
+    turn_flips: int
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An arm beside the baseline, over the same `conversations`, which is their number.
+
+    `differences` are by the names of `METRICS`, arm less baseline. `agreement` is None with repeats.
+    `correlation` is that of the arms' success over conversations, None where either never varies.
+    """
+
+    baseline: str
+    arm: str
+    conversations: int
+    differences: Mapping[str, Difference]
+    agreement: Agreement | None
+    correlation: float | None
+    flips: tuple[Flip, ...]
+    turn_flips: tuple[Flip, ...]
+    verdict: Verdict
+
+    @property
+    def won(self) -> int:
+        """Conversations that flipped for the better."""
+        return sum(flip.outcome == "won" for flip in self.flips)
+
+    @property
+    def lost(self) -> int:
+        """Conversations that flipped for the worse."""
+        return sum(flip.outcome == "lost" for flip in self.flips)
+
+    @property
+    def flip_rate(self) -> float:
+        """The share of conversations that flipped either way."""
+        return len(self.flips) / self.conversations
+
+    def as_json(self) -> JsonObject:
+        """Everything by name."""
+        return {
+            "baseline": self.baseline,
+            "arm": self.arm,
+            "conversations": self.conversations,
+            "differences": {name: each.as_json() for name, each in self.differences.items()},
+            "agreement": self.agreement.as_json() if self.agreement else None,
+            "correlation": self.correlation,
+            "won": self.won,
+            "lost": self.lost,
+            "flip_rate": self.flip_rate,
+            "flips": [flip.as_json() for flip in self.flips],
+            "turn_flips": [flip.as_json() for flip in self.turn_flips],
+            "verdict": self.verdict.as_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Arms beside one another, the baseline first.
+
+    `metric` is the one that verdicts are about. `conversations` are the (name, suite) compared, in order.
+    `notes` are lines that a reader must know: what was left out, and in what the arms differ besides.
+    """
+
+    store: Path
+    metric: str
+    alpha: float
+    grader: GraderInfo
+    conversations: tuple[tuple[str, str], ...]
+    arms: tuple[ArmResult, ...]
+    pairs: tuple[Pair, ...]
+    resamples: int
+    seed: int
+    notes: tuple[str, ...] = ()
+    noise: Noise | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def baseline(self) -> ArmResult:
+        """The arm that the others are held against."""
+        return self.arms[0]
+
+    def as_json(self) -> JsonObject:
+        """Everything by name. `left_out` says of arms that are not compared why."""
+        return {
+            "store": str(self.store),
+            "metric": self.metric,
+            "alpha": self.alpha,
+            "baseline": self.baseline.label,
+            "grader": self.grader.as_json(),
+            "conversations": [{"conversation": name, "suite": suite} for name, suite in self.conversations],
+            "arms": [arm.as_json() for arm in self.arms],
+            "pairs": [pair.as_json() for pair in self.pairs],
+            "bootstrap": {"resamples": self.resamples, "seed": self.seed},
+            "noise": self.noise.as_json() if self.noise else None,
+            "notes": list(self.notes),
+            "left_out": dict(self.left_out),
+        }

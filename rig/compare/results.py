@@ -1,0 +1,117 @@
+"""What one arm did in the conversations compared: its counts by conversation, and its report."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from rig.compare.arms import Key, Scored
+from rig.compare.comparison import ArmResult, ConversationResult, TurnTimes
+from rig.compare.estimates import Estimate
+from rig.compare.metrics import COUNTS, METRICS, Metric
+from rig.compare.rates import Vector, interval, rate
+from rig.events import Speed
+from rig.meters import Costs
+from rig.store import ScoredCell, StoredArm
+from rig.verdicts import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Tallied:
+    """Counts by conversation, each the mean over its repeats, so that every conversation weighs the same.
+
+    `totals` are the sums over all repeats: how many outcomes there really were.
+    """
+
+    means: Mapping[str, Vector]
+    totals: Mapping[str, float]
+    conversations: int
+    is_played_once: bool
+
+    @classmethod
+    def of(cls, scored: Scored, keys: Sequence[Key]) -> "Tallied":
+        """The counts of these conversations, in this order."""
+        rows = [[cell.metrics for cell in scored.cells[key].values()] for key in keys]
+        values = {name: [[float(getattr(each, name)) for each in row] for row in rows] for name in COUNTS}
+        return cls(
+            means={name: np.array([np.mean(row) for row in found]) for name, found in values.items()},
+            totals={name: float(sum(map(sum, found))) for name, found in values.items()},
+            conversations=len(keys),
+            is_played_once=all(len(row) == 1 for row in rows),
+        )
+
+    def sides(self, metric: Metric) -> tuple[Vector, Vector]:
+        """Numerators and denominators of a rate, one for each conversation."""
+        if metric.denominator is None:
+            return self.means[metric.numerator], np.ones(self.conversations)
+        return self.means[metric.numerator], self.means[metric.denominator]
+
+    def rate(self, metric: Metric) -> Estimate:
+        """The rate alone, without its interval."""
+        return Estimate(rate(*self.sides(metric)), None, None)
+
+
+def arm_result(scored: Scored, tallied: Tallied, alpha: float, keys: Sequence[Key]) -> ArmResult:
+    """All that is reported of an arm but in what it differs from others."""
+    chosen = scored.chosen
+    played = {key: list(scored.cells[key].values()) for key in keys}
+    cells = [cell for row in played.values() for cell in row]
+    times = [turn.wall_s for cell in cells for turn in cell.turns]
+    return ArmResult(
+        label=chosen.label,
+        run=chosen.run.id,
+        arm=chosen.arm.name,
+        position=chosen.arm.position,
+        rates={
+            name: interval(*tallied.sides(metric), alpha, _trials(tallied, metric, len(cells)))
+            for name, metric in METRICS.items()
+        },
+        metrics=Metrics.total(cell.metrics for cell in cells),
+        repeats=(min(map(len, played.values())), max(map(len, played.values()))),
+        finished=sum(map(len, scored.cells.values())),
+        planned=len(chosen.run.conversations) * chosen.run.repeats,
+        errors=_summed(cell.errors for cell in cells),
+        error_types=_summed(cell.error_types for cell in cells),
+        faults=_summed(cell.faults for cell in cells),
+        speed=_speed(cells, chosen.arm),
+        turn_times=_turn_times(times),
+        load_s=chosen.arm.load_s,
+        failure=chosen.arm.failure,
+        fingerprint=chosen.settings.fingerprint,
+        conversations=tuple(_conversation(row) for row in played.values()),
+    )
+
+
+def _trials(tallied: Tallied, metric: Metric, cells: int) -> float:
+    return float(cells) if metric.denominator is None else tallied.totals[metric.denominator]
+
+
+def _conversation(cells: Sequence[ScoredCell]) -> ConversationResult:
+    return ConversationResult(
+        cells[0].conversation,
+        cells[0].suite,
+        len(cells),
+        Metrics.total(cell.metrics for cell in cells),
+        _summed(cell.errors for cell in cells),
+    )
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(sorted(total.items()))
+
+
+def _speed(cells: Sequence[ScoredCell], arm: StoredArm) -> Speed:
+    costs = {field.name: getattr(arm.speed, field.name) for field in fields(Costs)}
+    names = [field.name for field in fields(Speed) if field.name not in costs]
+    return Speed(**{name: sum(getattr(cell.speed, name) for cell in cells) for name in names}, **costs)
+
+
+def _turn_times(seconds: Sequence[float]) -> TurnTimes:
+    if not seconds:
+        return TurnTimes(0, None, None, None)
+    median, late = np.quantile(seconds, [0.5, 0.95])
+    return TurnTimes(len(seconds), float(np.mean(seconds)), float(median), float(late))

@@ -1,0 +1,129 @@
+"""In what two arms differ, by their fingerprints: what a comparison is a comparison of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rig.calls import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One thing in which an arm differs from the baseline, with the settings that say so.
+
+    `settings` are the baseline's and the arm's values by name; a setting that one has not is None there.
+    """
+
+    name: str
+    settings: Mapping[str, tuple[Json, Json]]
+
+    def as_json(self) -> JsonObject:
+        """Name, and the values of both."""
+        values = {name: {"baseline": was, "arm": now} for name, (was, now) in self.settings.items()}
+        return {"factor": self.name, "settings": values}
+
+    def __str__(self) -> str:
+        if self.name == MODEL:
+            was, now = self.settings.get("model.file", (None, None))
+            return f"{MODEL} ({was} -> {now})" if was and now else MODEL
+        was, now = next(iter(self.settings.values()))
+        return f"{self.name} ({_short(was)} -> {_short(now)})"
+
+
+MODEL = "model"
+GRADER = "grader."
+
+_GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        MODEL,
+        (
+            "model.file_sha256",
+            "model.file_bytes",
+            "model.engine",
+            "model.file",
+            "model.architecture",
+            "model.quantization",
+        ),
+        (
+            "model.chat_roles",
+            "model.chat_template_sha256",
+            "model.cpu_weight_layouts",
+            "model.n_ctx",
+            "model.n_gpu_layers",
+        ),
+    ),
+    ("docs", ("protocol.docs",), ("protocol.prompt_sha256",)),
+    ("temperature", ("model.temperature",), ("model.top_p", "model.min_p", "model.seed")),
+    (
+        "llama.cpp",
+        ("model.llama_cpp", "model.llama_cpp_python", "model.llama_cpp_system"),
+        ("model.cpu_weight_layouts",),
+    ),
+    (
+        "grammar",
+        ("model.grammar", "model.grammar_engine", "model.grammar_front", "model.grammar_separators"),
+        (),
+    ),
+    ("rig's version", ("rig",), ()),
+    ("world", ("world_sha256",), ()),
+)
+"""Factors: the settings that make one, and those that may differ with it as its consequence."""
+
+_ASKED = {
+    "model.n_ctx": "n_ctx",
+    "model.n_gpu_layers": "gpu_layers",
+    "model.chat_template_sha256": "chat_template",
+}
+"""Settings that follow from the model unless the run was told them, by the option that tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """An arm's fingerprint, and the options its run was started with."""
+
+    fingerprint: JsonObject
+    options: JsonObject
+
+
+def factors(baseline: Settings, arm: Settings) -> tuple[Factor, ...]:
+    """Everything in which two arms differ, the grader aside. None of it where both are the same."""
+    was, now = baseline.fingerprint, arm.fingerprint
+    names = [
+        name
+        for name in dict.fromkeys((*was, *now))
+        if was.get(name) != now.get(name) and not name.startswith(GRADER)
+    ]
+    if "model.file_sha256" in was and "model.file_sha256" not in names and "model.file" in names:
+        names.remove("model.file")
+    found = []
+    for factor, makers, followers in _GROUPS:
+        if not any(name in makers for name in names):
+            continue
+        if factor == MODEL and "model.engine" in names:
+            # What another engine calls its settings cannot be compared.
+            mine = [name for name in names if name.startswith("model.")]
+        else:
+            mine = [name for name in (*makers, *followers) if name in names and _follows(name, baseline, arm)]
+        found.append(_factor(factor, mine, was, now))
+        names = [name for name in names if name not in mine]
+    return (*found, *(_factor(name.split(".", 1)[-1], [name], was, now) for name in names))
+
+
+def grader_differences(baseline: Settings, arm: Settings) -> tuple[str, ...]:
+    """Names of what differs in the graders' fingerprints, such as the version of a library."""
+    was, now = baseline.fingerprint, arm.fingerprint
+    names = sorted(name for name in was.keys() | now.keys() if name.startswith(GRADER))
+    return tuple(name.removeprefix(GRADER) for name in names if was.get(name) != now.get(name))
+
+
+def _follows(name: str, baseline: Settings, arm: Settings) -> bool:
+    asked = _ASKED.get(name)
+    return asked is None or baseline.options.get(asked) == arm.options.get(asked)
+
+
+def _factor(factor: str, names: list[str], was: JsonObject, now: JsonObject) -> Factor:
+    return Factor(factor, {name: (was.get(name), now.get(name)) for name in names})
+
+
+def _short(value: Json) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 24 else f"{text[:21]}..."

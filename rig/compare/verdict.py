@@ -1,0 +1,120 @@
+"""One sentence on an arm: what the numbers bear, and no more."""
+
+import math
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from rig.calls import JsonObject
+from rig.compare.estimates import Difference, Estimate
+from rig.compare.metrics import Metric
+
+
+class VerdictKind(StrEnum):
+    """What can be said of an arm beside its baseline."""
+
+    LOSS = "loss found"
+    """Worse, and by more than chance explains at the corrected level."""
+    GAIN = "gain found"
+    """Better, likewise."""
+    SUSPECTED = "loss suspected"
+    """Worse, and by more than chance explains by the interval or without the correction, but not with it."""
+    NO_LOSS_FOUND = "no loss found"
+    """Neither, though a loss of a size that is named would have been seen."""
+    NOTHING_TO_LOSE = "nothing to lose"
+    """The baseline is as bad as can be, so that no loss could have been seen."""
+    CANNOT_TELL = "cannot tell"
+    """Too few conversations, or too much noise, for even a total loss to be seen."""
+    NO_RATE = "no rate"
+    """One of the two has no such rate: there was nothing to divide by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What can be said of an arm, and the sentence that says it.
+
+    `seen_above` is the loss, as a fraction, above which one would have been seen: with a power of 0.8 at the
+    corrected level, and outside the interval. Only of `no loss found`.
+    """
+
+    kind: VerdictKind
+    text: str
+    seen_above: float | None = None
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
+
+
+def verdict(
+    metric: Metric,
+    baseline: Estimate,
+    difference: Difference,
+    conversations: int,
+    flips: tuple[int, int],
+    alpha: float,
+) -> Verdict:
+    """The verdict on an arm by one metric; `flips` are the conversations won and lost.
+
+    A loss or a gain is found when the corrected p-value is at most `alpha`. Otherwise the absence of one is
+    stated together with the loss that would have been seen: the larger of the detectable difference and of
+    the loss that the interval still allows.
+    """
+    if difference.value is None or baseline.value is None:
+        text = f"no verdict: there was nothing to divide by for the {metric.noun} of both arms"
+        return Verdict(VerdictKind.NO_RATE, text)
+    worse = metric.worsening(difference.value)
+    if difference.p_holm is None or difference.low is None or difference.high is None:
+        return Verdict(VerdictKind.CANNOT_TELL, "cannot tell: one conversation says nothing of others")
+    if difference.p_holm <= alpha and worse:
+        kind = VerdictKind.LOSS if worse > 0 else VerdictKind.GAIN
+        won, lost = flips
+        return Verdict(kind, f"{kind}: {_measured(metric, difference)}; {won} conversations won, {lost} lost")
+    excludes_zero = difference.low > 0 or difference.high < 0
+    if worse > 0 and (excludes_zero or (difference.p is not None and difference.p <= alpha)):
+        text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {_p(difference)}"
+        return Verdict(VerdictKind.SUSPECTED, text)
+    to_lose = baseline.value if metric.is_higher_better else 1 - baseline.value
+    if to_lose <= 0:
+        text = f"nothing to lose: the baseline's {metric.noun} is {100 * baseline.value:.0f}%; no gain found"
+        return Verdict(VerdictKind.NOTHING_TO_LOSE, text)
+    allowed = max(metric.worsening(difference.low), metric.worsening(difference.high))
+    worst = (
+        f"a loss of all the baseline's {metric.noun}" if metric.is_higher_better else f"{metric.noun} 100%"
+    )
+    if difference.detectable is None or difference.detectable >= to_lose:
+        text = f"cannot tell: with {conversations} conversations {worst} could have gone unseen"
+        return Verdict(VerdictKind.CANNOT_TELL, text)
+    if allowed >= to_lose:
+        text = f"cannot tell: with {conversations} conversations {worst} cannot be ruled out"
+        return Verdict(VerdictKind.CANNOT_TELL, text)
+    seen = max(difference.detectable, allowed)
+    alike = ", no conversation ended differently" if flips == (0, 0) else ""
+    return Verdict(
+        VerdictKind.NO_LOSS_FOUND,
+        f"no loss found{alike}; a loss above {_whole(seen)} would have been seen",
+        seen,
+    )
+
+
+def _measured(metric: Metric, difference: Difference) -> str:
+    """The difference in words, with its interval the same way round."""
+    value, low, high = (end or 0.0 for end in (difference.value, difference.low, difference.high))
+    direction, bounds = ("lower", (-high, -low)) if value < 0 else ("higher", (low, high))
+    return (
+        f"{metric.noun} is {_points(abs(value))} {direction} ({100 * bounds[0]:.1f} to {100 * bounds[1]:.1f})"
+    )
+
+
+def _p(difference: Difference) -> str:
+    if difference.p_holm == difference.p:
+        return f"{difference.p_holm:.3f}"
+    return f"{difference.p:.3f}, corrected for the number of arms {difference.p_holm:.3f}"
+
+
+def _points(fraction: float) -> str:
+    return f"{100 * fraction:.1f} points"
+
+
+def _whole(fraction: float) -> str:
+    """Rounded up: what is claimed to be seen must not be less than what is."""
+    return f"{math.ceil(100 * fraction - 1e-9)} points"

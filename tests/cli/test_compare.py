@@ -1,0 +1,141 @@
+"""`rig compare`: what is printed, what is JSON, and how a script is told."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graded_talks import model, play
+
+from rig.protocols.prompt import Settings
+
+Rig = Callable[..., Any]
+N = 20
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three arms of one run: a baseline, one that loses ten conversations, one that loses two."""
+    path = tmp_path_factory.mktemp("played") / "runs.sqlite"
+    arms = (model(N), model(N, set(range(10))), model(N, {3, 4}))
+    play(path, *arms, number=N, names=("f16", "q2", "q8"))
+    return path
+
+
+@pytest.fixture
+def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of the test's own with that run."""
+    path = tmp_path / "runs.sqlite"
+    shutil.copy(played, path)
+    monkeypatch.setenv("RIG_RUNS", str(path))
+    return path
+
+
+def test_it_reads_from_the_numbers_to_the_verdicts_to_the_flips(rig: Rig, store: Path) -> None:
+    done = rig("compare", "latest")
+    assert (done.code, done.err) == (0, "")
+    places = [
+        done.out.index(part)
+        for part in (
+            f"{N} conversations, graded by default",
+            "baseline f16; in brackets 95% intervals over conversations",
+            "time per turn",
+            "points more or less",
+            "p of success (exact McNemar, corrected)",
+            "\nq2: loss found: success is 50.0 points lower",
+            "\nq8: no loss found; a loss above",
+            "q2 against f16",
+            "lost  talk01, lost turn 3",
+            "rig show abcde talk01 --arm f16 --arm q2\n",
+            "q8 against f16",
+        )
+    ]
+    assert places == sorted(places)
+
+
+def test_the_command_beside_a_flip_shows_both_transcripts(rig: Rig, store: Path) -> None:
+    flip = rig("compare", "abcde/f16", "abcde/q8", "--json").json["pairs"][0]["flips"][0]
+    (command,) = flip["commands"]
+    shown = rig(*command.split()[1:])
+    assert shown.code == 0
+    assert f"{flip['conversation']}, f16: pass" in shown.out
+    assert f"{flip['conversation']}, q8: fail" in shown.out
+    assert ", q2" not in shown.out
+
+
+def test_json_has_everything_and_says_what_failed(rig: Rig, store: Path) -> None:
+    found = rig("compare", "latest", "--json").json
+    assert [arm["arm"] for arm in found["arms"]] == ["f16", "q2", "q8"]
+    assert [pair["verdict"]["kind"] for pair in found["pairs"]] == ["loss found", "no loss found"]
+    assert found["failed"] == []
+    assert len(found["pairs"][0]["flips"]) == 10
+    assert found["arms"][0]["speed"]["peak_memory"] is None or found["arms"][0]["speed"]["peak_memory"] > 0
+
+
+@pytest.mark.parametrize(("points", "code"), [("0", 1), ("49", 1), ("50", 0), ("100", 0)])
+def test_a_script_is_told_of_a_loss_of_that_size(rig: Rig, store: Path, points: str, code: int) -> None:
+    done = rig("compare", "latest", "--fail-if-worse", points)
+    assert done.code == code
+    assert ("q2 is worse than f16 by more than" in done.out) == bool(code)
+    as_json = rig("compare", "latest", "--fail-if-worse", points, "--json")
+    assert (as_json.code, as_json.json["failed"]) == (code, ["q2"] if code else [])
+
+
+def test_a_loss_that_is_not_found_fails_nothing(rig: Rig, store: Path) -> None:
+    """Two conversations of twenty are ten points, and well within chance."""
+    assert rig("compare", "abcde/f16", "abcde/q8", "--fail-if-worse", "1").code == 0
+
+
+def test_a_gain_fails_nothing(rig: Rig, store: Path) -> None:
+    found = rig("compare", "latest", "--baseline", "q2", "--fail-if-worse", "0", "--json")
+    assert (found.code, found.json["baseline"]) == (0, "q2")
+    assert {pair["verdict"]["kind"] for pair in found.json["pairs"]} == {"gain found"}
+
+
+def test_noise_stands_beside(rig: Rig, store: Path) -> None:
+    play(store, model(N, {1}), model(N, {2}), number=N, run="noise", names=("a", "a again"))
+    done = rig("compare", "abcde", "--noise", "noise")
+    assert "noise: between two runs of the same arm (run noise) 2 of 20 conversations flip, 10.0%" in done.out
+    assert "conversations flipped, noise 10.0%" in done.out
+    assert rig("compare", "abcde", "--noise", "noise", "--json").json["noise"]["flips"] == 2
+
+
+def test_arms_of_different_settings_are_refused_until_asked_for(rig: Rig, store: Path) -> None:
+    settings = (Settings(max_calls=3), Settings(max_calls=2, docs="names"))
+    play(store, model(N), model(N), number=N, run="mixed", settings=settings)
+    done = rig("compare", "mixed")
+    assert (done.code, done.out) == (2, "")
+    assert "arm1 differs from arm0 in more than one thing: docs" in done.err
+    assert done.err.count("\n") == 1
+    assert (
+        "differs from arm0 in docs (full -> names), max_calls (3 -> 2)"
+        in rig("compare", "mixed", "--across-settings").out
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["nothing"], "no run 'nothing'"),
+        (["abcde/f16"], "f16 is the only arm"),
+        (["abcde", "--baseline", "q3"], "none of the arms compared"),
+        (["abcde", "--metric", "f1"], "Invalid value for '--metric'"),
+        (["abcde", "--alpha", "1"], "Invalid value for '--alpha'"),
+        (["abcde", "--fail-if-worse", "101"], "Invalid value for '--fail-if-worse'"),
+        (["abcde", "--noise", "abcde"], "noise is measured by two equal arms"),
+    ],
+)
+def test_faults_end_with_code_2(rig: Rig, store: Path, arguments: list[str], fault: str) -> None:
+    done = rig("compare", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert fault in done.err
+
+
+def test_names_of_files_cannot_steer_a_terminal(rig: Rig, tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    play(path, model(4), model(4, {1}), number=4, names=("a\x1b[2J", "b\u202e"))
+    done = rig("compare", "latest", "--runs", path)
+    assert done.code == 0
+    assert "\x1b" not in done.out
+    assert "\u202e" not in done.out

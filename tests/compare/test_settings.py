@@ -1,0 +1,89 @@
+"""In what two arms differ: one thing with what follows from it, or several."""
+
+import pytest
+
+from rig.calls import JsonObject
+from rig.compare.settings import Settings, factors, grader_differences
+
+BASE: JsonObject = {
+    "model.engine": "llama.cpp",
+    "model.file": "a-f16.gguf",
+    "model.file_sha256": "11",
+    "model.file_bytes": 100,
+    "model.quantization": "F16",
+    "model.n_ctx": 8192,
+    "model.n_gpu_layers": 0,
+    "model.temperature": 0.0,
+    "model.llama_cpp": "b1",
+    "protocol.docs": "full",
+    "protocol.prompt_sha256": "aa",
+    "protocol.max_calls": 10,
+    "grader.version": "2",
+    "world_sha256": "77",
+}
+
+
+def differing(options: tuple[JsonObject, JsonObject] = ({}, {}), **changes: object) -> list[str]:
+    now = {**BASE, **{name.replace("__", "."): value for name, value in changes.items()}}
+    return [str(each) for each in factors(Settings(BASE, options[0]), Settings(now, options[1]))]
+
+
+def test_equal_arms_differ_in_nothing() -> None:
+    assert differing() == []
+
+
+def test_another_file_is_one_thing_with_all_that_follows_from_it() -> None:
+    changes = {
+        "model__file": "a-q4.gguf",
+        "model__file_sha256": "22",
+        "model__file_bytes": 30,
+        "model__quantization": "Q4_K_M",
+        "model__n_ctx": 4096,
+        "model__n_gpu_layers": 3,
+    }
+    assert differing(**changes) == ["model (a-f16.gguf -> a-q4.gguf)"]
+
+
+def test_what_was_asked_for_does_not_follow() -> None:
+    options: tuple[JsonObject, JsonObject] = ({}, {"n_ctx": 4096})
+    found = differing(options, model__file_sha256="22", model__n_ctx=4096)
+    assert found == ["model", "n_ctx (8192 -> 4096)"]
+
+
+def test_the_same_file_under_another_name_is_the_same_model() -> None:
+    assert differing(model__file="renamed.gguf") == []
+
+
+def test_the_prompt_follows_from_the_docs_and_from_nothing_else() -> None:
+    assert differing(protocol__docs="names", protocol__prompt_sha256="bb") == ["docs (full -> names)"]
+    assert differing(protocol__prompt_sha256="bb") == ["prompt_sha256 (aa -> bb)"]
+
+
+def test_each_further_setting_is_a_thing_of_its_own() -> None:
+    found = differing(protocol__max_calls=3, model__temperature=0.7, world_sha256="78")
+    assert found == ["temperature (0.0 -> 0.7)", "world (77 -> 78)", "max_calls (10 -> 3)"]
+
+
+def test_a_setting_that_one_has_not_is_none_there() -> None:
+    (found,) = factors(Settings(BASE, {}), Settings({**BASE, "model.flash": True}, {}))
+    assert found.as_json() == {
+        "factor": "flash",
+        "settings": {"model.flash": {"baseline": None, "arm": True}},
+    }
+    assert str(found) == "flash (none -> True)"
+
+
+def test_another_engine_is_one_thing_whatever_it_calls_its_settings() -> None:
+    now: JsonObject = {"model.engine": "oracle"} | {
+        name: value for name, value in BASE.items() if not name.startswith("model.")
+    }
+    (found,) = factors(Settings(BASE, {}), Settings(now, {}))
+    assert found.name == "model"
+    assert set(found.settings) == {name for name in BASE if name.startswith("model.")}
+
+
+@pytest.mark.parametrize("value", ["3", None])
+def test_the_grader_is_told_apart(value: object) -> None:
+    now = {**BASE, "grader.version": value}
+    assert factors(Settings(BASE, {}), Settings(now, {})) == ()  # type: ignore[arg-type]
+    assert grader_differences(Settings(BASE, {}), Settings(now, {})) == ("version",)  # type: ignore[arg-type]
