@@ -2,6 +2,8 @@
 
 import threading
 
+from rig.events import Where
+
 
 class Stopped(Exception):
     """The run was asked to stop; the turn in progress is abandoned and not stored."""
@@ -17,7 +19,7 @@ class Control:
         self._changed = threading.Condition()
         self._paused = False
         self._stopped = False
-        self._skipped: set[str] = set()
+        self._skipped: set[Where] = set()
 
     @property
     def is_paused(self) -> bool:
@@ -46,10 +48,10 @@ class Control:
             self._stopped = True
             self._changed.notify_all()
 
-    def skip(self, conversation: str) -> None:
-        """Leave a conversation unfinished: the one under way after its turn, else the next of that name."""
+    def skip(self, where: Where) -> None:
+        """Leave a conversation unfinished: after its turn if it is under way, else when it would begin."""
         with self._changed:
-            self._skipped.add(conversation)
+            self._skipped.add(where)
 
     def check(self) -> None:
         """Raise Stopped if the run was asked to stop."""
@@ -62,9 +64,9 @@ class Control:
             self._changed.wait_for(lambda: self._stopped or not self._paused)
         self.check()
 
-    def take_skip(self, conversation: str) -> bool:
+    def take_skip(self, where: Where) -> bool:
         """Whether this conversation is to be skipped now; asking uses the wish up."""
         with self._changed:
-            wished = conversation in self._skipped
-            self._skipped.discard(conversation)
+            wished = where in self._skipped
+            self._skipped.discard(where)
         return wished

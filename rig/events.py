@@ -220,6 +220,14 @@ class ConversationFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationSkipped:
+    """A conversation is left for a later resume, with `turns_left` of its turns still to be made."""
+
+    where: Where
+    turns_left: int
+
+
+@dataclass(frozen=True, slots=True)
 class ArmFinished:
     """An arm is through, or `failure` says in one line why it could not go on."""
 
@@ -256,6 +264,7 @@ Event: TypeAlias = (
     | CallJudged
     | TurnFinished
     | ConversationFinished
+    | ConversationSkipped
     | ArmFinished
     | RunFinished
     | Notice

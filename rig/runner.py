@@ -21,6 +21,7 @@ from rig.events import (
     ArmStarted,
     ConversationFinished,
     ConversationInfo,
+    ConversationSkipped,
     ConversationStarted,
     Emit,
     Event,
@@ -279,10 +280,10 @@ class _Run:
 
         Yields requests and is sent predictions; yields None where it may not go on until a pause is over.
         """
-        if self._skips(where):
-            return
         done = self._played(where)
         left = conversation.assistant_turns[len(done) :]
+        if self._skips(where, len(left)):
+            return
         errors = Counter(kind for played in done for kind in errors_of(played))
         self._emit(ConversationStarted(where, left[0] if done else 0))
         dialogue = Dialogue(
@@ -299,7 +300,7 @@ class _Run:
             self._control.check()
             if self._control.is_paused:
                 yield None
-            if turn != left[0] and self._skips(where):
+            if turn != left[0] and self._skips(where, len(conversation.assistant_turns) - len(done)):
                 return
             played = self._share_of_time((yield from dialogue.play(turn)))
             done.append(played)
@@ -352,11 +353,12 @@ class _Run:
             transcript = runs.transcript(self._stored, where.conversation, where.arm, where.repeat)
         return list(transcript.turns.values())
 
-    def _skips(self, where: Where) -> bool:
+    def _skips(self, where: Where, turns_left: int) -> bool:
         """Whether a person wants this conversation left for a later resume."""
-        if not self._control.take_skip(where.conversation):
+        if not self._control.take_skip(where):
             return False
         self._skipped = True
+        self._emit(ConversationSkipped(where, turns_left))
         self._emit(Notice(f"skipped {where.conversation}; resuming the run plays it"))
         return True
 

@@ -9,6 +9,7 @@ GLYPHS = {
     Status.SUCCESS: ("+", Tint.SUCCESS),
     Status.FAILED: ("x", Tint.FAILURE),
     Status.ERROR: ("!", Tint.ERROR),
+    Status.SKIPPED: ("-", Tint.MUTED),
 }
 
 INCORRECT = "X"

@@ -16,6 +16,7 @@ from rig.events import (
     ArmStarted,
     CallJudged,
     ConversationFinished,
+    ConversationSkipped,
     ConversationStarted,
     Event,
     Notice,
@@ -48,6 +49,7 @@ class Status(Enum):
     SUCCESS = "success"
     FAILED = "failed"
     ERROR = "error"
+    SKIPPED = "skipped"
 
     @property
     def over(self) -> bool:
@@ -119,7 +121,15 @@ class ArmState:
     failure: str | None = None
 
 
-_CHANGING = (RunStarted, Recalled, ConversationStarted, ConversationFinished, RunFinished)
+_CHANGING = (
+    RunStarted,
+    Recalled,
+    ConversationStarted,
+    ConversationFinished,
+    ConversationSkipped,
+    ArmFinished,
+    RunFinished,
+)
 
 
 @dataclass(slots=True)
@@ -174,6 +184,8 @@ class RunState:
                 self._conversation_started(event)
             case ConversationFinished():
                 self._conversation_finished(event)
+            case ConversationSkipped():
+                self._break_off(event.where, Status.SKIPPED, "skipped; resuming the run goes on from here")
             case RunStarted():
                 self._run_started(event)
             case ArmStarted():
@@ -185,6 +197,9 @@ class RunState:
                 arm = self.arm(event.arm)
                 arm.metrics, arm.speed, arm.errors = event.metrics, event.speed, event.errors
                 arm.loading, arm.failure = False, event.failure
+                failed = self._running if event.failure is not None else ()
+                for where in [each for each in failed if each.arm == event.arm]:
+                    self._break_off(where, Status.WAITING, "the arm failed here")
             case RunFinished():
                 self._run_finished(event)
             case Recalled():
@@ -296,9 +311,14 @@ class RunState:
     def _run_finished(self, event: RunFinished) -> None:
         self.finished, self.interrupted = True, event.interrupted
         for where in list(self._running):
-            self.conversations[where].status = Status.WAITING
-            self._transcript(where).add(Remark("stopped here; the turn is made again on resume"))
-            self._leave(where)
+            self._break_off(where, Status.WAITING, "stopped here; the turn is made again on resume")
+
+    def _break_off(self, where: Where, status: Status, remark: str) -> None:
+        conversation = self.conversation(where)
+        conversation.status = status
+        if conversation.transcript is not None:
+            conversation.transcript.add(Remark(remark))
+        self._leave(where)
 
     def _leave(self, where: Where) -> None:
         self._running.pop(where, None)

@@ -3,19 +3,21 @@
 from collections.abc import Callable
 from time import monotonic
 
-from rig.events import Event, RunStarted, TurnFinished, TurnStarted
+from rig.events import ConversationSkipped, Event, RunStarted, TurnFinished, TurnStarted
 
 
 class Progress:
     """Turns done and to be done over all arms, in the order of events. Times are in seconds by `clock`.
 
-    A resumed run counts the turns of earlier starts as done, but not as a measure of its pace.
+    A resumed run counts the turns of earlier starts as done, but not as a measure of its pace. Turns of
+    conversations that are skipped are not waited for.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._now = clock
         self._began: float | None = None
         self._before = 0
+        self._skipped = 0
         self.done = 0
         self.total = 0
 
@@ -30,6 +32,8 @@ class Progress:
                 self._began = self._now()
             case TurnFinished():
                 self.done += 1
+            case ConversationSkipped():
+                self._skipped += event.turns_left
             case _:
                 pass
 
@@ -39,4 +43,4 @@ class Progress:
         made = self.done - self._before
         if self._began is None or made <= 0:
             return None
-        return (self._now() - self._began) / made * (self.total - self.done)
+        return (self._now() - self._began) / made * (self.total - self.done - self._skipped)

@@ -7,6 +7,7 @@ from typing import Any
 import small_talks
 
 from rig.control import Control
+from rig.events import Where
 from rig.runner import run
 
 Rig = Callable[..., Any]
@@ -15,7 +16,7 @@ Rig = Callable[..., Any]
 def _store(path: Path) -> Path:
     small_talks.play(small_talks.plan(path, small_talks.oracle(), run="older"))
     control = Control()
-    control.skip("login")
+    control.skip(Where(0, "login"))
     run(small_talks.plan(path, small_talks.oracle(), run="newer", name="half"), lambda event: None, control)
     return path
 

@@ -9,7 +9,7 @@ import small_talks
 from rig.control import Control
 from rig.displays.plain import PlainDisplay
 from rig.displays.summary import summary, whereabouts
-from rig.events import Emit
+from rig.events import Emit, Where
 from rig.plan import Plan
 from rig.protocols.replay import Scripted
 from rig.runner import run
@@ -54,7 +54,7 @@ def test_arms_are_named_where_there_are_several_and_failures_said(tmp_path: Path
 def test_a_resumed_run_goes_on_counting(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     control = Control()
-    control.skip("login")
+    control.skip(Where(0, "login"))
     run(small_talks.plan(path, small_talks.oracle()), lambda event: None, control)
     first, *_, last = shown(small_talks.plan(path, small_talks.oracle(), resume=True))
     assert "8 turns, 6 done before" in first
@@ -87,7 +87,7 @@ def test_the_summary_has_a_column_for_each_arm_and_a_row_for_each_kind_of_error(
 def test_where_a_run_is_and_how_to_go_on_with_it(tmp_path: Path) -> None:
     path = tmp_path / "my runs.sqlite"
     control = Control()
-    control.skip("login")
+    control.skip(Where(0, "login"))
     run(small_talks.plan(path, small_talks.oracle()), lambda event: None, control)
     text = whereabouts(small_talks.stored(path), str(path))
     assert f"rig show abcde --runs '{path}'" in text

@@ -8,6 +8,7 @@ import small_talks
 
 from rig.control import Control, Stopped
 from rig.events import (
+    ConversationSkipped,
     ConversationStarted,
     Event,
     Notice,
@@ -16,6 +17,7 @@ from rig.events import (
     RunFinished,
     TurnFinished,
     TurnStarted,
+    Where,
 )
 from rig.protocols.replay import Scripted, replied
 from rig.runner import run
@@ -115,16 +117,18 @@ def test_a_stop_ends_a_pause(tmp_path: Path) -> None:
 def test_a_skipped_conversation_is_left_where_it_is_and_played_on_resuming(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     control, events = Control(), []
-    control.skip("login")
+    control.skip(Where(0, "login"))
 
     def emit(event: Event) -> None:
         events.append(event)
         if isinstance(event, TurnFinished) and event.where.conversation == "alarms":
-            control.skip("alarms")
+            control.skip(Where(0, "alarms"))
 
     assert run(small_talks.plan(path, small_talks.oracle()), emit, control) is False
     notices = [event.text for event in events if isinstance(event, Notice)]
     assert [notice.split(";")[0] for notice in notices] == ["skipped alarms", "skipped login"]
+    skipped = [event for event in events if isinstance(event, ConversationSkipped)]
+    assert skipped == [ConversationSkipped(Where(0, "alarms"), 2), ConversationSkipped(Where(0, "login"), 2)]
     assert small_talks.stored(path).turns_done == 1 + 3
     assert small_talks.play(small_talks.plan(path, small_talks.oracle(), resume=True))
     stored = small_talks.stored(path)

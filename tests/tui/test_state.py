@@ -10,12 +10,14 @@ from rig.calls import Call, ExecutedCall, Outcome
 from rig.events import (
     ArmFinished,
     CallJudged,
+    ConversationSkipped,
     ConversationStarted,
     Event,
     Notice,
     PieceGenerated,
     PredictionMade,
     RunFinished,
+    Speed,
     TurnStarted,
     Where,
 )
@@ -100,6 +102,27 @@ def test_current_stays_with_a_conversation_until_it_is_over(stream: Callable[...
     other.success(0)
     state.apply(other.events[-1])
     assert state.current == second
+
+
+def test_a_conversation_that_is_skipped_is_not_waited_for(stream: Callable[..., Any]) -> None:
+    run = stream(conversations=3)
+    first, second, third = map(run.where, range(3))
+    state = folded([*run.events, ConversationStarted(first), ConversationStarted(second)])
+    before = state.changes
+    state.apply(ConversationSkipped(first, 1))
+    assert (state.current, state.conversations[first].status) == (second, Status.SKIPPED)
+    assert state.changes > before
+    state.apply(ConversationSkipped(third, 2))
+    assert state.conversations[third].status is Status.SKIPPED
+    assert state.failures == 0
+
+
+def test_an_arm_that_fails_leaves_nothing_running(mid_run: list[Event]) -> None:
+    state = folded([*mid_run, ArmFinished(0, Metrics(), Speed(), {}, "out of memory")])
+    assert not any(one.status is Status.RUNNING for one in state.conversations.values())
+    transcript = state.conversations[Where(0, "DeleteAlarm-easy")].transcript
+    assert transcript is not None
+    assert transcript.entries[-1] == Remark("the arm failed here")
 
 
 def test_a_transcript_tells_what_was_said_and_done(whole_run: list[Event]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rig.events import Event
+from rig.events import Event, Where
 from tui.leave import Leave
 from tui.screens.ask import AskScreen
 from tui.screens.quit import QuitScreen
@@ -53,9 +53,9 @@ async def test_a_conversation_is_skipped(watch: Watch, mid_run: list[Event]) -> 
     async with watched.app.run_test() as pilot:
         await pilot.pause()
         await pilot.press("s")
-        assert watched.control.take_skip("DeleteAlarm-easy")
+        assert watched.control.take_skip(Where(0, "DeleteAlarm-easy"))
         await pilot.press("down", "s")
-        assert watched.control.take_skip("DeleteEvent-easy")
+        assert watched.control.take_skip(Where(0, "DeleteEvent-easy"))
         assert watched.said == [
             f"{name} is left for a later resume" for name in ("DeleteAlarm-easy", "DeleteEvent-easy")
         ]

@@ -21,6 +21,8 @@ VIEWS = ("-list", "-grid", "-bare")
 
 _SIDES = "-sides"
 
+_NOT_BEGUN = {Status.WAITING: "not started yet", Status.SKIPPED: "skipped; resuming the run plays it"}
+
 
 class ReadingScreen(TakingActions, SteeringScreen):
     """Follows what happens until the reader goes elsewhere, and then stays where they are."""
@@ -43,7 +45,7 @@ class ReadingScreen(TakingActions, SteeringScreen):
         if where is None or conversation is None:
             return None, "waiting for the run to start"
         if conversation.transcript is not None or not conversation.dropped:
-            return conversation, "not started yet" if conversation.status is Status.WAITING else ""
+            return conversation, _NOT_BEGUN.get(conversation.status, "")
         if self._recall.want(where):
             self.run_worker(lambda: self._read(where), thread=True)
         failure = self._recall.failure(where)

@@ -40,7 +40,7 @@ class SteeringScreen(RigScreen[None]):
     def action_skip(self) -> None:
         where = self.reading
         if self.watching.control is not None and where is not None:
-            self.watching.control.skip(where.conversation)
+            self.watching.control.skip(where)
             text = f"{where.conversation} is left for a later resume"
             self.notify(inert_line(text), markup=False)
 

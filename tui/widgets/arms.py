@@ -16,7 +16,7 @@ from tui.state import ArmState, ConversationState, RunState
 from tui.widgets.lines import Lines
 
 _NAME = 30
-_ORDER = ("+", "x", INCORRECT, "!", ">", ".")
+_ORDER = ("+", "x", INCORRECT, "!", "-", ">", ".")
 
 
 class _Known(NamedTuple):
@@ -75,6 +75,7 @@ def _line(known: _Known, number: int, names: int, is_read: bool, width: int) -> 
     ]
     done = f" {known.over:>{len(str(known.all))}}/{known.all}"
     tail: list[Span] = [(done, Tint.STRONG)]
+    size = min(max(width // 5, 10), known.all)
     if arm.failure is not None:
         tail.append((f"  {inert_line(arm.failure)}", Tint.ERROR))
     elif metrics is not None:
@@ -84,7 +85,7 @@ def _line(known: _Known, number: int, names: int, is_read: bool, width: int) -> 
             ("incorrect", percent(metrics.incorrect_action_rate)),
             ("tok/s", rate(arm.speed.decode_rate if arm.speed else None)),
         ):
-            tail += [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
-    size = min(max(width // 5, 10), known.all)
-    tail = list(fit(tail, width - width_of(head) - size - 1))
-    return (*head, *bar(known.cells, size), *tail)
+            part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
+            if width_of([*head, *tail, *part]) + size < width:
+                tail += part
+    return (*head, *bar(known.cells, size), *fit(tail, width - width_of(head) - size - 1))

@@ -1,0 +1,50 @@
+"""How far a run is, and how long it will still take."""
+
+import pytest
+
+from rig.displays.progress import Progress
+from rig.events import (
+    ArmInfo,
+    ConversationInfo,
+    ConversationSkipped,
+    RunStarted,
+    Speed,
+    TurnFinished,
+    TurnStarted,
+    Where,
+)
+from rig.verdicts import Metrics
+
+WHERE = Where(0, "alarms")
+
+
+@pytest.fixture
+def clock() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+def progress(clock: list[float]) -> Progress:
+    """Two arms, two conversations of three turns, of which two turns were made before."""
+    told = Progress(lambda: clock[0])
+    infos = tuple(ConversationInfo(name, 3, 3) for name in ("alarms", "login"))
+    told.tell(RunStarted("abcde", "runs.sqlite", (ArmInfo("a"), ArmInfo("b")), infos, finished_turns=2))
+    return told
+
+
+def test_time_is_told_once_a_turn_was_made(progress: Progress, clock: list[float]) -> None:
+    assert (progress.done, progress.total, progress.remaining_s) == (2, 12, None)
+    clock[0] = 100.0  # loading a model is no measure of turns
+    progress.tell(TurnStarted(WHERE, 1, (), (), ""))
+    assert progress.remaining_s is None
+    clock[0] = 110.0
+    progress.tell(TurnFinished(WHERE, 1, Metrics(), Speed()))
+    assert (progress.done, progress.remaining_s) == (3, 90.0)
+
+
+def test_skipped_turns_are_not_waited_for(progress: Progress, clock: list[float]) -> None:
+    progress.tell(TurnStarted(WHERE, 1, (), (), ""))
+    clock[0] = 10.0
+    progress.tell(TurnFinished(WHERE, 1, Metrics(), Speed()))
+    progress.tell(ConversationSkipped(WHERE, 2))
+    assert (progress.done, progress.total, progress.remaining_s) == (3, 12, 70.0)
