@@ -177,12 +177,14 @@ def _difference(difference: Differing, width: int) -> list[Line]:
 
 
 def _similarity(difference: Differing) -> list[Span]:
+    spans: list[Span] = []
+    if difference.similarity is not None:
+        needed = "" if difference.threshold is None else f", needs {difference.threshold:.2f}"
+        spans.append((f"  similarity {difference.similarity:.2f}{needed}", Tint.MUTED))
     if difference.note is not None:
-        return [(f"  {inert_line(difference.note.text)}", Tint.MUTED), *_omitted(difference.note.omitted)]
-    if difference.similarity is None:
-        return []
-    needed = "" if difference.threshold is None else f", needs {difference.threshold:.2f}"
-    return [(f"  similarity {difference.similarity:.2f}{needed}", Tint.MUTED)]
+        text = f"{'; ' if spans else '  '}{inert_line(difference.note.text)}"
+        spans += [(text, Tint.MUTED), *_omitted(difference.note.omitted)]
+    return spans
 
 
 def _replied(entry: Replied, form: Form) -> list[Line]:
@@ -214,13 +216,16 @@ def _ended(entry: Ended, form: Form) -> list[Line]:
 
 
 def _counts(metrics: Metrics) -> str:
-    parts = [f"{metrics.matches} of {metrics.ground_truths} expected calls made"]
+    parts = [f"{metrics.matches} of {_several(metrics.ground_truths, 'expected call')} made"]
     if metrics.predictions != metrics.matches:
-        parts.append(f"{metrics.predictions - metrics.matches} calls without a match")
+        parts.append(f"{_several(metrics.predictions - metrics.matches, 'call')} without a match")
     if metrics.bad_actions:
-        actions = "incorrect action" if metrics.bad_actions == 1 else "incorrect actions"
-        parts.append(f"{metrics.bad_actions} {actions}")
+        parts.append(_several(metrics.bad_actions, "incorrect action"))
     return ", ".join(parts)
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _remark(entry: Remark, form: Form) -> list[Line]:

@@ -10,12 +10,12 @@ from rig.compare.comparison import (
     Pair,
     TurnTimes,
 )
-from rig.compare.estimates import Difference, Estimate
+from rig.compare.estimates import Difference
 from rig.compare.flips import Flip
-from rig.compare.metrics import METRICS, Metric
 from rig.compare.noise import noise_of
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict, VerdictKind
+from rig.rates import METRICS, Estimate, Metric
 
 __all__ = [
     "METRICS",

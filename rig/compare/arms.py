@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rig.compare.settings import Settings
 from rig.errors import RigError
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
+from rig.verdicts import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class Scored:
 
     chosen: ChosenArm
     cells: Mapping[Key, Mapping[int, ScoredCell]]
+
+    def rows(self, keys: Sequence[Key]) -> list[list[Metrics]]:
+        """The metrics of these conversations, each by repeat."""
+        return [[cell.metrics for cell in self.cells[key].values()] for key in keys]
 
 
 def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:

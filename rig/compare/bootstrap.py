@@ -8,7 +8,7 @@ from scipy import stats
 
 from rig.compare.estimates import Difference
 from rig.compare.power import detectable_difference
-from rig.compare.rates import Vector, rate
+from rig.rates import Vector, rate
 
 RESAMPLES = 10_000
 """With so many a bound of a 95% interval moves by about a hundredth of the interval from seed to seed."""

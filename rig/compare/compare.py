@@ -11,13 +11,14 @@ from rig.compare.common import common_conversations, without_unfinished
 from rig.compare.comparison import Agreement, Comparison, Noise, Pair
 from rig.compare.estimates import Difference
 from rig.compare.flips import flips, turn_flips
-from rig.compare.metrics import METRICS, Metric, metric_named
+from rig.compare.metrics import metric_named
 from rig.compare.power import detectable_success_loss
-from rig.compare.results import Tallied, arm_result
+from rig.compare.results import arm_result
 from rig.compare.settings import Factor, factors, grader_differences
 from rig.compare.significance import exact_mcnemar, holm
 from rig.compare.verdict import verdict
 from rig.errors import RigError
+from rig.rates import METRICS, Metric, Tallied
 from rig.store import Runs
 
 
@@ -61,7 +62,7 @@ def compare(
     grader, graded = common_grader(runs, ordered)
     scored = read(runs, ordered, grader)
     keys, reduced = common_conversations(scored)
-    tallied = [Tallied.of(each, keys) for each in scored]
+    tallied = [Tallied.of(each.rows(keys)) for each in scored]
     pairs = _pairs(scored, tallied, keys, question, metric, runs)
     results = [
         arm_result(each, found, question.alpha, keys) for each, found in zip(scored, tallied, strict=True)

@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.compare.estimates import Difference, Estimate
+from rig.compare.estimates import Difference
 from rig.compare.flips import Flip
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict
 from rig.events import Speed
+from rig.rates import Estimate
 from rig.store import GraderInfo
 from rig.verdicts import Metrics
 
@@ -63,8 +64,7 @@ class ArmResult:
     intervals over conversations. `errors`, `error_types` and `faults` are counts by kind. `speed` sums the
     tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
     are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
-    `planned` conversations, repeats counted, are done. `made_from` says what its model's file was made from,
-    where rig made it. `conversations` are in the order of the comparison's.
+    `planned` conversations, repeats counted, are done. `conversations` are in the order of the comparison's.
     """
 
     label: str
@@ -85,7 +85,6 @@ class ArmResult:
     failure: str | None
     fingerprint: JsonObject
     conversations: tuple[ConversationResult, ...]
-    made_from: str | None = None
     factors: tuple[Factor, ...] = ()
 
     def as_json(self) -> JsonObject:
@@ -108,7 +107,6 @@ class ArmResult:
             "load_s": self.load_s,
             "failure": self.failure,
             "fingerprint": self.fingerprint,
-            "made_from": self.made_from,
             "factors": [factor.as_json() for factor in self.factors],
             "conversations": [each.as_json() for each in self.conversations],
         }

@@ -6,19 +6,6 @@ from rig.calls import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A rate with the bounds of its confidence interval."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
 class Difference:
     """An arm's rate less the baseline's, with the bounds of its confidence interval.
 

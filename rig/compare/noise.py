@@ -3,9 +3,9 @@
 import numpy as np
 
 from rig.compare.comparison import ArmResult, Comparison, Noise, Pair
-from rig.compare.rates import interval
 from rig.compare.settings import MODEL
 from rig.errors import RigError
+from rig.rates import interval
 
 
 def noise_of(comparison: Comparison) -> Noise:

@@ -2,54 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from rig.compare.arms import Key, Scored
 from rig.compare.comparison import ArmResult, ConversationResult, TurnTimes
-from rig.compare.estimates import Estimate
-from rig.compare.metrics import COUNTS, METRICS, Metric
-from rig.compare.rates import Vector, interval, rate
 from rig.events import Speed
 from rig.meters import Costs
+from rig.rates import Tallied
 from rig.store import ScoredCell, StoredArm
 from rig.verdicts import Metrics
-
-
-@dataclass(frozen=True, slots=True)
-class Tallied:
-    """Counts by conversation, each the mean over its repeats, so that every conversation weighs the same.
-
-    `totals` are the sums over all repeats: how many outcomes there really were.
-    """
-
-    means: Mapping[str, Vector]
-    totals: Mapping[str, float]
-    conversations: int
-    is_played_once: bool
-
-    @classmethod
-    def of(cls, scored: Scored, keys: Sequence[Key]) -> "Tallied":
-        """The counts of these conversations, in this order."""
-        rows = [[cell.metrics for cell in scored.cells[key].values()] for key in keys]
-        values = {name: [[float(getattr(each, name)) for each in row] for row in rows] for name in COUNTS}
-        return cls(
-            means={name: np.array([np.mean(row) for row in found]) for name, found in values.items()},
-            totals={name: float(sum(map(sum, found))) for name, found in values.items()},
-            conversations=len(keys),
-            is_played_once=all(len(row) == 1 for row in rows),
-        )
-
-    def sides(self, metric: Metric) -> tuple[Vector, Vector]:
-        """Numerators and denominators of a rate, one for each conversation."""
-        if metric.denominator is None:
-            return self.means[metric.numerator], np.ones(self.conversations)
-        return self.means[metric.numerator], self.means[metric.denominator]
-
-    def rate(self, metric: Metric) -> Estimate:
-        """The rate alone, without its interval."""
-        return Estimate(rate(*self.sides(metric)), None, None)
 
 
 def arm_result(scored: Scored, tallied: Tallied, alpha: float, keys: Sequence[Key]) -> ArmResult:
@@ -63,10 +26,7 @@ def arm_result(scored: Scored, tallied: Tallied, alpha: float, keys: Sequence[Ke
         run=chosen.run.id,
         arm=chosen.arm.name,
         position=chosen.arm.position,
-        rates={
-            name: interval(*tallied.sides(metric), alpha, _trials(tallied, metric, len(cells)))
-            for name, metric in METRICS.items()
-        },
+        rates=tallied.estimates(alpha),
         metrics=Metrics.total(cell.metrics for cell in cells),
         repeats=(min(map(len, played.values())), max(map(len, played.values()))),
         finished=sum(map(len, scored.cells.values())),
@@ -79,13 +39,8 @@ def arm_result(scored: Scored, tallied: Tallied, alpha: float, keys: Sequence[Ke
         load_s=chosen.arm.load_s,
         failure=chosen.arm.failure,
         fingerprint=chosen.settings.fingerprint,
-        made_from=chosen.arm.made_from,
         conversations=tuple(_conversation(row) for row in played.values()),
     )
-
-
-def _trials(tallied: Tallied, metric: Metric, cells: int) -> float:
-    return float(cells) if metric.denominator is None else tallied.totals[metric.denominator]
 
 
 def _conversation(cells: Sequence[ScoredCell]) -> ConversationResult:

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from rig.calls import JsonObject
-from rig.compare.estimates import Difference, Estimate
-from rig.compare.metrics import Metric
+from rig.compare.estimates import Difference
+from rig.rates import Estimate, Metric
 
 
 class VerdictKind(StrEnum):

@@ -54,7 +54,7 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
         ),
         (
             missed(Differing(Clip("body"), Clip('"a"'), Clip('"b"'), 0.9, 0.4, Clip("number: 2 is not 3"))),
-            'x no match body  number: 2 is not 3\nexpected "a"\ngot      "b"',
+            'x no match body  similarity 0.90, needs 0.40; number: 2 is not 3\nexpected "a"\ngot      "b"',
         ),
         (
             missed(Differing(Clip("exception"), Clip("null"), Clip('"no"'))),

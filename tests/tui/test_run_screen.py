@@ -36,7 +36,7 @@ async def test_it_shows_the_run_as_it_is(watch: Watch, mid_run: list[Event]) -> 
             *("+ AddAlarm-easy", "X AddReminder-easy", "! CurrentWeather-easy", "> DeleteAlarm-easy", "1/2"),
             *("turn 2 of 2", "On second thoughts", "FindAlarms", "+ match", '"DeleteAlarm"', '"5bf'),
             *("[+] FindAlarms", "[ ] DeleteAlarm"),
-            *("success 50.0%", "recall 50.0%", "precision 57.1%", "incorrect actions 20.0%"),
+            *("success 50.0% [15-85]", "recall 50.0%", "precision 57.1%", "incorrect actions 20.0%"),
             *("prefill 812 tok/s", "decode 66 tok/s", "cached 93.8%", "memory 612 MiB"),
         ):
             assert text in watched.screen, text

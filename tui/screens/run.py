@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 
 from rig.events import ArmFinished, Event, Notice
+from rig.rates import Estimate, estimates
 from tui.inert import inert
 from tui.keys import Section, bindings_of
 from tui.messages import Rearranged
@@ -17,7 +18,7 @@ from tui.pace import Pace
 from tui.screens.quit import QuitScreen
 from tui.screens.reading import ReadingScreen
 from tui.screens.run_keys import KEYS
-from tui.state import ConversationState, Recalled
+from tui.state import ConversationState, Recalled, Status
 from tui.watching import Watching
 from tui.widgets.arms import Arms
 from tui.widgets.board_title import BoardTitle
@@ -53,6 +54,8 @@ class RunScreen(ReadingScreen):
         self._spent_s = time.thread_time()
         self._possible: tuple[object, ...] = ()
         self._ended = False
+        self._estimated: tuple[int, int] | None = None
+        self._estimates: dict[str, Estimate] = {}
 
     def compose(self) -> ComposeResult:
         yield Header(id="header")
@@ -132,8 +135,7 @@ class RunScreen(ReadingScreen):
         else:
             self._show_transcript(conversation, instead)
         self.query_one(Expectations).show_conversation(conversation)
-        known = state.arm(arm) if state.arms else None
-        self.query_one(Meters).show_arm(known, {}, self.watching.elapsed_s, self.watching.remaining_s)
+        self._show_numbers(arm)
         self._show_possible()
 
     def _make_room_for_arms(self, arms: int) -> None:
@@ -173,6 +175,21 @@ class RunScreen(ReadingScreen):
         self.query_one(Title).show_conversation(conversation, self.following, note=note)
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
 
+    def _show_numbers(self, arm: int) -> None:
+        known = self.state.arm(arm) if self.state.arms else None
+        elapsed_s, remaining_s = self.watching.elapsed_s, self.watching.remaining_s
+        self.query_one(Meters).show_arm(known, self._estimates_of(arm), elapsed_s, remaining_s)
+
+    def _estimates_of(self, arm: int) -> dict[str, Estimate]:
+        """How well the rates of an arm are known, worked out again when a conversation came to its end."""
+        if self._estimated != (arm, self.state.changes):
+            self._estimated = arm, self.state.changes
+            cells = (each for each in self.state.conversations.values() if each.where.arm == arm)
+            self._estimates = estimates(
+                (each.where.conversation, each.metrics) for each in cells if each.metrics is not None
+            )
+        return self._estimates
+
     # What is possible
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -199,7 +216,7 @@ class RunScreen(ReadingScreen):
     def can_be_skipped(self) -> bool:
         """Whether the conversation that is read is still to be played to its end."""
         conversation = self.state.conversations.get(self.reading) if self.reading else None
-        return conversation is not None and not conversation.status.over
+        return conversation is not None and conversation.status in (Status.WAITING, Status.RUNNING)
 
     def _show_possible(self) -> None:
         possible = (

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from rig.displays.intervals import Interval
 from rig.displays.numbers import UNKNOWN, clock_time, mebibytes, percent, rate
 from rig.events import Speed
+from rig.rates import Estimate
 from rig.verdicts import Metrics
 from tui.lines import Line, Span, Tint, join, width_of
 from tui.state import ArmState
 from tui.widgets.lines import Lines
+
+_ROOMY = 100
+"""Cells from which everything has its whole label."""
 
 
 class Meters(Lines):
@@ -17,26 +20,28 @@ class Meters(Lines):
     def show_arm(
         self,
         arm: ArmState | None,
-        intervals: Mapping[str, Interval],
+        estimates: Mapping[str, Estimate],
         elapsed_s: float,
         eta_s: float | None,
     ) -> None:
-        """Bring the numbers up to date. `intervals` are by the names of `Metrics.as_json`."""
+        """Bring the numbers up to date. `estimates` are by the names of `Metrics.as_json`."""
         if not self.size.width:
             return
         metrics = (arm.metrics if arm else None) or Metrics()
         speed = (arm.speed if arm else None) or Speed()
-        gap = "    " if self.size.width >= 100 else "  "
+        is_roomy = self.size.width >= _ROOMY
+        gap = "    " if is_roomy else "  "
+        speeds = _speeds(speed, is_roomy) + _times(elapsed_s, eta_s, is_roomy)
         lines = [
-            *_flow(_rights(metrics, intervals), gap, self.size.width),
-            *_flow(_speeds(speed, elapsed_s, eta_s), gap, self.size.width),
+            *_flow(_rights(metrics, estimates), gap, self.size.width),
+            *_flow(speeds, gap, self.size.width),
         ]
         if len(lines) != len(self.lines):
             self.styles.height = len(lines)
         self.show(lines)
 
 
-def _rights(metrics: Metrics, intervals: Mapping[str, Interval]) -> list[list[Span]]:
+def _rights(metrics: Metrics, estimates: Mapping[str, Estimate]) -> list[list[Span]]:
     rates = (
         ("success", "success_rate", metrics.success_rate),
         ("recall", "recall", metrics.recall),
@@ -47,23 +52,29 @@ def _rights(metrics: Metrics, intervals: Mapping[str, Interval]) -> list[list[Sp
     for label, name, value in rates:
         wrong = name == "incorrect_action_rate" and metrics.bad_actions
         part = _named(label, percent(value), Tint.FAILURE if wrong else Tint.STRONG)
-        bounds = intervals.get(name)
-        if bounds is not None:
-            part.append((f" {100 * bounds.low:.0f}-{100 * bounds.high:.0f}", Tint.MUTED))
+        known = estimates.get(name)
+        if known is not None and known.low is not None and known.high is not None:
+            part.append((f" [{100 * known.low:.0f}-{100 * known.high:.0f}]", Tint.MUTED))
         parts.append(part)
     return parts
 
 
-def _speeds(speed: Speed, elapsed_s: float, eta_s: float | None) -> list[list[Span]]:
+def _speeds(speed: Speed, is_roomy: bool) -> list[list[Span]]:
     parts = [
-        [*_named("prefill", rate(speed.prefill_rate)), (" tok/s", Tint.MUTED)],
+        [*_named("prefill", rate(speed.prefill_rate)), (" tok/s" if is_roomy else "", Tint.MUTED)],
         [*_named("decode", rate(speed.decode_rate)), (" tok/s", Tint.MUTED)],
         _named("cached", percent(speed.cached_share)),
         _named("memory", mebibytes(speed.peak_memory)),
     ]
     if speed.peak_device_memory is not None:
         parts.append(_named("GPU", mebibytes(speed.peak_device_memory)))
-    return [*parts, _named("time", _time(elapsed_s)), _named("left", _time(eta_s))]
+    return parts
+
+
+def _times(elapsed_s: float, eta_s: float | None, is_roomy: bool) -> list[list[Span]]:
+    """The time left, and that which has passed where there is room or nothing left."""
+    passed = [_named("time", _time(elapsed_s))] if is_roomy or eta_s is None else []
+    return [*passed, _named("left", _time(eta_s))]
 
 
 def _named(name: str, value: str, tint: Tint = Tint.STRONG) -> list[Span]:

@@ -1,0 +1,190 @@
+"""The rates that arms are judged by, and how well each is known.
+
+Intervals are Wilson's score intervals for sums over conversations that are alike within.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from rig.calls import JsonObject
+from rig.verdicts import Metrics
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A rate with the bounds of its confidence interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A rate: the sum of one count over the sum of another, both by the names that `Metrics` has.
+
+    Without a `denominator` it is a mean over conversations. `noun` is what sentences call it.
+    """
+
+    name: str
+    noun: str
+    numerator: str
+    denominator: str | None = None
+    is_higher_better: bool = True
+
+    def worsening(self, difference: float) -> float:
+        """By how much an arm is worse whose rate differs by this much from the baseline's."""
+        return -difference if self.is_higher_better else difference
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("success_rate", "success", "successes"),
+        Metric("soft_success", "soft success", "soft_successes"),
+        Metric("recall", "recall", "matches", "ground_truths"),
+        Metric("precision", "precision", "matches", "predictions"),
+        Metric(
+            "incorrect_action_rate", "incorrect action rate", "bad_actions", "actions", is_higher_better=False
+        ),
+    )
+}
+"""By name, in the order of reports. Defined in docs/metrics.md; source: ToolTalk, section 3.4."""
+
+COUNTS = ("successes", "soft_successes", "matches", "ground_truths", "predictions", "actions", "bad_actions")
+"""The counts that the metrics are made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tallied:
+    """Counts by conversation, each the mean over its repeats, so that every conversation weighs the same.
+
+    `totals` are the sums over all repeats: how many outcomes there really were. `played` counts the repeats.
+    """
+
+    means: Mapping[str, Vector]
+    totals: Mapping[str, float]
+    conversations: int
+    played: int
+    is_played_once: bool
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Metrics]]) -> "Tallied":
+        """The counts of conversations, in this order: of each, the metrics of its repeats, one at least."""
+        values = {name: [[float(getattr(each, name)) for each in row] for row in rows] for name in COUNTS}
+        return cls(
+            means={name: np.array([np.mean(row) for row in found]) for name, found in values.items()},
+            totals={name: float(sum(map(sum, found))) for name, found in values.items()},
+            conversations=len(rows),
+            played=sum(map(len, rows)),
+            is_played_once=all(len(row) == 1 for row in rows),
+        )
+
+    def sides(self, metric: Metric) -> tuple[Vector, Vector]:
+        """Numerators and denominators of a rate, one for each conversation."""
+        if metric.denominator is None:
+            return self.means[metric.numerator], np.ones(self.conversations)
+        return self.means[metric.numerator], self.means[metric.denominator]
+
+    def rate(self, metric: Metric) -> Estimate:
+        """The rate alone, without its interval."""
+        return Estimate(rate(*self.sides(metric)), None, None)
+
+    def estimates(self, alpha: float) -> dict[str, Estimate]:
+        """Every rate with its interval at level 1 - `alpha`, by the names of `METRICS`."""
+        return {
+            name: interval(*self.sides(metric), alpha, self._trials(metric))
+            for name, metric in METRICS.items()
+        }
+
+    def _trials(self, metric: Metric) -> float:
+        return float(self.played) if metric.denominator is None else self.totals[metric.denominator]
+
+
+def estimates(finished: Iterable[tuple[str, Metrics]], alpha: float = 0.05) -> dict[str, Estimate]:
+    """The rates of an arm so far, from the conversations it has finished by name, repeats beside one another.
+
+    Empty before the first. A rate is that of `Tallied`: conversations weigh the same, however often each was
+    played.
+    """
+    rows: dict[str, list[Metrics]] = {}
+    for name, metrics in finished:
+        rows.setdefault(name, []).append(metrics)
+    return Tallied.of(list(rows.values())).estimates(alpha) if rows else {}
+
+
+def rate(numerators: Vector, denominators: Vector) -> float | None:
+    """The sum of the one over the sum of the other; None where there is nothing to divide by."""
+    total = float(denominators.sum())
+    return float(numerators.sum()) / total if total else None
+
+
+def influences(numerators: Vector, denominators: Vector) -> Vector:
+    """How far each conversation pulls the rate; their mean square over n is its variance.
+
+    Source: linearisation of a ratio of sums, Cochran, *Sampling Techniques* (1977), section 6.3; with
+    denominators of 1 it is the clustered standard error of Miller (arXiv 2411.00640), section 2.2.
+    """
+    value = numerators.sum() / denominators.sum()
+    pulls: Vector = (numerators - value * denominators) / denominators.mean()
+    return pulls
+
+
+def interval(numerators: Vector, denominators: Vector, alpha: float, trials: float | None = None) -> Estimate:
+    """A rate and its Wilson interval at level 1 - `alpha`, conversations being the unit that was sampled.
+
+    Both vectors have one entry for each conversation: means over repeats, if it was played repeatedly.
+    `trials` is how many outcomes there were in all (default: the sum of the denominators); there cannot be
+    more than that many independent ones. Wilson's interval (1927) is computed with the number of independent
+    trials that would have the same variance as the conversations have (Korn and Graubard, Survey Methodology
+    24, 1998, who propose this with another interval), and Student's quantile for that variance being
+    estimated. Where all conversations agree there is no variance to go by: each counts as one trial. For one
+    outcome by conversation this is Wilson's interval itself.
+
+    Why not the bootstrap: at rates near 0 or 1 it shrinks to a point. docs/comparing.md has both coverages.
+    """
+    value = rate(numerators, denominators)
+    if value is None:
+        return Estimate(None, None, None)
+    informative = int((denominators > 0).sum())
+    trials = float(denominators.sum()) if trials is None else trials
+    is_binary = bool(np.isin(numerators, (0, 1)).all() and (denominators == 1).all())
+    if is_binary and trials == len(numerators):
+        effective, quantile = trials, float(special.ndtri(1 - alpha / 2))
+    else:
+        effective = _effective_trials(value, numerators, denominators, informative, trials)
+        # One conversation says nothing of how conversations differ.
+        quantile = float(special.stdtrit(informative - 1, 1 - alpha / 2)) if informative > 1 else np.inf
+    if not np.isfinite(quantile):
+        return Estimate(value, 0.0, 1.0)
+    low, high = _wilson(value, effective, quantile)
+    return Estimate(value, min(low, value), max(high, value))
+
+
+def _effective_trials(
+    value: float, numerators: Vector, denominators: Vector, informative: int, trials: float
+) -> float:
+    n = len(numerators)
+    pulls = influences(numerators, denominators)
+    variance = float((pulls**2).sum()) / (n * (n - 1)) if n > 1 else 0.0
+    if variance <= 1e-15:
+        return float(informative)
+    return max(min(value * (1 - value) / variance, trials), 1e-9)
+
+
+def _wilson(value: float, trials: float, quantile: float) -> tuple[float, float]:
+    """Wilson (1927), Journal of the American Statistical Association 22, with a real number of trials."""
+    weight = quantile**2 / trials
+    centre = (value + weight / 2) / (1 + weight)
+    half = float(np.sqrt(weight * value * (1 - value) + weight**2 / 4)) / (1 + weight)
+    return max(0.0, centre - half), min(1.0, centre + half)
