@@ -9,16 +9,19 @@ from textual.screen import Screen
 
 from tui.commands import KeyCommands
 from tui.keys import Section, bindings_of
-from tui.leave import Leave
+from tui.leave import Leave, Resume
+from tui.messages import ConversationOpened, RunsOpened
 from tui.screens.base import RigScreen
+from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen
+from tui.screens.runs import RunsScreen
 from tui.themes import THEMES, default_theme, next_theme
 
 
-class RigApp(App[Leave]):
+class RigApp(App[Leave | Resume]):
     """Shows a first screen; it ends when that one is left.
 
-    It returns what is to become of a run that goes on in this process, or None where there is none.
+    It returns what is to become of a run that goes on in this process, or which run is to be gone on with.
     """
 
     TITLE = "rig"
@@ -69,6 +72,12 @@ class RigApp(App[Leave]):
         if action in ("help", "next_theme"):
             return isinstance(self.screen, RigScreen)
         return True
+
+    def on_conversation_opened(self, message: ConversationOpened) -> None:
+        self.push_screen(ConversationScreen(message.store, message.run, message.where))
+
+    def on_runs_opened(self, message: RunsOpened) -> None:
+        self.push_screen(RunsScreen(message.store, may_resume=message.may_resume))
 
     def action_help(self) -> None:
         screen = self.screen

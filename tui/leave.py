@@ -1,5 +1,6 @@
-"""The ways to leave the view while the run is still going."""
+"""The ways to leave the view: what becomes of the run under way, and what is to be done next."""
 
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -10,3 +11,10 @@ class Leave(Enum):
     """It stops and keeps what it has; it can be resumed."""
     DETACH = "detach"
     """It goes on with plain progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """The stored run of this id is to be gone on with once the terminal is given back."""
+
+    run: str

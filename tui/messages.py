@@ -1,6 +1,7 @@
 """What widgets tell the screen."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from textual.message import Message
 
@@ -42,3 +43,41 @@ class ArmPicked(Message):
 @dataclass
 class FilterPicked(Message):
     """The reader wants the next filter of conversations."""
+
+
+@dataclass
+class RowPicked(Message):
+    """The reader wants to be at this row of a list."""
+
+    number: int
+
+
+@dataclass
+class ViewPicked(Message):
+    """The reader wants another view of what is chosen."""
+
+    number: int
+
+
+@dataclass
+class RowOpened(Message):
+    """The reader wants to see what is in this row of a list."""
+
+    number: int
+
+
+@dataclass
+class ConversationOpened(Message):
+    """The reader wants to go through a stored conversation step by step."""
+
+    store: Path
+    run: str
+    where: Where
+
+
+@dataclass
+class RunsOpened(Message):
+    """The reader wants to see all runs of a store; `may_resume`: and can leave to go on with one."""
+
+    store: Path
+    may_resume: bool

@@ -1,5 +1,6 @@
 """`rig runs`: the runs that are stored."""
 
+import importlib
 from pathlib import Path
 
 import click
@@ -7,6 +8,7 @@ import click
 from rig.calls import JsonObject
 from rig.cli.output import print_json, print_table
 from rig.displays.numbers import percent
+from rig.errors import RigError
 from rig.paths import runs_file
 from rig.store import Runs, StoredRun, datasette_metadata
 
@@ -16,23 +18,42 @@ from rig.store import Runs, StoredRun, datasette_metadata
     "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
 )
 @click.option(
+    "--tui", "live", is_flag=True, help="Open, watch, resume, compare and delete them in the terminal."
+)
+@click.option(
     "--datasette",
     is_flag=True,
     help="Print metadata for Datasette instead: what each column is.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(runs: Path | None, datasette: bool, as_json: bool) -> None:
+@click.pass_context
+def command(context: click.Context, runs: Path | None, live: bool, datasette: bool, as_json: bool) -> None:
     """List the stored runs, newest first."""
-    if datasette:
-        print_json(datasette_metadata(runs or runs_file()))
+    if live and (datasette or as_json):
+        raise RigError("--tui is for people, --datasette and --json are for programs; give one of them")
+    store = runs or runs_file()
+    if live:
+        chosen = importlib.import_module("tui.runs").browse(store)
+        if chosen is not None:
+            go_on(context, chosen.run, store)
         return
-    with Runs.open(runs or runs_file()) as stored:
+    if datasette:
+        print_json(datasette_metadata(store))
+        return
+    with Runs.open(store) as stored:
         found = stored.all()
     if as_json:
         print_json([run_json(run) for run in found])
     else:
         header = ("run", "name", "started", "state", "conversations", "turns", "success by arm")
         print_table(header, [_row(run) for run in found])
+
+
+def go_on(context: click.Context, run: str, store: Path) -> None:
+    """Do what `rig run --resume` does; it ends the process as that does."""
+    resume: click.Command = importlib.import_module("rig.cli.run").command
+    with resume.make_context("run", ["--resume", run, "--runs", str(store)], parent=context) as again:
+        resume.invoke(again)
 
 
 def run_json(run: StoredRun) -> JsonObject:

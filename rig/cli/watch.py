@@ -11,6 +11,7 @@ import click
 from rig import displays
 from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable
+from rig.cli.runs import go_on
 from rig.displays.summary import summary, whereabouts
 from rig.paths import runs_file
 from rig.replaying import Player
@@ -54,8 +55,16 @@ class _Speed(click.ParamType[float]):
     "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
 )
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object; the display goes to stderr.")
+@click.pass_context
 def command(
-    run: str, speed: float | None, start: str | None, display: str, runs: Path | None, as_json: bool
+    context: click.Context,
+    /,
+    run: str,
+    speed: float | None,
+    start: str | None,
+    display: str,
+    runs: Path | None,
+    as_json: bool,
 ) -> None:
     """Watch a run again, or one that is in progress in another terminal.
 
@@ -72,7 +81,9 @@ def command(
         player.start_at(player.find(start))
     was_running = player.is_running
     if live:
-        importlib.import_module("tui.watch").watch(player)
+        chosen = importlib.import_module("tui.watch").watch(player)
+        if chosen is not None:
+            go_on(context, chosen.run, store)
     else:
         displays.choose(shown, stream).run(player.play, player)
     with Runs.open(store) as opened:

@@ -18,6 +18,7 @@ class RigScreen(Screen[ScreenResultType]):
     AUTO_FOCUS = ""
     SUBJECT: ClassVar[str] = ""
     KEYS: ClassVar[tuple[Section, ...]] = ()
+    LISTS_RUNS: ClassVar[bool] = False
 
     def leave(self) -> None:
         """Go back to the screen below; from the last one, end the application."""

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,7 +14,7 @@ from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
 from tui.inert import inert
 from tui.keys import Section, bindings_of
-from tui.messages import Rearranged
+from tui.messages import ConversationOpened, Rearranged, RunsOpened
 from tui.pace import Pace
 from tui.screens.quit import QuitScreen
 from tui.screens.reading import ReadingScreen
@@ -190,6 +191,15 @@ class RunScreen(ReadingScreen):
             )
         return self._estimates
 
+    # Other screens
+
+    def action_steps(self) -> None:
+        if self.reading is not None:
+            self.post_message(ConversationOpened(Path(self.state.store), self.state.run, self.reading))
+
+    def action_runs(self) -> None:
+        self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.watching.ours))
+
     # What is possible
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -207,10 +217,17 @@ class RunScreen(ReadingScreen):
                 return bool(self.transcript.search.term)
             case "search" | "full" | "call" | "copy":
                 return not self.side_by_side
-            case "write":
+            case "write" | "steps":
                 return self.reading is not None
+            case "runs":
+                return bool(self.state.store) and not self._is_above_runs
             case _:
                 return True
+
+    @property
+    def _is_above_runs(self) -> bool:
+        """Whether leaving this screen leads back to the runs."""
+        return any(getattr(screen, "LISTS_RUNS", False) for screen in self.app.screen_stack)
 
     @property
     def can_be_skipped(self) -> bool:

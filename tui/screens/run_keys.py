@@ -26,6 +26,7 @@ CONVERSATIONS = Section(
         _key("f", "follow", "follow", "follow what happens, or stay where you read"),
         _key("x", "failure(1)", "failure", "read the next failure"),
         _key("X", "failure(-1)", "failure before", "read the failure before", show=False),
+        _key("enter", "steps", "steps", "read this conversation step by step", shown="enter"),
         _key("F", "filter", "filter", "list all, failed, with incorrect actions, or differing"),
         _key("a", "side_by_side", "arms", "one turn in every arm, side by side"),
         _key("v", "view", "view", "conversations as list, as grid, or not at all"),
@@ -36,6 +37,7 @@ CONVERSATIONS = Section(
         _key("left,h", "arm(-1)", "previous arm", "read the previous arm", show=False),
         _key("g", "move(-1000000)", "first", "read the first conversation", show=False),
         _key("G", "move(1000000)", "last", "read the last conversation", show=False),
+        _key("R", "runs", "runs", "all stored runs", show=False),
     ),
 )
 

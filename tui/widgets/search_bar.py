@@ -9,8 +9,8 @@ from tui.messages import SearchChanged
 class SearchBar(Input):
     """One line that appears when it is opened. Enter keeps the words, escape forgets them."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, placeholder="search this transcript", compact=True, select_on_focus=True)
+    def __init__(self, placeholder: str = "search this transcript", *, id: str | None = None) -> None:
+        super().__init__(id=id, placeholder=placeholder, compact=True, select_on_focus=True)
         self.cursor_blink = False
         self.display = False
 

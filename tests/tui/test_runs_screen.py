@@ -1,0 +1,265 @@
+"""The runs screen under a pilot: every key of it, and what becomes of the store."""
+
+import threading
+from pathlib import Path
+
+import pytest
+import small_talks
+import stored_runs
+from stored_runs import PATIENCE_S, seeing
+
+from rig.control import Control
+from rig.events import TurnFinished
+from rig.models import Prediction, Request
+from rig.protocols.replay import Scripted, replied
+from rig.runner import run as run_plan
+from rig.store import Runs
+from tui.leave import Resume
+from tui.screens.ask import AskScreen
+from tui.screens.conversation import ConversationScreen
+from tui.screens.runs import RunsScreen
+from tui.screens.text import TextScreen
+from tui.screens.watch import WatchScreen
+from tui.widgets.lines import Lines
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Three runs: newest first one that was interrupted, one of two arms, one of the oracle."""
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), run="aaaaa", name="[red]first[/]\x1b[2J"))
+    stored_runs.write(path)
+    control = Control()
+
+    def stop(event: object) -> None:
+        if isinstance(event, TurnFinished):
+            control.stop()
+
+    run_plan(small_talks.plan(path, small_talks.oracle(), run="begun"), stop, control)
+    stored_runs.stand_still(path)
+    return path
+
+
+def ids(store: Path) -> list[str]:
+    with Runs.open(store) as runs:
+        return [run.id for run in runs.all()]
+
+
+async def test_runs_are_listed_with_the_numbers_of_the_one_at_the_cursor(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("! begun", "= abcde", "= aaaaa", "[red]first[/]\\e[2J", "run begun", "1/8")
+        assert "r resume" in seen.text
+        await seen.press("down")
+        await seen.shows("run abcde", "100.0% arm0, 0.0% arm1", "suite small", "graded by default")
+        assert "r resume" not in seen.text
+        await seen.press("k")
+        await seen.shows("run begun")
+        await seen.press("G")
+        await seen.shows("run aaaaa")
+        await seen.press("g", "j")
+        await seen.shows("run abcde")
+
+
+async def test_a_run_is_opened_as_it_stands_and_left_again(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        await seen.press("j", "enter")
+        await seen.until(lambda: isinstance(seen.app.screen, WatchScreen))
+        await seen.shows("finished", "arm0", "arm1")
+        assert not seen.app.screen.check_action("runs", ())
+        await seen.press("x", "enter")
+        await seen.until(lambda: isinstance(seen.app.screen, ConversationScreen))
+        await seen.shows("run abcde", "[1 story]")
+        await seen.press("q", "q")
+        assert seen.app.screen is shown
+        await seen.press("w")
+        await seen.shows("replay 1x")
+        await seen.press("q", "q")
+        await seen.until(lambda: not seen.app.is_running)
+    assert seen.app.return_value is None
+
+
+async def test_a_filter_is_written_kept_and_ended(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        assert not shown.check_action("end_filter", ())
+        await seen.press("slash", *"arm1")
+        await seen.shows("arm1: 1 of 3")
+        assert [run.id for run in shown.shelf.visible] == ["abcde"]
+        await seen.press("enter")
+        assert seen.app.focused is None
+        await seen.press("escape")
+        await seen.until(lambda: len(shown.shelf.visible) == 3)
+        await seen.press("slash", "q", "q")
+        await seen.shows("no run matches")
+        assert not shown.check_action("open", ())
+        await seen.press("escape")
+        await seen.until(lambda: len(shown.shelf.visible) == 3)
+
+
+async def test_an_interrupted_run_is_resumed_by_whoever_opened_the_view(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        assert shown.check_action("resume", ())
+        await seen.press("r")
+        await seen.until(lambda: not seen.app.is_running)
+    assert seen.app.return_value == Resume("begun")
+    shown = RunsScreen(store, may_resume=False)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        assert not shown.check_action("resume", ())
+
+
+async def test_a_run_is_deleted_once_that_was_confirmed(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        await seen.press("j", "d")
+        assert isinstance(seen.app.screen, AskScreen)
+        assert "Delete run abcde (two arms)" in seen.app.screen.question
+        await seen.press("escape")
+        assert ids(store) == ["begun", "abcde", "aaaaa"]
+        await seen.press("d", "d")
+        await seen.until(lambda: len(shown.shelf.runs) == 2)
+        assert ids(store) == ["begun", "aaaaa"]
+        assert seen.said == ["run abcde is deleted"]
+        assert shown.shelf.run is not None
+        assert shown.shelf.run.id == "aaaaa"
+
+
+async def test_the_id_is_copied_and_the_numbers_are_scrolled(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown, size=(80, 20)) as seen:
+        await seen.shows("begun")
+        await seen.press("j", "y")
+        assert seen.copied == ["abcde"]
+        page = shown.query_one("#page", Lines)
+        await seen.press("pagedown")
+        assert page.scroll_offset.y > 0
+        await seen.press("j")
+        assert page.scroll_offset.y == 0
+        await seen.press("pagedown", "pageup")
+        assert page.scroll_offset.y == 0
+
+
+async def test_the_mouse_chooses_and_opens(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        await seen.pilot.click("#runs", offset=(10, 2))
+        assert shown.shelf.place == 1
+        await seen.pilot.click("#runs", offset=(10, 3), times=2)
+        await seen.until(lambda: isinstance(seen.app.screen, WatchScreen))
+
+
+async def test_what_others_store_and_leave_behind_is_taken_in(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), run="aaaaa"))
+    go, control = threading.Semaphore(0), Control()
+
+    def answer(request: Request) -> Prediction:
+        assert go.acquire(timeout=PATIENCE_S)
+        control.check()
+        return replied("Good day.")
+
+    shown = RunsScreen(path)
+    async with seeing(shown) as seen:
+        await seen.shows("= aaaaa")
+        todo = small_talks.plan(path, Scripted(answer))
+        writing = threading.Thread(target=small_talks.play, args=(todo, control), daemon=True)
+        writing.start()
+        go.release()
+        await seen.shows("> abcde", "1/8")
+        assert shown.shelf.run is not None
+        assert shown.shelf.run.id == "aaaaa"
+        await seen.press("k")
+        assert not shown.check_action("delete", ())
+        await seen.press("enter")
+        await seen.shows("live", "Good day.")
+        await seen.press("q")
+        control.stop()
+        go.release()
+        writing.join(PATIENCE_S)
+        await seen.shows("! abcde")
+
+
+async def test_a_store_without_runs_and_one_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle(), run="aaaaa"))
+    shown = RunsScreen(path)
+    async with seeing(shown) as seen:
+        await seen.shows("= aaaaa")
+        await seen.press("d", "d")
+        await seen.shows("no run is stored yet; rig run makes one")
+        assert not any(shown.check_action(name, ()) for name in ("open", "delete", "filter", "resume"))
+    for each in tmp_path.glob("runs.sqlite*"):
+        each.unlink()
+    async with seeing(RunsScreen(path)) as seen:
+        await seen.shows("no such file")
+
+
+async def test_a_run_that_others_deleted_is_said(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        shown._delete("nope")
+        await seen.until(lambda: seen.said)
+        assert "run nope is not in" in seen.said[0]
+        shown.store = store.with_name("gone.sqlite")
+        await seen.press("enter")
+        await seen.until(lambda: len(seen.said) == 2)
+        assert "no such file" in seen.said[1]
+
+
+async def test_runs_are_compared_in_a_text_to_read(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown, size=(60, 16)) as seen:
+        await seen.shows("begun")
+        await seen.press("j", "c")
+        await seen.until(lambda: isinstance(seen.app.screen, TextScreen))
+        await seen.shows("compare abcde", "baseline arm0")
+        page = seen.app.screen.query_one("#page", Lines)
+        for key in ("pagedown", "j", "end"):
+            before = page.scroll_offset.y
+            await seen.press(key)
+            assert page.scroll_offset.y > before
+        for key in ("k", "b", "pageup", "home"):
+            before = page.scroll_offset.y
+            await seen.press(key)
+            assert page.scroll_offset.y < before or key == "home"
+        await seen.press("G", "g", "space", "up", "down")
+        await seen.press("home", "right")
+        assert "baseline arm0" not in seen.text
+        await seen.press("l", "left", "h", "left")
+        await seen.shows("baseline arm0")
+        await seen.press("c")
+        assert "baseline arm0" in seen.copied[0]
+        await seen.press("q")
+        assert seen.app.screen is shown
+
+
+async def test_what_is_compared_are_the_marked_runs(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        await seen.press("j", "space", "space")
+        await seen.shows("2 marked", "*= abcde", "*= aaaaa")
+        assert shown.shelf.marked == ["abcde", "aaaaa"]
+        await seen.press("c")
+        await seen.until(lambda: isinstance(seen.app.screen, TextScreen))
+        await seen.shows("compare abcde aaaaa", "aaaaa/arm0")
+        await seen.press("escape", "escape")
+        assert shown.shelf.marked == []
+
+
+async def test_what_cannot_be_compared_is_said(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        await seen.press("c")
+        await seen.until(lambda: any("nothing to compare" in each for each in seen.said))
+        assert shown.check_action("compare", ())

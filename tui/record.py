@@ -1,0 +1,89 @@
+"""One stored conversation as it is read step by step: what each arm made of it, read from the store anew."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rig.calls import ExecutedCall
+from rig.events import Where
+from rig.models import Prediction
+from rig.rescore import Effects, effects_of
+from rig.store import Runs, StoredRun, Transcript
+from rig.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """The prediction `step` of the assistant turn at position `turn`, with what came of it."""
+
+    turn: int
+    step: int
+    prediction: Prediction
+    executed: ExecutedCall | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A conversation of a run, as one arm played it in one repeat."""
+
+    run: StoredRun
+    where: Where
+    transcript: Transcript
+
+    @property
+    def turns(self) -> list[int]:
+        """The positions of the assistant turns."""
+        return list(self.transcript.conversation.assistant_turns)
+
+    @property
+    def matched(self) -> set[tuple[int, int]]:
+        """The (turn, call) of every ground-truth call that a predicted call matched."""
+        verdicts = (step.verdict for turn in self.transcript.turns for step in self.steps(turn))
+        return {verdict.ground_truth for verdict in verdicts if verdict and verdict.ground_truth}
+
+    def steps(self, turn: int) -> list[StepRecord]:
+        """What was predicted in a turn; nothing while it is not played."""
+        played = self.transcript.turns.get(turn)
+        return [
+            StepRecord(turn, number, step.prediction, step.executed, step.verdict)
+            for number, step in enumerate(played.steps if played else ())
+        ]
+
+    @property
+    def columns(self) -> list[Where]:
+        """The same conversation in every arm and repeat."""
+        return [
+            Where(arm.position, self.where.conversation, repeat)
+            for arm in self.run.arms
+            for repeat in range(self.run.repeats)
+        ]
+
+    def name_of(self, where: Where) -> str:
+        """How an arm is called, with its repeat where there are several."""
+        repeat = f" #{where.repeat + 1}" if self.run.repeats > 1 else ""
+        return f"{self.run.arms[where.arm].name}{repeat}"
+
+    def neighbour(self, step: int) -> str | None:
+        """The name of the conversation so many places on in the run, None beyond its ends."""
+        place = self.run.conversations.index(self.where.conversation) + step
+        return self.run.conversations[place] if 0 <= place < len(self.run.conversations) else None
+
+    def effects(self) -> Effects:
+        """What its calls did to the world. Raises RigError when that world cannot be had."""
+        return effects_of(self.run, self.transcript)
+
+
+def read_record(store: Path, run: str, where: Where) -> Record:
+    """Read a conversation. Raises RigError when it is not, or no longer, in the store."""
+    with Runs.open(store) as runs:
+        found = runs.get(run)
+        return Record(found, where, runs.transcript(found, where.conversation, where.arm, where.repeat))
+
+
+def read_columns(store: Path, record: Record) -> Iterator[Record]:
+    """The conversation of a record in every arm and repeat. Raises RigError as above."""
+    with Runs.open(store) as runs:
+        for where in record.columns:
+            transcript = runs.transcript(record.run, where.conversation, where.arm, where.repeat)
+            yield Record(record.run, where, transcript)

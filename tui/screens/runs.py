@@ -1,0 +1,310 @@
+"""The stored runs: choose one to open, watch, resume, compare or delete."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from rig.errors import RigError
+from rig.replaying import Player
+from rig.store import Runs, StoredRun, delete_run
+from tui.comparing import comparison
+from tui.inert import inert, inert_line
+from tui.keys import Section, bindings_of
+from tui.leave import Resume
+from tui.lines import BLANK, Span, Tint, spread
+from tui.messages import Rearranged, RowOpened, RowPicked, SearchChanged
+from tui.pages.run import write_run
+from tui.paper import Paper
+from tui.replay import Replay
+from tui.screens.ask import Answer, AskScreen
+from tui.screens.base import RigScreen
+from tui.screens.runs_keys import KEYS
+from tui.screens.text import TextScreen
+from tui.screens.watch import WatchScreen
+from tui.shelf import Shelf
+from tui.widgets.keybar import KeyBar
+from tui.widgets.lines import Lines
+from tui.widgets.run_list import RunList
+from tui.widgets.search_bar import SearchBar
+
+LOOK_S = 1.0
+"""How often to see whether the store changed."""
+
+PRESENCE_S = 5.0
+"""How often to read a store that did not, while some process writes a run in it: the process may die."""
+
+_SHARE = 0.05
+"""The most of the time that is spent reading the store."""
+
+
+class RunsScreen(RigScreen[None]):
+    """Lists runs, newest first, with the numbers of the one at the cursor below.
+
+    `may_resume` is whether the application can end for a run to be gone on with.
+    """
+
+    SUBJECT = "The stored runs"
+    LISTS_RUNS = True
+    KEYS: ClassVar[tuple[Section, ...]] = KEYS
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
+
+    def __init__(self, store: Path, *, may_resume: bool = True) -> None:
+        super().__init__()
+        self.store = store
+        self.may_resume = may_resume
+        self.shelf = Shelf()
+        self.failure = ""
+        self.is_read = False
+        self._seen: tuple[object, ...] = ()
+        self._next_look = 0.0
+        self._is_comparing = False
+        self._previewed: StoredRun | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Lines(id="header")
+        with Vertical(id="shelf"):
+            yield RunList(id="runs")
+            yield SearchBar("words that the run has to have", id="search")
+            yield Lines(id="page")
+        yield KeyBar()
+
+    @property
+    def page(self) -> Lines:
+        """The widget with the numbers of a run."""
+        return self.query_one("#page", Lines)
+
+    # Reading the store
+
+    def on_mount(self) -> None:
+        self.look()
+        self.set_interval(LOOK_S, self._look_again)
+
+    def _look_again(self) -> None:
+        now = time.monotonic()
+        is_written = any(run.is_running for run in self.shelf.runs)
+        if now >= self._next_look and (is_written or _signs(self.store) != self._seen):
+            self.look()
+
+    def look(self) -> None:
+        """Read the store, in a thread of its own."""
+        self._next_look = float("inf")
+        self._seen = _signs(self.store)
+        self.run_worker(self._read, thread=True, group="runs", exclusive=True)
+
+    def _read(self) -> None:
+        began = time.monotonic()
+        found: list[StoredRun] | str
+        try:
+            with Runs.open(self.store) as runs:
+                found = runs.all()
+        except RigError as error:
+            found = str(error)
+        self.app.call_from_thread(self._take, found, time.monotonic() - began)
+
+    def _take(self, found: list[StoredRun] | str, took_s: float) -> None:
+        self.is_read = True
+        if isinstance(found, str):
+            self.failure = found
+        else:
+            self.failure = ""
+            self.shelf.take(found)
+        is_quiet = _signs(self.store) == self._seen
+        pause_s = PRESENCE_S if is_quiet and any(run.is_running for run in self.shelf.runs) else LOOK_S
+        self._next_look = time.monotonic() + max(pause_s, took_s / _SHARE)
+        self.show_state()
+
+    # Showing
+
+    def show_state(self) -> None:
+        """Bring every widget up to date."""
+        if not self.page.size.width or not (self.is_current or isinstance(self.app.screen, ModalScreen)):
+            return
+        self._show_header()
+        if self.failure or not self.is_read:
+            tint = Tint.ERROR if self.failure else Tint.MUTED
+            self.query_one(RunList).show([BLANK, ((f" {inert_line(self.failure) or 'reading ..'}", tint),)])
+            self.page.show([])
+        else:
+            self._make_room(len(self.shelf.visible) + 1)
+            self.query_one(RunList).show_shelf(self.shelf)
+            self._show_preview(self.shelf.run)
+        self.refresh_bindings()
+
+    def _make_room(self, lines: int) -> None:
+        """Give the list as many lines as it has, up to two fifths of them; the numbers have the rest."""
+        room = max(2 * self.query_one("#shelf").size.height // 5, 5)
+        self.query_one(RunList).styles.height = min(lines + 1, room)
+
+    def _show_header(self) -> None:
+        header, shelf = self.query_one("#header", Lines), self.shelf
+        left: list[Span] = [(" rig ", Tint.BRAND), ("  runs", Tint.STRONG)]
+        left.append((f"  {inert_line(str(self.store))}", Tint.MUTED))
+        right: list[Span] = []
+        if shelf.term:
+            right.append((f"{inert_line(shelf.term)}: {len(shelf.visible)} of ", Tint.RUNNING))
+        right.append((f"{len(shelf.runs)} ", Tint.STRONG))
+        if shelf.marked:
+            right.insert(0, (f"{len(shelf.marked)} marked  ", Tint.CALL))
+        header.show([spread(left, right, header.size.width)])
+
+    def _show_preview(self, run: StoredRun | None) -> None:
+        paper = Paper(self.page.size.width)
+        if run is not None:
+            write_run(paper, run)
+        self.page.show(paper.lines)
+        before, self._previewed = self._previewed, run
+        if (before.id if before else None) != (run.id if run else None):
+            self.page.jump_to(0)
+
+    def on_rearranged(self, message: Rearranged) -> None:
+        self.show_state()
+
+    def on_screen_resume(self) -> None:
+        self.show_state()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        run = self.shelf.run
+        match action:
+            case "compare":
+                return not self._is_comparing and run is not None
+            case "open" | "mark" | "copy" | "move" | "scroll" | "watch":
+                return run is not None
+            case "delete":
+                return run is not None and not run.is_running
+            case "resume":
+                return self.may_resume and run is not None and run.state == "interrupted"
+            case "filter":
+                return bool(self.shelf.runs)
+            case "end_filter":
+                return bool(self.shelf.term or self.shelf.marked)
+            case _:
+                return True
+
+    # The list
+
+    def action_move(self, by: int) -> None:
+        self.shelf.move(by)
+        self.show_state()
+
+    def action_mark(self) -> None:
+        self.shelf.mark()
+        self.show_state()
+
+    def action_scroll(self, pages: int) -> None:
+        self.page.jump_to(max(self.page.scroll_offset.y + pages * max(self.page.size.height - 2, 1), 0))
+
+    def action_filter(self) -> None:
+        self.query_one(SearchBar).open()
+
+    def action_end_filter(self) -> None:
+        self.query_one(SearchBar).value = ""
+        self.shelf.marked = []
+        self.shelf.filter("")
+        self.show_state()
+
+    def on_search_changed(self, message: SearchChanged) -> None:
+        self.shelf.filter(message.term)
+        self.show_state()
+
+    def on_row_picked(self, message: RowPicked) -> None:
+        self.shelf.move_to(message.number)
+        self.show_state()
+
+    def on_row_opened(self, message: RowOpened) -> None:
+        self.shelf.move_to(message.number)
+        self.action_open()
+
+    # The run at the cursor
+
+    def action_open(self) -> None:
+        self._play(at_end=True)
+
+    def action_watch(self) -> None:
+        self._play(at_end=False)
+
+    def _play(self, *, at_end: bool) -> None:
+        if self.shelf.run is None:
+            return
+        try:
+            player = Player(self.store, self.shelf.run.id, at_end=at_end, stay=True)
+        except RigError as error:
+            self._say(str(error))
+        else:
+            self.app.push_screen(WatchScreen(Replay(player)))
+
+    def action_resume(self) -> None:
+        if self.shelf.run is not None:
+            self.app.exit(Resume(self.shelf.run.id))
+
+    def action_copy(self) -> None:
+        if self.shelf.run is not None:
+            self.app.copy_to_clipboard(self.shelf.run.id)
+            self.notify(f"copied {inert_line(self.shelf.run.id)}", markup=False)
+
+    def action_compare(self) -> None:
+        runs = self.shelf.chosen
+        self._is_comparing = True
+        self.notify(f"comparing {', '.join(map(inert_line, runs))} ..", timeout=2, markup=False)
+        self.run_worker(lambda: self._compare(runs), thread=True, group="compare")
+
+    def _compare(self, runs: Sequence[str]) -> None:
+        try:
+            found: TextScreen | str = TextScreen(f"compare {' '.join(runs)}", comparison(self.store, runs))
+        except RigError as error:
+            found = str(error)
+        self.app.call_from_thread(self._compared, found)
+
+    def _compared(self, found: TextScreen | str) -> None:
+        self._is_comparing = False
+        if isinstance(found, str):
+            self._say(found)
+        elif self.is_current:
+            self.app.push_screen(found)
+        self.refresh_bindings()
+
+    def action_delete(self) -> None:
+        run = self.shelf.run
+        if run is None:
+            return
+        name = f" ({run.name})" if run.name else ""
+        question = (
+            f"Delete run {run.id}{name} of {run.created.astimezone():%Y-%m-%d %H:%M} "
+            f"with its {run.turns_done} stored turns? Nothing brings it back."
+        )
+        answer = Answer("d", "delete it", run.id)
+        self.app.push_screen(AskScreen(question, answer), self._delete)
+
+    def _delete(self, run: str | None) -> None:
+        if run is not None:
+            self.run_worker(lambda: self._delete_now(run), thread=True, group="delete")
+
+    def _delete_now(self, run: str) -> None:
+        try:
+            delete_run(self.store, run)
+        except RigError as error:
+            self.app.call_from_thread(self._say, str(error))
+        else:
+            self.app.call_from_thread(self.notify, inert(f"run {run} is deleted"), markup=False)
+        self.app.call_from_thread(self.look)
+
+    def _say(self, fault: str) -> None:
+        self.notify(inert(fault), severity="error", timeout=10, markup=False)
+
+
+def _signs(store: Path) -> tuple[object, ...]:
+    """What changes when anything is stored."""
+    signs: list[object] = []
+    for path in (store, store.with_name(f"{store.name}-wal")):
+        try:
+            status = path.stat()
+        except OSError:
+            signs.append(None)
+        else:
+            signs.append((status.st_mtime_ns, status.st_size))
+    return tuple(signs)

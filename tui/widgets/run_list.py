@@ -1,0 +1,68 @@
+"""The stored runs, a line each."""
+
+from textual import events
+
+from rig.displays.numbers import percent
+from rig.store import StoredRun
+from tui.inert import inert_line
+from tui.lines import Line, Span, Tint, fit, width_of
+from tui.messages import RowOpened, RowPicked
+from tui.shelf import Shelf
+from tui.widgets.lines import Lines
+
+STATES: dict[str, Span] = {
+    "finished": ("=", Tint.SUCCESS),
+    "running": (">", Tint.RUNNING),
+    "interrupted": ("!", Tint.ERROR),
+}
+
+
+class RunList(Lines):
+    """A header and a row for each run in sight of the filter. A second click on a row opens it."""
+
+    def show_shelf(self, shelf: Shelf) -> None:
+        """Bring the list up to date."""
+        width, runs = self.size.width, shelf.visible
+        if not width:
+            return
+        names = min(max([4, *(len(inert_line(run.name or "")) for run in runs)]), 16 if width < 100 else 28)
+        rows = [
+            _row(run, number == shelf.place, run.id in shelf.marked, names, width)
+            for number, run in enumerate(runs)
+        ]
+        empty = "no run matches" if shelf.runs else "no run is stored yet; rig run makes one"
+        self.show([_header(names, width), *(rows or [((f"   {empty}", Tint.MUTED),)])])
+        self._keep_in_sight(shelf.place + 1)
+
+    def _keep_in_sight(self, line: int) -> None:
+        top, height = self.scroll_offset.y, self.size.height
+        if line <= 1:
+            self.jump_to(0)
+        elif not top <= line < top + height:
+            self.jump_to(max(line - height // 2, 0))
+
+    def on_click(self, event: events.Click) -> None:
+        number = event.y + self.scroll_offset.y - 1
+        if 0 <= number < len(self.lines) - 1:
+            self.post_message(RowOpened(number) if event.chain > 1 else RowPicked(number))
+
+
+def _header(names: int, width: int) -> Line:
+    text = f"    {'run':<7} {'name':<{names + 1}}{'started':<17}{'turns':>11}  success"
+    return fit([(text, Tint.MUTED)], width)
+
+
+def _row(run: StoredRun, is_chosen: bool, is_marked: bool, names: int, width: int) -> Line:
+    bar: Span = ("|" if is_chosen else " ", Tint.RUNNING)
+    mark: Span = ("*" if is_marked else " ", Tint.CALL)
+    tint = Tint.STRONG if is_chosen else Tint.PLAIN
+    line: list[Span] = [bar, mark, STATES[run.state]]
+    name = fit([(inert_line(run.name or ""), tint)], names)
+    line += [(f" {inert_line(run.id):<7}", tint), *name, (" " * (names - width_of(name) + 1), Tint.PLAIN)]
+    line.append((f"{run.created.astimezone():%Y-%m-%d %H:%M} ", Tint.MUTED))
+    line.append((f"{run.turns_done}/{run.turns}".rjust(11), Tint.MUTED if run.state == "finished" else tint))
+    for number, arm in enumerate(run.arms):
+        rate = percent(arm.metrics.success_rate)
+        line += [(", " if number else "  ", Tint.MUTED), (rate, Tint.NUMBER)]
+        line.append((f" {inert_line(arm.name)}", tint))
+    return fit(line, width)
