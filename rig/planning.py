@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ class Options:
 
     `models` are names, paths of GGUF files or `oracle`; `conversations` and `world` are directories. None
     means rig's own, or decided when the model is loaded. Every model is run with every combination of the
-    options that can have several values.
+    options that can have several values. With `noise` every arm has two that should answer alike.
     """
 
     models: tuple[str, ...]
@@ -57,6 +57,7 @@ class Options:
     grader: Mode = "default"
     similarity: str = "minilm"
     repeats: int = 1
+    noise: bool = False
 
     def as_json(self) -> JsonObject:
         """For the store. Files are named by absolute paths, so that a run can be resumed from anywhere.
@@ -91,7 +92,7 @@ class Options:
 
     def engines(self) -> dict[str, EngineSettings]:
         """The settings that models are loaded with, by label."""
-        return {
+        found = {
             label: EngineSettings(
                 n_ctx=self.n_ctx,
                 n_batch=self.n_batch,
@@ -107,6 +108,13 @@ class Options:
                 **{_ENGINE_NAMES.get(name, name): value for name, value in varied.items()},
             )
             for label, varied in self._combinations(_OF_ENGINE)
+        }
+        if not self.noise:
+            return found
+        return {
+            f"{label} {suffix}".strip(): settings
+            for label, first in found.items()
+            for suffix, settings in _alike(first).items()
         }
 
     def protocols(self) -> dict[str, Settings]:
@@ -131,7 +139,20 @@ _OF_ENGINE = ("temperature", "kv")
 _OF_PROTOCOL = ("docs", "tools", "history")
 _VARIED = (*_OF_ENGINE, *_OF_PROTOCOL)
 """The options that can have several values, by whose settings they are. An arm's name has their order."""
+AGAIN, EXACT = "again", "exact"
+"""What the names of the arms end with that `noise` adds."""
+
 _ENGINE_NAMES = {"kv": "kv_type"}
+
+
+def _alike(settings: EngineSettings) -> dict[str, EngineSettings]:
+    """The same again, and exactly. With equal seeds samples would be equal, so the second has another."""
+    sampled = settings.temperature > 0
+    return {
+        "": settings,
+        AGAIN: replace(settings, seed=(settings.seed + 1) % 2**32) if sampled else settings,
+        EXACT: replace(settings, exact=True, parallel=None),
+    }
 
 
 def _short(value: str | float) -> str:

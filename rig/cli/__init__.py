@@ -19,6 +19,7 @@ VERBS = {
     "show": "rig.cli.show",
     "score": "rig.cli.score",
     "compare": "rig.cli.compare",
+    "noise": "rig.cli.noise",
     "export": "rig.cli.export",
     "models": "rig.cli.models",
     "world": "rig.cli.world",

@@ -42,7 +42,10 @@ from rig.store import Runs
     help="Compare arms that differ from the baseline in more than one thing, and list the differences.",
 )
 @click.option(
-    "--noise", metavar="RUN", shell_complete=completion.runs, help="A run of two equal arms, shown beside."
+    "--noise",
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="A run that `rig noise` made, to show beside.",
 )
 @click.option(
     "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
@@ -70,7 +73,7 @@ def command(
     with Runs.open(runs or runs_file()) as stored:
         measured = None
         if noise is not None:
-            measured = noise_of(compare(stored, [noise], Question(alpha=alpha, across_settings=True)))
+            measured = noise_of(stored, noise, alpha)
         question = Question(baseline, metric, alpha, across_settings)
         found = compare(stored, addresses, question, measured)
     worse = [pair for pair in found.pairs if _is_worse(found, pair, fail_if_worse)]

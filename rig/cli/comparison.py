@@ -34,8 +34,8 @@ def comparison_text(comparison: Comparison) -> str:
     arms = comparison.arms
     parts = [
         _heading(comparison),
-        _table("", [arm.label for arm in arms], _arm_rows(arms)),
-        _table(
+        table("", [arm.label for arm in arms], _arm_rows(arms)),
+        table(
             "points more or less",
             [pair.arm for pair in comparison.pairs],
             _difference_rows(comparison),
@@ -62,15 +62,15 @@ def _heading(comparison: Comparison) -> str:
     noise = comparison.noise
     if noise:
         lines.append(
-            f"noise: between two runs of the same arm (run {noise.run}) {noise.flips} of"
-            f" {noise.conversations} conversations flip, {_estimate(noise.rate)}, and {noise.turn_flips} of"
-            f" {noise.turns} turns"
+            f"noise: between two runs of the same arm ({noise.runs[0]}/{noise.arms[0]})"
+            f" {noise.conversations.differ} of {noise.conversations.of} conversations flip,"
+            f" {estimate(noise.conversations.share)}, and {noise.turns.differ} of {noise.turns.of} turns"
         )
     return "\n".join(lines)
 
 
 def _arm_rows(arms: Sequence[ArmResult]) -> list[tuple[str, list[str]]]:
-    rows = [(metric.noun, [_estimate(arm.rates[name]) for arm in arms]) for name, metric in METRICS.items()]
+    rows = [(metric.noun, [estimate(arm.rates[name]) for arm in arms]) for name, metric in METRICS.items()]
     rows += [(label, [cell(arm) for arm in arms]) for label, cell in _MEASURES]
     rows += _by_kind("failed steps", [arm.errors for arm in arms])
     rows += _by_kind("errors, ToolTalk's types", [arm.error_types for arm in arms])
@@ -86,7 +86,7 @@ def _difference_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     noun = METRICS[comparison.metric].noun
     corrected = ", corrected" if len(pairs) > 1 else ""
     noise = comparison.noise
-    flipped = f"conversations flipped, noise {percent(noise.rate.value)}" if noise else ""
+    flipped = f"conversations flipped, noise {percent(noise.conversations.share.value)}" if noise else ""
     return [
         *(
             (metric.noun, [_difference(pair.differences[name]) for pair in pairs])
@@ -138,7 +138,8 @@ def _won_lost(flips: Sequence[Flip]) -> str:
     return f"{won}, {len(flips) - won}"
 
 
-def _table(corner: str, header: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+def table(corner: str, header: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Labels, and a column of numbers under each heading."""
     every = [(corner, list(header)), *rows]
     width = max(len(label) for label, _ in every)
     widths = [max(len(cells[column]) for _, cells in every) for column in range(len(header))]
@@ -154,10 +155,11 @@ def _by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[tuple[str,
     return [total, *((f"  {kind}", [str(each.get(kind, 0)) for each in counts]) for kind in kinds)]
 
 
-def _estimate(estimate: Estimate) -> str:
-    if estimate.value is None or estimate.low is None or estimate.high is None:
-        return percent(estimate.value)
-    return f"{percent(estimate.value)} ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
+def estimate(found: Estimate) -> str:
+    """A rate with its interval, in percent."""
+    if found.value is None or found.low is None or found.high is None:
+        return percent(found.value)
+    return f"{percent(found.value)} ({100 * found.low:.1f} to {100 * found.high:.1f})"
 
 
 def _difference(difference: Difference) -> str:

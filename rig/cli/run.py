@@ -145,6 +145,23 @@ def command(
     Ctrl-C stops a run so that --resume can go on with it; the exit code is 130. With --resume, models and
     options are those the run was started with.
     """
+    given = given_options(context, threshold)
+    store = runs or runs_file()
+    todo = _plan(given, store, name, resume)
+    stored, control = carry_out(todo, display, as_json=as_json)
+    if as_json:
+        click.echo(
+            json.dumps({"run": stored.id, "store": str(store), "arms": [a.as_json() for a in stored.arms]})
+        )
+    elif display in ("auto", "plain", "tui"):
+        click.echo(f"\n{printable(summary(stored))}\n\n{printable(whereabouts(stored, str(store)))}")
+    if control.is_stopped and (as_json or display in ("log", "none")):
+        click.echo(printable(whereabouts(stored, str(store))), err=True)
+    sys.exit(exit_code(stored, control))
+
+
+def given_options(context: click.Context, threshold: float | None) -> dict[str, Any]:
+    """The options of a plan that were given, by name: what was left to its default is not among them."""
     given = {
         parameter: value
         for parameter, value in context.params.items()
@@ -152,29 +169,28 @@ def command(
     }
     if threshold is not None:
         given["similarity"] = str(Named.parse(context.params["similarity"]).at(threshold))
-    store = runs or runs_file()
-    todo = _plan(given, store, name, resume)
+    return given
+
+
+def carry_out(todo: Plan, display: str, *, as_json: bool) -> tuple[StoredRun, Control]:
+    """Run a plan under a display; the run as it is stored then. Raises RigError where nothing is."""
     control = Control()
-    stream = sys.stderr if as_json else sys.stdout
-    shown = displays.choose(display, stream)
+    shown = displays.choose(display, sys.stderr if as_json else sys.stdout)
     shown.run(partial(_job, todo, control), control)
     stored = _read(todo)
     if stored is None:
         raise RigError("stopped before anything was stored")
-    if as_json:
-        click.echo(
-            json.dumps({"run": stored.id, "store": str(store), "arms": [a.as_json() for a in stored.arms]})
-        )
-    elif display in ("auto", "plain", "tui"):
-        click.echo(f"\n{printable(summary(stored))}\n\n{printable(whereabouts(stored, str(store)))}")
+    return stored, control
+
+
+def exit_code(stored: StoredRun, control: Control) -> int:
+    """130 for a run that was stopped, 1 with a line for each arm that failed, else 0."""
     if control.is_stopped:
-        if as_json or display in ("log", "none"):
-            click.echo(printable(whereabouts(stored, str(store))), err=True)
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
     failures = [f"{arm.name}: {arm.failure}" for arm in stored.arms if arm.failure]
     for failure in failures:
         click.echo(f"rig: {printable(failure)}", err=True)
-    sys.exit(1 if failures else 0)
+    return 1 if failures else 0
 
 
 def _plan(given: dict[str, Any], store: Path, name: str | None, resume: str | None) -> Plan:

@@ -6,13 +6,12 @@ from rig.compare.comparison import (
     ArmResult,
     Comparison,
     ConversationResult,
-    Noise,
     Pair,
     TurnTimes,
 )
 from rig.compare.estimates import Difference
 from rig.compare.flips import Flip
-from rig.compare.noise import noise_of
+from rig.compare.noise import Differing, Noise, noise_of
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict, VerdictKind
 from rig.rates import METRICS, Estimate, Metric
@@ -24,6 +23,7 @@ __all__ = [
     "Comparison",
     "ConversationResult",
     "Difference",
+    "Differing",
     "Estimate",
     "Factor",
     "Flip",

@@ -7,6 +7,7 @@ from pathlib import Path
 from rig.calls import JsonObject
 from rig.compare.estimates import Difference
 from rig.compare.flips import Flip
+from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict
 from rig.events import Speed
@@ -120,26 +121,6 @@ class Agreement:
     won: int
     lost: int
     neither: int
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """How often two runs of the very same arm end differently (an A/A test), measured by itself.
-
-    `conversations` were played by both, `flips` of them ended differently; `rate` is their share with its
-    interval. The same for turns, of which there is no interval, as those of a conversation go together.
-    """
-
-    run: str
-    conversations: int
-    flips: int
-    rate: Estimate
-    turns: int
-    turn_flips: int
 
     def as_json(self) -> JsonObject:
         """All of it by name."""

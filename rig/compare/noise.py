@@ -1,35 +1,135 @@
-"""The A/A noise: how often two runs of the very same arm end differently."""
+"""The noise: how much two arms that should answer alike do not.
+
+Two runs of the very same arm are an A/A test; a fast arm against an exact one shows what speed changes.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from rig.compare.comparison import ArmResult, Comparison, Noise, Pair
-from rig.compare.settings import MODEL
+from rig.calls import JsonObject
+from rig.compare.arms import ChosenArm, Key, choose, common_grader, read
+from rig.compare.common import common_conversations
+from rig.compare.settings import MODEL, SEED, factors
 from rig.errors import RigError
-from rig.rates import interval
+from rig.protocols.played import PlayedTurn, Step
+from rig.rates import Estimate, interval
+from rig.store import Runs, ScoredCell
 
 
-def noise_of(comparison: Comparison) -> Noise:
-    """The noise that the comparison of two equal arms shows, those of a run that was made to measure it.
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """How many of so many things differ, and their share with its interval over conversations."""
 
-    Raises RigError unless there are two arms of the same model.
+    differ: int
+    of: int
+    share: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What differs between two arms that should answer alike, measured by itself.
+
+    - `steps`: predictions with another text; one that only one arm came to counts.
+    - `calls`: steps that are a call in either, judged differently: matched, incorrect, neither, or no call.
+    - `turns`: right in only one (all that was due was done, and nothing wrong).
+    - `conversations`: successful in only one.
+
+    Repeats count one by one. `settings` are what the arms differ in, the seed included.
     """
-    if len(comparison.arms) != 2:
-        raise RigError(f"noise is measured by two equal arms, not by {len(comparison.arms)}")
-    arm, pair = comparison.arms[1], comparison.pairs[0]
-    if any(factor.name == MODEL for factor in arm.factors):
-        raise RigError(f"{arm.label} and {pair.baseline} are not the same model; that measures no noise")
-    return flips_as_noise(arm, pair, comparison.alpha)
+
+    runs: tuple[str, str]
+    arms: tuple[str, str]
+    settings: tuple[str, ...]
+    steps: Differing
+    calls: Differing
+    turns: Differing
+    conversations: Differing
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self) | {name: list(getattr(self, name)) for name in ("runs", "arms", "settings")}
 
 
-def flips_as_noise(arm: ArmResult, pair: Pair, alpha: float) -> Noise:
-    """What a pair of equal arms says of noise, by the conversations and turns that flipped."""
-    flipped = {flip.conversation for flip in pair.flips}
-    outcomes = np.array([float(each.conversation in flipped) for each in arm.conversations])
-    return Noise(
-        run=arm.run,
-        conversations=len(outcomes),
-        flips=len(flipped),
-        rate=interval(outcomes, np.ones(len(outcomes)), alpha),
-        turns=arm.turn_times.turns,
-        turn_flips=len(pair.turn_flips),
+def noise_of(runs: Runs, address: str, alpha: float) -> Noise:
+    """The noise between the first arm of a run and its equal, as `rig noise` makes one.
+
+    Raises RigError unless there is one that differs from it in the seed at most.
+    """
+    first, *others = choose(runs, [address])
+    for other in others:
+        if {factor.name for factor in factors(first.settings, other.settings)} <= {SEED}:
+            return noise_between(runs, first, other, alpha)
+    raise RigError(
+        f"no other arm of {first.run.id} is the same as {first.arm.name}; `rig noise` makes such a run"
     )
+
+
+def noise_between(runs: Runs, first: ChosenArm, second: ChosenArm, alpha: float) -> Noise:
+    """What differs between two arms of the same model, in the conversations that both have finished.
+
+    Raises RigError when the models differ, or there is no such conversation.
+    """
+    differing = factors(first.settings, second.settings)
+    if any(factor.name == MODEL for factor in differing):
+        raise RigError(f"{second.address} and {first.address} are not the same model; that measures no noise")
+    grader, _ = common_grader(runs, [first, second])
+    scored = read(runs, [first, second], grader)
+    keys, _ = common_conversations(scored)
+    counts: dict[str, list[tuple[int, int]]] = {name: [] for name in _KINDS}
+    for key in keys:
+        found = dict.fromkeys(_KINDS, (0, 0))
+        cells = [each.cells[key] for each in scored]
+        for repeat in sorted(cells[0].keys() & cells[1].keys()):
+            pair = cells[0][repeat], cells[1][repeat]
+            for name, differs in _differences(runs, (first, second), key, repeat, pair):
+                found[name] = found[name][0] + differs, found[name][1] + 1
+        for name in _KINDS:
+            counts[name].append(found[name])
+    return Noise(
+        runs=(first.run.id, second.run.id),
+        arms=(first.arm.name, second.arm.name),
+        settings=tuple(map(str, differing)),
+        **{name: _differing(counts[name], alpha) for name in _KINDS},
+    )
+
+
+_KINDS = ("steps", "calls", "turns", "conversations")
+
+
+def _differences(
+    runs: Runs, arms: tuple[ChosenArm, ChosenArm], key: Key, repeat: int, cells: tuple[ScoredCell, ScoredCell]
+) -> Iterator[tuple[str, bool]]:
+    """Each thing in a conversation that could differ, and whether it does."""
+    steps = [
+        _steps(runs.transcript(arm.run, key[0], arm.arm.position, repeat).turns.values()) for arm in arms
+    ]
+    for place in steps[0].keys() | steps[1].keys():
+        one, other = (found.get(place) for found in steps)
+        yield "steps", _text(one) != _text(other)
+        if _verdict(one) or _verdict(other):
+            yield "calls", _verdict(one) != _verdict(other)
+    rights = [{turn.turn: turn.right for turn in cell.turns} for cell in cells]
+    for turn in rights[0].keys() & rights[1].keys():
+        yield "turns", rights[0][turn] != rights[1][turn]
+    yield "conversations", cells[0].metrics.successes != cells[1].metrics.successes
+
+
+def _steps(turns: Iterable[PlayedTurn]) -> dict[tuple[int, int], Step]:
+    return {(played.turn, number): step for played in turns for number, step in enumerate(played.steps)}
+
+
+def _text(step: Step | None) -> str | None:
+    return None if step is None else step.prediction.raw
+
+
+def _verdict(step: Step | None) -> tuple[bool, bool] | None:
+    if step is None or step.verdict is None:
+        return None
+    return step.verdict.match, step.verdict.bad_action
+
+
+def _differing(counts: list[tuple[int, int]], alpha: float) -> Differing:
+    differ, of = np.array(counts, dtype=np.float64).T
+    return Differing(int(differ.sum()), int(of.sum()), interval(differ, of, alpha))

@@ -30,6 +30,7 @@ class Factor:
 
 
 MODEL = "model"
+SEED = "seed"
 GRADER = "grader."
 
 _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (

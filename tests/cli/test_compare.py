@@ -96,9 +96,9 @@ def test_a_gain_fails_nothing(rig: Rig, store: Path) -> None:
 def test_noise_stands_beside(rig: Rig, store: Path) -> None:
     play(store, model(N, {1}), model(N, {2}), number=N, run="noise", names=("a", "a again"))
     done = rig("compare", "abcde", "--noise", "noise")
-    assert "noise: between two runs of the same arm (run noise) 2 of 20 conversations flip, 10.0%" in done.out
+    assert "noise: between two runs of the same arm (noise/a) 2 of 20 conversations flip, 10.0%" in done.out
     assert "conversations flipped, noise 10.0%" in done.out
-    assert rig("compare", "abcde", "--noise", "noise", "--json").json["noise"]["flips"] == 2
+    assert rig("compare", "abcde", "--noise", "noise", "--json").json["noise"]["conversations"]["differ"] == 2
 
 
 def test_arms_of_different_settings_are_refused_until_asked_for(rig: Rig, store: Path) -> None:
@@ -123,7 +123,7 @@ def test_arms_of_different_settings_are_refused_until_asked_for(rig: Rig, store:
         (["abcde", "--metric", "f1"], "Invalid value for '--metric'"),
         (["abcde", "--alpha", "1"], "Invalid value for '--alpha'"),
         (["abcde", "--fail-if-worse", "101"], "Invalid value for '--fail-if-worse'"),
-        (["abcde", "--noise", "abcde"], "noise is measured by two equal arms"),
+        (["abcde", "--noise", "abcde/f16"], "no other arm of abcde is the same as f16"),
     ],
 )
 def test_faults_end_with_code_2(rig: Rig, store: Path, arguments: list[str], fault: str) -> None:

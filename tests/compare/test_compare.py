@@ -11,7 +11,7 @@ import pytest
 import small_talks
 from graded_talks import model, play
 
-from rig.compare import METRICS, Comparison, Question, VerdictKind, compare, noise_of
+from rig.compare import METRICS, Comparison, Question, VerdictKind, compare
 from rig.compare.significance import exact_mcnemar, holm
 from rig.control import Control
 from rig.conversations import parse_conversation
@@ -350,24 +350,3 @@ def test_runs_graded_differently_are_compared_by_a_grader_that_both_have(store: 
     assert found.notes[-1].startswith("not all runs were graded alike")
     assert found.pairs[0].lost == 2
     assert {flip.turn for flip in found.pairs[0].turn_flips} == {3}
-
-
-def test_noise_is_how_often_equal_arms_flip(store: Path) -> None:
-    play(store, model(N, {1}), model(N, {2, 3}), number=N)
-    noise = noise_of(compared(store))
-    assert (noise.run, noise.conversations, noise.flips) == ("abcde", N, 3)
-    assert (noise.turns, noise.turn_flips) == (2 * N, 3)
-    assert noise.rate.value == 0.25
-    with Runs.open(store) as runs:
-        found = compare(runs, ["latest"], QUICK, noise)
-    assert found.noise == noise
-    assert json.loads(json.dumps(found.as_json()))["noise"]["flips"] == 3
-
-
-def test_different_models_measure_no_noise(store: Path) -> None:
-    play(store, model(N), model(N, fingerprint={"file_sha256": "1"}), number=N)
-    with pytest.raises(RigError, match="not the same model"):
-        noise_of(compared(store))
-    play(store, model(N), model(N), model(N), number=N, run="three")
-    with pytest.raises(RigError, match="by two equal arms, not by 3"):
-        noise_of(compared(store))

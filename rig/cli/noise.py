@@ -1,0 +1,119 @@
+"""`rig noise`: how much of what differs between arms is no difference of models."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rig.cli import completion, run
+from rig.cli.comparison import estimate, table
+from rig.cli.output import print_json, printable
+from rig.compare import Differing, Noise
+from rig.compare.arms import choose
+from rig.compare.noise import noise_between
+from rig.displays.summary import whereabouts
+from rig.errors import RigError
+from rig.paths import runs_file
+from rig.planning import Options, plan
+from rig.store import Runs, StoredRun
+
+_NOT_OF_RUN = frozenset({"models", "exact", "resume", "as_json"})
+
+_KINDS = (
+    ("predictions with another text", "steps"),
+    ("calls judged otherwise", "calls"),
+    ("turns right in only one", "turns"),
+    ("conversations successful in only one", "conversations"),
+)
+
+
+@click.command(params=[each for each in run.command.params if each.name not in _NOT_OF_RUN])
+@click.argument("model", required=False, shell_complete=completion.models)
+@click.option("--of", metavar="RUN", shell_complete=completion.runs, help="Only read a run made before.")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Intervals are at 1 - alpha.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; the display goes to stderr.")
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    model: str | None,
+    of: str | None,
+    alpha: float,
+    as_json: bool,
+    display: str,
+    runs: Path | None,
+    name: str | None,
+    threshold: float | None,
+    **_: Any,
+) -> None:
+    """Run a model twice with the same settings, and once more with --exact, and say what differs.
+
+    That is the floor under every comparison: arms of different models differ at least as much. With a
+    temperature the second arm takes another seed. The options are those of `rig run`, each given once; the
+    run is stored like any other, and `rig compare --noise RUN` shows it beside a comparison.
+    """
+    store = runs or runs_file()
+    code = 0
+    if of is None:
+        given = run.given_options(context, threshold)
+        todo = plan(_options(given, model), store, name)
+        stored, control = run.carry_out(todo, display, as_json=as_json)
+        code = run.exit_code(stored, control)
+        if code:
+            click.echo(
+                printable(f"{whereabouts(stored, str(store))}\n  rig noise --of {stored.id}"), err=True
+            )
+            sys.exit(code)
+        of = stored.id
+    elif model is not None:
+        raise RigError("MODEL makes a run, --of reads one; give one of them")
+    with Runs.open(store) as opened:
+        arms = choose(opened, [of])
+        if len(arms) < 2:
+            raise RigError(
+                f"{arms[0].address} is the only arm of its run; `rig noise` makes a run that has more"
+            )
+        found = [noise_between(opened, arms[0], other, alpha) for other in arms[1:]]
+        stored = opened.get(of)
+    if as_json:
+        print_json({"run": stored.id, "store": str(store), "noise": [each.as_json() for each in found]})
+    else:
+        click.echo(printable(_text(stored, found, alpha)))
+
+
+def _options(given: dict[str, Any], model: str | None) -> Options:
+    if model is None:
+        raise RigError("which model? Give a name or the path of a .gguf file, or a run with --of")
+    several = [name for name, value in given.items() if isinstance(value, tuple) and len(set(value)) > 1]
+    several = [name for name in several if name != "only"]
+    if several:
+        raise RigError(f"noise is of one arm at a time; give --{several[0].replace('_', '-')} once")
+    own = {key: value for key, value in given.items() if key not in ("model", "of", "alpha")}
+    return Options(models=(model,), noise=True, **own)
+
+
+def _text(stored: StoredRun, found: list[Noise], alpha: float) -> str:
+    rows = [(label, [_share(getattr(noise, kind)) for noise in found]) for label, kind in _KINDS]
+    lines = [f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in found]
+    return "\n".join(
+        [
+            f"noise of {found[0].arms[0]}, run {stored.id}",
+            f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
+            *lines,
+            "",
+            table("", [noise.arms[1] for noise in found], rows),
+            "",
+            f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
+        ]
+    )
+
+
+def _share(found: Differing) -> str:
+    return f"{found.differ} of {found.of}, {estimate(found.share)}"
