@@ -31,7 +31,7 @@ endif
 # pip keeps one compiled wheel per version, whatever it was compiled for: a build that was asked for is made anew.
 FROM_SOURCE := $(if $(GPU),--no-cache-dir --no-binary llama-cpp-python)
 
-.PHONY: run test lint docs setup
+.PHONY: run test lint docs bench setup
 .DELETE_ON_ERROR:
 
 # Set up, then evaluate the default model on the easy suite, live in the terminal.
@@ -54,6 +54,10 @@ lint: $(VENV)/.dev
 # Bring docs/cli.md up to date with the --help texts.
 docs: $(VENV)/.dev
 	@$(BIN)/python docs/generate.py
+
+# The engine against its floor and its peers, on a quiet machine: a quarter of an hour on 2 cores. See docs/performance.md.
+bench: setup $(VENV)/.dev
+	@$(BIN)/rig bench $(MODEL) $(ARGS)
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \

@@ -27,6 +27,7 @@ FLOORS = {
     "rig.scoring": 2,
     "rig.protocols": 2,
     "rig.arms": 3,
+    "rig.bench": 3,
     "rig.check": 3,
     "rig.compare": 3,
     "rig.control": 3,

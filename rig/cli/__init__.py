@@ -25,6 +25,7 @@ VERBS = {
     "world": "rig.cli.world",
     "check": "rig.cli.check",
     "doctor": "rig.cli.doctor",
+    "bench": "rig.cli.bench",
 }
 """Each verb's module holds a click command (or group) called `command`."""
 

@@ -57,6 +57,7 @@ def _heading(comparison: Comparison) -> str:
         for arm in comparison.arms
         if len(arm.factors) == 1
     ]
+    lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
     noise = comparison.noise

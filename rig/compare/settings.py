@@ -43,13 +43,17 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
             "model.file",
             "model.architecture",
             "model.quantization",
+            "model.tensor_types",
+            "model.made_from",
         ),
         (
             "model.chat_roles",
             "model.chat_template_sha256",
             "model.cpu_weight_layouts",
             "model.n_ctx",
+            "model.n_batch",
             "model.n_gpu_layers",
+            "model.devices",
         ),
     ),
     ("docs", ("protocol.docs",), ("protocol.prompt_sha256",)),
@@ -71,6 +75,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 _ASKED = {
     "model.n_ctx": "n_ctx",
+    "model.n_batch": "n_batch",
     "model.n_gpu_layers": "gpu_layers",
     "model.chat_template_sha256": "chat_template",
 }

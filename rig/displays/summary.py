@@ -51,6 +51,7 @@ def summary(run: StoredRun) -> str:
         for label, cells in rows
     ]
     lines += [f"{arm.name} failed: {arm.failure}" for arm in run.arms if arm.failure]
+    lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     graders = {arm.grader for arm in run.arms if arm.grader}
     lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
     return "\n".join(lines)

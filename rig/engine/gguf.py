@@ -15,6 +15,7 @@ from rig.calls import JsonObject
 from rig.engine.gguf_facts import TEMPLATE, Facts, PerLayer
 from rig.engine.gguf_header import Header, read_header
 from rig.engine.gguf_layout import Layout, layout_of
+from rig.engine.origin import Origin
 from rig.errors import RigError
 
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
@@ -39,6 +40,7 @@ class GgufInfo:
 
     `size` and `weight_bytes` are bytes, lengths are tokens, `key_length` and `value_length` are the
     dimensions of one head. `quantization` is what the file calls itself; `tensor_types` is what is in it.
+    `origin` is the file it was made from, where rig made it.
     `memory` tells attention models from recurrent ones (Mamba, RWKV) and hybrids, which cannot drop a part
     of their state.
     """
@@ -70,6 +72,7 @@ class GgufInfo:
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     chat_template: str | None = None
     other_templates: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin | None = None
 
     @property
     def bits_per_weight(self) -> float | None:
@@ -114,6 +117,7 @@ class GgufInfo:
             "path": str(self.path),
             "tensor_types": types,
             "layout": asdict(self.layout),
+            "origin": self.origin and self.origin.as_json(),
             "bits_per_weight": self.bits_per_weight,
             "special_tokens": dict(self.special_tokens),
             "other_templates": dict(self.other_templates),
@@ -167,6 +171,7 @@ def inspect(path: Path) -> GgufInfo:
         special_tokens=facts.special_tokens(),
         chat_template=facts.text(TEMPLATE),
         other_templates=facts.other_templates(),
+        origin=Origin.read(facts),
     )
 
 

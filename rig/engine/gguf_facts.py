@@ -28,6 +28,10 @@ class Facts:
         value = self._metadata.get(key)
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
 
+    def flag(self, key: str) -> bool | None:
+        value = self._metadata.get(key)
+        return value if isinstance(value, bool) else None
+
     def own(self, key: str, default: int | None = None) -> int | None:
         """A number under the architecture's own name."""
         return self.number(f"{self.architecture}.{key}", default)

@@ -114,6 +114,7 @@ class LlamaModel:
         self.can_branch = not (
             C.llama_model_is_recurrent(self._pointer) or C.llama_model_is_hybrid(self._pointer)
         )
+        self.has_window = C.llama_model_n_swa(self._pointer) > 0
 
     @property
     def pointer(self) -> Any:
@@ -168,9 +169,11 @@ class LlamaContext:
         parameters = C.llama_context_default_params()
         parameters.n_ctx = n_cells or n_ctx * n_seq
         parameters.n_batch = parameters.n_ubatch = n_batch
-        parameters.n_seq_max = n_seq
+        # See `_keep`.
+        self._ids_each = 2 if model.has_window else 1
+        parameters.n_seq_max = n_seq * self._ids_each
         # One token of each sequence has its logits read; room for those of a whole batch is large.
-        parameters.n_outputs_max = n_seq
+        parameters.n_outputs_max = parameters.n_seq_max
         # Sequences then share the cells of a common prefix instead of each having a copy.
         parameters.kv_unified = True
         parameters.n_threads = parameters.n_threads_batch = n_threads
@@ -195,6 +198,7 @@ class LlamaContext:
         self.sequences: list[list[int]] = [[] for _ in range(n_seq)]
         """What each sequence holds, by position."""
         self.can_branch = model.can_branch
+        self._has_window = model.has_window
         self.tape: list[tuple[Any, ...]] | None = None
         """Where set: every operation on the cache, in order, so that it can be played again (`replay`)."""
         self._memory = C.llama_get_memory(self._pointer)
@@ -219,13 +223,14 @@ class LlamaContext:
             self._wanted[start:end] = 0
             self._wanted[end - 1] = logits
             for index in range(start, end):
-                self._ids[index][0] = sequence
+                self._ids[index][0] = sequence * self._ids_each
         self._batch.n_tokens = end
         if self.tape is not None:
             self.tape.append(("decode", [(seq, list(tokens), logits) for seq, tokens, logits in chunks]))
         code = C.llama_decode(self._pointer, self._batch)
         if code == 0:
             for sequence, tokens, _ in chunks:
+                self._keep(sequence, len(self.sequences[sequence]))
                 self.sequences[sequence] += tokens
             return
         # llama.h: 1 = no KV slot for the batch, -2 = compute allocation failed, other negatives = fatal.
@@ -249,9 +254,10 @@ class LlamaContext:
         held = self.sequences[sequence]
         if self.tape is not None:
             self.tape.append(("drop_tail", sequence, position))
-        if not C.llama_memory_seq_rm(self._memory, sequence, position, -1):
-            C.llama_memory_seq_rm(self._memory, sequence, -1, -1)
-            position = 0
+        for name in self._names(sequence):
+            if not C.llama_memory_seq_rm(self._memory, name, position, -1):
+                C.llama_memory_seq_rm(self._memory, name, -1, -1)
+                position = 0
         del held[position:]
         return len(held)
 
@@ -260,28 +266,85 @@ class LlamaContext:
         if self.tape is not None:
             self.tape.append(("share", source, target, length))
         self.drop_tail(target, 0)
-        C.llama_memory_seq_cp(self._memory, source, target, 0, length)
+        for name in self._names(target):
+            C.llama_memory_seq_cp(self._memory, self._names(source)[0], name, 0, length)
         self.sequences[target] = self.sequences[source][:length]
 
+    def duplicate(self, source: int, target: int) -> bool:
+        """Make `target` hold what `source` holds, in cells of its own: False where there is no room.
+
+        With a sliding window it lacks what has left the window, so this is for measurements alone.
+        """
+        self.drop_tail(target, 0)
+        if not self._set_sequence(target, self._sequence_state(source)):
+            return False
+        self._keep(target, 0)
+        self.sequences[target] = list(self.sequences[source])
+        return True
+
+    def has_state(self, sequence: int) -> bool:
+        """Whether a sequence's state can be taken and restored now, so that later batches have the same bits.
+
+        Of layers with a sliding window llama.cpp keeps, in the state of one sequence, the last window alone;
+        restored, its cells lie elsewhere, and attention adds them up in another order. The state of the whole
+        context has all cells; it does for the first sequence while the others are empty.
+        """
+        return not self._has_window or (sequence == 0 and not any(self.sequences[1:]))
+
     def state(self, sequence: int) -> bytes:
-        """The KV cache of a sequence as bytes, for `restore`."""
-        size = C.llama_state_seq_get_size(self._pointer, sequence)
+        """The KV cache of a sequence as bytes, for `restore`. Needs `has_state`."""
+        if not self._has_window:
+            return self._sequence_state(sequence)
+        size = C.llama_state_get_size(self._pointer)
         buffer = (ctypes.c_uint8 * size)()
-        written = C.llama_state_seq_get_data(self._pointer, buffer, size, sequence)
-        return ctypes.string_at(buffer, written)
+        return ctypes.string_at(buffer, C.llama_state_get_data(self._pointer, buffer, size))
 
     def restore(self, sequence: int, tokens: Sequence[int], state: bytes) -> bool:
-        """Make a sequence hold what `state` was taken of; False, and the sequence empty, where that fails."""
+        """Make a sequence hold what `state` was taken of; False, and the sequence empty, where that fails.
+
+        Needs `has_state`.
+        """
         self.drop_tail(sequence, 0)
-        buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
-        read = C.llama_state_seq_set_data(self._pointer, buffer, len(state), sequence)
-        if read != len(state):
-            self.drop_tail(sequence, 0)
+        if self._has_window:
+            buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+            if C.llama_state_set_data(self._pointer, buffer, len(state)) != len(state):
+                C.llama_memory_clear(self._memory, False)
+                return False
+        elif not self._set_sequence(sequence, state):
             return False
         if self.tape is not None:
             self.tape.append(("restore", sequence, list(tokens), state))
         self.sequences[sequence] = list(tokens)
         return True
+
+    def _names(self, sequence: int) -> range:
+        """What llama.cpp calls a sequence: one id, or two with a sliding window (see `_keep`)."""
+        return range(sequence * self._ids_each, (sequence + 1) * self._ids_each)
+
+    def _keep(self, sequence: int, start: int) -> None:
+        """Keep the cells that a sequence has from `start` on until they are dropped.
+
+        llama.cpp overwrites a cell that has left the window of the one sequence it belongs to, also where the
+        cache has room for all (`llama_kv_cache::find_slot`); going back to an earlier turn would miss it. A
+        cell of two sequences is left alone, so each sequence has a second id for the same cells.
+        """
+        first, *second = self._names(sequence)
+        for name in second:
+            C.llama_memory_seq_cp(self._memory, first, name, start, -1)
+
+    def _sequence_state(self, sequence: int) -> bytes:
+        name = self._names(sequence)[0]
+        size = C.llama_state_seq_get_size(self._pointer, name)
+        buffer = (ctypes.c_uint8 * size)()
+        return ctypes.string_at(buffer, C.llama_state_seq_get_data(self._pointer, buffer, size, name))
+
+    def _set_sequence(self, sequence: int, state: bytes) -> bool:
+        buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+        name = self._names(sequence)[0]
+        if C.llama_state_seq_set_data(self._pointer, buffer, len(state), name) == len(state):
+            return True
+        self.drop_tail(sequence, 0)
+        return False
 
     def close(self) -> None:
         if self._pointer:

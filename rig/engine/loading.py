@@ -13,7 +13,7 @@ from rig.engine.gguf import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel
 from rig.engine.parallel import OpenContext
 from rig.engine.prefix_store import PrefixStore
-from rig.engine.registry import entry_of, template_of
+from rig.engine.registry import family_of, template_of
 from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
@@ -44,7 +44,7 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Lla
     )
     settings = _decided(settings, plan)
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")
-    for remark in plan.remarks:
+    for remark in (*plan.remarks, *([info.origin.note] if info.origin else [])):
         notify(f"{name}: {remark}")
     try:
         tokenizer = Tokenizer(model)
@@ -136,7 +136,7 @@ def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
             return settings.chat_template.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise RigError(f"--chat-template {settings.chat_template}: cannot be read: {error}") from error
-    shipped = info.chat_template or template_of(entry_of(sha256_of(info.path)))
+    shipped = info.chat_template or template_of(family_of(info))
     if shipped is None:
         raise RigError(
             f"{info.path}: has no chat template (is it a base model?);"
@@ -162,6 +162,8 @@ def _fingerprint(
         "file_bytes": info.size,
         "architecture": info.architecture,
         "quantization": info.quantization,
+        "tensor_types": {name: types.tensors for name, types in info.tensor_types.items()},
+        **({"made_from": info.origin.as_json()} if info.origin else {}),
         "prompt_format": prompt.FORMAT,
         "chat_template_sha256": hashlib.sha256(template_source.encode()).hexdigest(),
         "chat_roles": {"system": template.system, "tool": template.tool, "repeats": template.repeats},

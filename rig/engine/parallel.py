@@ -33,7 +33,7 @@ def measure(open_context: OpenContext, prefix: Segment, state: bytes) -> dict[in
     context = open_context(most + 1, 2 * len(prefix) + most * _STEPS * len(CANDIDATES))
     rates = {}
     try:
-        if not (context.restore(0, prefix, state) and context.restore(most, prefix, state)):
+        if not (context.restore(0, prefix, state) and context.duplicate(0, most)):
             return {}
         for sequence in range(1, most):
             context.share(0, sequence, len(prefix))

@@ -118,7 +118,8 @@ class PrefixTree:
                     yield Feed(segment, logits=False)
                     path.segments.append(segment)
                     path.lasting += 1
-                    if path.lasting == 1 and self._store is not None:
+                    is_first = path.lasting == 1
+                    if is_first and self._store is not None and self._context.has_state(sequence):
                         self._store.save(self._context, sequence)
         finally:
             path.coming = []
@@ -149,7 +150,9 @@ class PrefixTree:
     def _restore(self, sequence: int, segment: Segment) -> int:
         """Take a prompt's first segment from the disk, if it is there; how many tokens."""
         path = self._paths[sequence]
-        if path.lasting or self._store is None or not self._store.load(self._context, sequence, segment):
+        if path.lasting or self._store is None or not self._context.has_state(sequence):
+            return 0
+        if not self._store.load(self._context, sequence, segment):
             return 0
         path.segments, path.lasting = [segment], 1
         return len(segment)

@@ -4,21 +4,14 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
-import time
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
 
-from rig.engine.placing import put_in_place
+from rig.engine.placing import put_in_place, temporary_folder
 from rig.engine.registry import Entry, Source, check
 from rig.errors import RigError
-
-_LEFT_OVER = 24 * 3600.0
-"""Age in seconds at which a temporary folder of ours can only be what a killed process left behind."""
 
 
 def pull(entry: Entry) -> bool:
@@ -32,7 +25,7 @@ def pull(entry: Entry) -> bool:
         check(entry)
         return False
     try:
-        with _temporary_folder(entry.path.parent) as folder:
+        with temporary_folder(entry.path.parent, "pull") as folder:
             joined = folder / entry.file
             _fetch(entry, folder, joined)
             put_in_place(joined, entry.path)
@@ -40,17 +33,6 @@ def pull(entry: Entry) -> bool:
         raise RigError(f"{entry.path.parent}: cannot be written: {error.strerror}") from error
     check(entry)
     return True
-
-
-@contextmanager
-def _temporary_folder(directory: Path) -> Iterator[Path]:
-    """A folder beside the target, so that the last step is a rename within one file system."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for left in directory.glob(".pull-*"):
-        if time.time() - left.stat().st_mtime > _LEFT_OVER:
-            rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".pull-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
 
 
 def _fetch(entry: Entry, folder: Path, target: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rig.engine.checksums import sha256_of
+from rig.engine.gguf import GgufInfo
 from rig.errors import RigError
 from rig.paths import REGISTRY, models_directory
 
@@ -107,6 +108,11 @@ def known_names() -> list[str]:
 def entry_of(sha256: str) -> Entry | None:
     """What the registry says of a file with this content, wherever it lies and whatever it is called."""
     return next((entry for entry in load_registry().values() if entry.sha256 == sha256), None)
+
+
+def family_of(info: GgufInfo) -> Entry | None:
+    """The registry's entry of a file, or of the one that it was made from."""
+    return entry_of(sha256_of(info.path)) or (entry_of(info.origin.root_sha256) if info.origin else None)
 
 
 def template_of(entry: Entry | None) -> str | None:

@@ -94,8 +94,21 @@ class StoredArm:
     faults: dict[str, int] = field(default_factory=dict)
     grader: GraderInfo | None = None
 
+    @property
+    def made_from(self) -> str | None:
+        """What its model's file was made from, where rig made it, and the types that its tensors really have.
+
+        As in `requantized from smollm2-135m (Q4_1); 180 Q4_0, 1 Q8_0, 30 Q3_K, 61 F32`.
+        """
+        fingerprint = self.fingerprint or {}
+        origin = fingerprint.get("model.made_from")
+        if not isinstance(origin, dict):
+            return None
+        types = fingerprint.get("model.tensor_types", {})
+        return f"{origin['note']}; {', '.join(f'{count} {kind}' for kind, count in types.items())}"
+
     def as_json(self) -> JsonObject:
-        """The arm as `rig run --json` prints it; `failure` only where there is one."""
+        """The arm as `rig run --json` prints it; `failure` and `made_from` only where there is one."""
         measured = self.metrics.as_json()
         return {
             "arm": self.name,
@@ -106,6 +119,7 @@ class StoredArm:
             "faults": self.faults,
             "grader": self.grader.as_json() if self.grader else None,
             **({"failure": self.failure} if self.failure else {}),
+            **({"made_from": self.made_from} if self.made_from else {}),
         }
 
 

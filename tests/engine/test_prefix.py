@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_gguf
 
 from rig.engine.llama import Chunk, LlamaContext, LlamaModel
 from rig.engine.prefix import PrefixTree
@@ -190,6 +191,26 @@ def test_what_another_sequence_is_computing_is_waited_for(tiny_path: Callable[..
     first.close()  # and when the one that is waited for gives up, the other computes it
     assert second.send(None).tokens == A
     bench.close()
+
+
+def test_cells_that_left_the_window_are_there_when_one_goes_back(tiny_path: Callable[..., Path]) -> None:
+    path = tiny_path(architecture="gemma3", tokenizer="spm", template=tiny_gguf.STRICT, window=32)
+    context = Bench(path, n_batch=256, n_ctx=256, n_seq=2).context
+    tokens = [5 + 7 * index % 200 for index in range(160)]
+    context.decode([Chunk(0, tokens[:100], False)])
+    context.decode([Chunk(1, tokens[:100], False)])
+    context.drop_tail(0, 0)
+    # Cells are looked for from the front now. Before those of the other sequence, most of which have left
+    # its window, there is not room for all of these tokens.
+    context.decode([Chunk(0, tokens[:150], False)])
+    context.drop_tail(1, 40)
+    context.decode([Chunk(1, tokens[40:60], True)])
+    again = context.logits().copy()
+
+    context.drop_tail(0, 0)
+    context.drop_tail(1, 0)
+    context.decode([Chunk(1, tokens[:60], True)])
+    np.testing.assert_allclose(again, context.logits(), atol=1e-4)
 
 
 def _stores(folder: Path, notices: list[str], **shape: int) -> PrefixStore:

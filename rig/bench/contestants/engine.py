@@ -1,0 +1,116 @@
+"""rig's own engine, as a run uses it; what it has llama.cpp do is recorded for the floor."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+from rig.bench.given import give
+from rig.bench.job import Answer, Job
+from rig.bench.prompts import BenchPrompt
+from rig.bench.tape import Tape, recording
+from rig.calls import JsonObject
+from rig.engine.engine import LlamaCppModel
+from rig.engine.loading import load
+from rig.models import Piece, Prediction, Request
+
+
+class Engine:
+    """The engine, predicting up to `clients` answers at once.
+
+    Prompts that come from conversations are rendered and tokenised while the clock runs, as in a run.
+    """
+
+    def __init__(self, job: Job, prompts: Sequence[BenchPrompt], clients: int) -> None:
+        self._model = open_model(job, clients)
+        self._job = job
+        self._prompts = prompts
+        self._requests: list[Request] = []
+        if job.work is not None:
+            requests = job.work.requests()
+            self._requests = [requests[prompt.id] for prompt in prompts]
+        self._predictions: dict[int, Prediction] = {}
+        self._prepare_s = 0.0
+        self._tape = Tape()
+
+    def run(self) -> Sequence[Answer]:
+        with recording(self._tape):
+            clock = perf_counter()
+            if self._requests:
+                self._model.prepare(opening(self._requests[0]), None)
+            self._prepare_s = perf_counter() - clock
+            requests = self._requests or give(self._model, self._prompts)
+            seconds = self._predict(requests)
+        return [
+            _answer(prompt, self._predictions[number], seconds[number])
+            for number, prompt in enumerate(self._prompts)
+        ]
+
+    def _predict(self, requests: Sequence[Request]) -> dict[int, float]:
+        """Predict all of them, a free slot taking the next one; how long each took."""
+        coming = iter(enumerate(requests))
+        under_way: dict[int, tuple[int, float]] = {}
+        seconds: dict[int, float] = {}
+        while True:
+            for slot in range(self._model.slots):
+                if slot not in under_way and (following := next(coming, None)):
+                    number, request = following
+                    under_way[slot] = number, perf_counter()
+                    self._model.begin(slot, request, _ignore)
+            if not under_way:
+                return seconds
+            for slot, prediction in self._model.advance():
+                number, began = under_way.pop(slot)
+                seconds[number] = perf_counter() - began
+                self._predictions[number] = prediction
+
+    def details(self) -> JsonObject:
+        usages = [prediction.usage for prediction in self._predictions.values()]
+        if self._job.tape:
+            self._tape.write(Path(self._job.tape))
+        return {
+            "slots": self._model.slots,
+            "prepare_s": self._prepare_s,
+            "cached_tokens": sum(usage.cached_tokens for usage in usages),
+            "forced_tokens": sum(usage.forced_tokens for usage in usages),
+            "mask_s": sum(usage.mask_s for usage in usages),
+            "llama_s": self._tape.seconds,
+            "batches": self._tape.batches,
+            "batch_tokens": self._tape.tokens,
+        }
+
+    def close(self) -> None:
+        self._model.close()
+
+
+def make(job: Job, prompts: Sequence[BenchPrompt], clients: int) -> Engine:
+    """The engine."""
+    return Engine(job, prompts, clients)
+
+
+def open_model(job: Job, clients: int) -> LlamaCppModel:
+    """The model of a job. What it would tell a person goes to the process's log."""
+    settings = replace(job.settings, parallel=clients)
+    return load(Path(job.model), settings, job.name, notify=print)
+
+
+def opening(request: Request) -> Request:
+    """What requests like this one have in common."""
+    return replace(request, messages=())
+
+
+def _answer(prompt: BenchPrompt, prediction: Prediction, seconds: float) -> Answer:
+    usage = prediction.usage
+    return Answer(
+        id=prompt.id,
+        text=prediction.raw,
+        finish=prediction.finish_reason,
+        tokens=usage.completion_tokens,
+        seconds=seconds,
+        prompt_tokens=usage.prompt_tokens,
+        detail=prediction.error_detail,
+    )
+
+
+def _ignore(piece: Piece) -> None:
+    pass

@@ -1,0 +1,73 @@
+"""Prompts that exist already, put to the engine in the place of those that it would render itself."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jsonschema
+
+from rig.bench.prompts import BenchPrompt, Segments
+from rig.calls import JsonObject
+from rig.engine.answers import AnswerError
+from rig.engine.engine import LlamaCppModel
+from rig.models import Request, StepKey, ToolDoc
+
+
+def validator(schema: JsonObject) -> Callable[[str], str | None]:
+    """A function that says why a text is no JSON that satisfies the schema, None where it is."""
+    checks = jsonschema.Draft202012Validator(schema)
+
+    def fault(text: str) -> str | None:
+        try:
+            first = next(checks.iter_errors(json.loads(text)), None)
+        except (ValueError, RecursionError) as error:
+            return f"not JSON: {error}"
+        return None if first is None else first.message[:200]
+
+    return fault
+
+
+class GivenForm:
+    """Stands for an answer form where there is only a schema: an answer is any text that satisfies it."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        self.schema = schema
+        self._fault = validator(schema)
+
+    def parse(self, text: str) -> str:
+        """The text itself. Raises AnswerError."""
+        if (fault := self._fault(text)) is not None:
+            raise AnswerError(fault)
+        return text
+
+
+class _GivenPrompts:
+    """Stands for the builder of prompts: a request's only tool names the prompt."""
+
+    def __init__(self, prompts: Mapping[str, BenchPrompt]) -> None:
+        self._prompts = prompts
+
+    def build(self, request: Request, form: object) -> list[tuple[int, ...]]:
+        return list(self._prompts[request.tools[0].name].segments)
+
+
+def give(model: LlamaCppModel, prompts: Sequence[BenchPrompt]) -> list[Request]:
+    """Have the model answer these prompts from now on, and no others; the requests that stand for them."""
+    by_schema: dict[str, GivenForm] = {}
+    forms: dict[str, GivenForm] = {}
+    for prompt in prompts:
+        schema = json.dumps(prompt.schema, sort_keys=True)
+        forms[prompt.id] = by_schema.setdefault(schema, GivenForm(prompt.schema))
+    inside: Any = model
+    inside._prompts = _GivenPrompts({prompt.id: prompt for prompt in prompts})
+    inside._form = lambda tools: forms[tools[0].name]
+    return [
+        Request(StepKey(prompt.id, 0, 0), "", (ToolDoc(prompt.id, "", {}),), "", ()) for prompt in prompts
+    ]
+
+
+def rendered(model: LlamaCppModel, request: Request) -> tuple[Segments, JsonObject]:
+    """The prompt of a request as the model reads it, and the schema of its answer."""
+    inside: Any = model
+    form = inside._form(request.tools)
+    return tuple(inside._prompts.build(request, form)), form.schema

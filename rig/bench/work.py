@@ -1,0 +1,63 @@
+"""What a benchmark asks: the points of true conversations at which a model has to predict."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rig.calls import JsonObject
+from rig.conversations import Conversation, load_directory, load_suite, select
+from rig.errors import RigError
+from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
+from rig.protocols.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Which prefixes of which conversations. `directory` of conversations replaces the suite."""
+
+    suite: str = "easy"
+    directory: str | None = None
+    only: tuple[str, ...] = ()
+    limit: int | None = 12
+    prefixes: int | None = 30
+
+    def conversations(self) -> list[Conversation]:
+        """The conversations. Raises RigError when there are none such."""
+        everything = load_directory(Path(self.directory)) if self.directory else load_suite(self.suite)
+        return list(select(everything, self.only, self.limit))
+
+    def requests(self) -> dict[str, Request]:
+        """The requests by id, at least one. Raises RigError."""
+        every = (point for conversation in self.conversations() for point in prefixes(conversation))
+        requests = dict(islice(every, self.prefixes))
+        if not requests:
+            raise RigError("these conversations have no assistant turn to predict")
+        return requests
+
+    def as_json(self) -> JsonObject:
+        return {**asdict(self), "only": list(self.only)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Work":
+        return cls(**{**data, "only": tuple(data["only"])})
+
+
+def prefixes(conversation: Conversation, settings: Settings | None = None) -> Iterator[tuple[str, Request]]:
+    """Every point at which the true assistant acts, with its id: before each call, and before each reply."""
+    tools = offered_tools(conversation, settings or Settings())
+    facts = context(conversation.metadata)
+    messages: list[Message] = []
+    for index, turn in enumerate(conversation.turns):
+        if turn.role == "user":
+            messages.append(UserMessage(turn.text))
+            continue
+        for step in range(len(turn.calls) + 1):
+            key = StepKey(conversation.name, index, step)
+            yield (
+                f"{conversation.name}/{index}/{step}",
+                Request(key, INSTRUCTIONS, tools, facts, tuple(messages)),
+            )
+            message = call_message(turn.calls[step]) if step < len(turn.calls) else ReplyMessage(turn.text)
+            messages.append(message)

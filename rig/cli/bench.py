@@ -1,0 +1,163 @@
+"""`rig bench`: the engine against its floor, and against other ways of running the same prompts."""
+
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rig import displays
+from rig.bench.profile import profile
+from rig.bench.prompts import DEFAULT_MAX_TOKENS
+from rig.bench.run import Options, bench, chosen, export
+from rig.bench.work import Work
+from rig.cli import completion
+from rig.cli.output import print_json, print_table, printable
+from rig.control import Control
+from rig.conversations import SUITES
+from rig.errors import RigError
+from rig.planning import Options as RunOptions
+from rig.planning import plan
+
+_COUNT = click.IntRange(min=1)
+_THREADS = click.IntRange(1, 512)
+"""llama.cpp's own bound (GGML_MAX_N_THREADS); beyond it the process dies of a segmentation fault."""
+_FILE = click.Path(path_type=Path)
+_WORK = ("suite", "conversations", "only", "limit", "prefixes")
+
+
+@click.command()
+@click.argument("model", shell_complete=completion.model_files)
+@click.option(
+    "--suite", type=click.Choice([*SUITES, "all"]), default="easy", show_default=True, help="Conversations."
+)
+@click.option("--conversations", type=_FILE, help="Directory of conversations, instead.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
+@click.option("--limit", type=_COUNT, default=12, show_default=True, help="The first so many conversations.")
+@click.option(
+    "--prefixes", type=_COUNT, default=30, show_default=True, help="The first so many points to predict at."
+)
+@click.option("--prompts", type=_FILE, help="A file of prompts, instead of conversations.")
+@click.option("--export", "target", type=_FILE, help="Write the prompts to a file and stop.")
+@click.option(
+    "--max-tokens", type=_COUNT, help="Tokens of an answer, at most; default: 64, or as in --prompts."
+)
+@click.option("--threads", type=_THREADS, help="CPU threads of each; default: the cores that may be used.")
+@click.option("--gpu-layers", type=click.IntRange(-1), help="Layers on the GPU, -1 for all; as in `rig run`.")
+@click.option("--n-ctx", type=_COUNT, help="Context in tokens; as in `rig run`.")
+@click.option("--chat-template", type=_FILE, help="Jinja2 file to use instead of the model's own template.")
+@click.option(
+    "--peers",
+    default="all",
+    show_default=True,
+    metavar="LIST",
+    help="all, none, or some of outlines,llama-cpp-server,llama-server,llama-server-4.",
+)
+@click.option(
+    "--profile",
+    "as_profile",
+    is_flag=True,
+    help="Instead: play the conversations as `rig run` does, and say where the time goes.",
+)
+@click.option(
+    "--parallel",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Answers at once, where rig makes several; 1 leaves that out.",
+)
+@click.option("--repeats", type=_COUNT, default=3, show_default=True, help="Passes over all contestants.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every answer of every pass.")
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    model: str,
+    prompts: Path | None,
+    target: Path | None,
+    peers: str,
+    as_profile: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Measure the engine: against its floor, and against other ways of running the same prompts.
+
+    The prompts are those points of the first conversations at which the model has to act, all tools on
+    offer, one constrained answer each. The floor is what the engine had llama.cpp decode, decoded again with
+    nothing around it. Nothing is judged: ratios are printed with their spread.
+    """
+    if prompts is not None and (clashing := [name for name in _WORK if _was_given(context, name)]):
+        raise RigError(f"--prompts and --{clashing[0]} are two answers to one question; give one of them")
+    options = Options(
+        model=model,
+        work=Work(
+            suite=given["suite"],
+            directory=str(given["conversations"].absolute()) if given["conversations"] else None,
+            only=given["only"],
+            limit=given["limit"],
+            prefixes=given["prefixes"],
+        ),
+        prompts=prompts,
+        peers=chosen(peers),
+        repeats=given["repeats"],
+        parallel=given["parallel"],
+        max_tokens=given["max_tokens"],
+        gpu_layers=given["gpu_layers"],
+        n_ctx=given["n_ctx"],
+        chat_template=given["chat_template"],
+    )
+    if given["threads"]:
+        options = replace(options, threads=given["threads"])
+    if as_profile:
+        _profile(options, given["parallel"] if _was_given(context, "parallel") else 1, as_json)
+        return
+    if target is not None:
+        count = export(options, target)
+        click.echo(f"{target}: {count} prompts")
+        return
+    found = bench(options, lambda line: click.echo(printable(line), err=True))
+    if as_json:
+        print_json(found.as_json())
+    else:
+        from rig.bench import report
+
+        click.echo(f"{printable(report.heading(found))}\n")
+        print_table(*report.table(found))
+        click.echo("\n" + printable("\n".join(report.remarks(found))))
+    sys.exit(1 if found.failures else 0)
+
+
+def _profile(options: Options, parallel: int, as_json: bool) -> None:
+    if options.prompts is not None:
+        raise RigError("--profile plays conversations, and --prompts has none; give one of them")
+    with tempfile.TemporaryDirectory(prefix="rig-bench-") as folder:
+        todo = plan(
+            RunOptions(
+                models=(options.model,),
+                suite=options.work.suite,
+                conversations=Path(options.work.directory) if options.work.directory else None,
+                only=options.work.only,
+                limit=options.work.limit,
+                max_tokens=options.max_tokens or DEFAULT_MAX_TOKENS,
+                n_ctx=options.n_ctx,
+                threads=options.threads,
+                parallel=parallel,
+                gpu_layers=options.gpu_layers,
+                chat_template=options.chat_template,
+            ),
+            Path(folder) / "runs.sqlite",
+        )
+        control = Control()
+        display = displays.choose("plain", sys.stderr)
+        found = display.run(lambda emit: profile(todo, emit, control), control)
+    if as_json:
+        print_json(found.as_json())
+        return
+    rows = [(kind, f"{found.seconds[kind]:.2f}", f"{share:.2%}") for kind, share in found.shares.items()]
+    print_table(("", "seconds", "of wall"), rows)
+
+
+def _was_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT

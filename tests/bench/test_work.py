@@ -1,0 +1,67 @@
+"""The points to predict at are those at which a run would predict, if every prediction were right."""
+
+import pytest
+
+from rig.bench.work import Work, prefixes
+from rig.conversations import load_suite
+from rig.errors import RigError
+from rig.events import Where
+from rig.models import Request
+from rig.protocols.prompt import Settings
+from rig.protocols.replay import Oracle
+from rig.protocols.tooltalk import Dialogue
+from rig.scoring import Exact, Grader
+from rig.tools import Simulator
+from rig.world import World
+
+
+def played(name: str) -> list[Request]:
+    """What a run asks the oracle."""
+    (conversation,) = (one for one in load_suite("all") if one.name == name)
+    oracle = Oracle([conversation])
+    dialogue = Dialogue(
+        conversation,
+        Simulator(World.open()),
+        Grader("default", Exact()),
+        Settings(),
+        where=Where(0, name),
+        emit=lambda event: None,
+    )
+    requests = []
+    for turn in conversation.assistant_turns:
+        play = dialogue.play(turn)
+        request = next(play)
+        try:
+            while True:
+                requests.append(request)
+                request = play.send(oracle.predict(request, lambda piece: None))
+        except StopIteration:
+            pass
+    return requests
+
+
+@pytest.mark.parametrize("name", ["AddAlarm-easy", "UserLogin-easy", "rain-date", "username-taken"])
+def test_prefixes_are_what_a_run_of_the_truth_asks(name: str) -> None:
+    (conversation,) = (one for one in load_suite("all") if one.name == name)
+    assert [request for _, request in prefixes(conversation)] == played(name)
+
+
+def test_the_standard_work_is_thirty_prefixes_of_twelve_conversations() -> None:
+    work = Work()
+    requests = work.requests()
+    assert len(requests) == 30
+    assert {request.key.conversation for request in requests.values()} <= {
+        conversation.name for conversation in work.conversations()
+    }
+    assert len(work.conversations()) == 12
+    assert len({len(request.tools) for request in requests.values()}) == 1
+    assert Work.from_json(work.as_json()) == work
+
+
+def test_work_can_be_narrowed() -> None:
+    assert list(Work(only=("AddAlarm-easy",), prefixes=2).requests()) == [
+        "AddAlarm-easy/1/0",
+        "AddAlarm-easy/3/0",
+    ]
+    with pytest.raises(RigError, match="NoSuch"):
+        Work(only=("NoSuch",)).requests()
