@@ -41,6 +41,7 @@ FLOORS = {
     "rig.tally": 3,
     "rig.cli": 4,
     "rig.displays": 4,
+    "rig.report": 4,
     "rig.__main__": 4,
     "tui": 4,
 }

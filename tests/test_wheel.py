@@ -72,6 +72,9 @@ def test_the_oracle_is_right_about_everything_from_an_empty_folder(elsewhere: Pa
     (arm,) = json.loads(done.stdout)["arms"]
     assert (arm["conversations"], arm["success_rate"], arm["incorrect_action_rate"]) == (28, 1, 0)
     assert sorted(path.name for path in elsewhere.iterdir()) == ["runs.sqlite"]
+    reported = rig("report", "latest", "--output", "report.html")
+    assert reported.returncode == 0, reported.stderr
+    assert "</script>" in Path("report.html").read_text()
 
 
 def test_models_live_in_the_folder_one_is_in(

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fitting import Score, auc, fit, thresholds
+from fitting import GRID, Score, auc, fit, thresholds
 from pairs import Labelled, Measured, fresh, measure, own
 
 from rig.scoring.similarity import MiniLM
@@ -20,6 +20,7 @@ from rig.tools.spec import Text
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CALIBRATION = ROOT / "rig" / "scoring" / "similarity" / "calibration.json"
+ERROR_COUNTS = CALIBRATION.with_name("error_counts.json")
 DOCS = ROOT / "docs" / "free-text.md"
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 LABELS = {
@@ -54,6 +55,8 @@ def main() -> None:
         _list_errors(fitted, wording, limits)
     if options.write:
         _write(wording, limits, text)
+        counts = _error_counts(unseen, _score(wording))
+        ERROR_COUNTS.write_text(json.dumps(counts) + "\n", encoding="utf-8")
 
 
 def _score(wording: Wording, without: Sequence[str] = ()) -> Score:
@@ -111,6 +114,23 @@ def _errors(pairs: Sequence[Measured], score: Score, limits: Mapping[Text, float
         verdicts = [_accepted(each, score, limits) != same for each in pairs if each.labelled.same is same]
         shown.append(f"{sum(verdicts)}/{len(verdicts)} ({sum(verdicts) / len(verdicts):.1%})")
     return shown
+
+
+def _error_counts(pairs: Sequence[Measured], score: Score) -> dict[str, object]:
+    """By kind, how many pairs there are and how many are judged wrongly at every threshold, for reports."""
+    counts: dict[str, object] = {"thresholds": GRID}
+    for kind in Text:
+        same, other = (
+            [score(each) for each in pairs if each.labelled.kind is kind and each.labelled.same is label]
+            for label in (True, False)
+        )
+        counts[kind.value] = {
+            "same": len(same),
+            "different": len(other),
+            "false_accepts": [sum(value >= limit for value in other) for limit in GRID],
+            "false_rejects": [sum(value < limit for value in same) for limit in GRID],
+        }
+    return counts
 
 
 def _accepted(each: Measured, score: Score, limits: Mapping[Text, float]) -> bool:

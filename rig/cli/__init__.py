@@ -20,6 +20,7 @@ VERBS = {
     "score": "rig.cli.score",
     "compare": "rig.cli.compare",
     "noise": "rig.cli.noise",
+    "report": "rig.cli.report",
     "export": "rig.cli.export",
     "models": "rig.cli.models",
     "world": "rig.cli.world",

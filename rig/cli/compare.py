@@ -5,50 +5,21 @@ from pathlib import Path
 
 import click
 
-from rig.cli import completion
+from rig.cli.comparing import arms_and_question, noise_beside
 from rig.cli.comparison import comparison_text
 from rig.cli.output import print_json, printable
-from rig.compare import METRICS, Comparison, Pair, Question, VerdictKind, compare, noise_of
+from rig.compare import METRICS, Comparison, Pair, Question, VerdictKind, compare
 from rig.paths import runs_file
 from rig.store import Runs
 
 
 @click.command()
-@click.argument("addresses", metavar="RUN...", nargs=-1, required=True, shell_complete=completion.runs)
-@click.option("--baseline", metavar="ARM", help="What the others are held against; default: the first arm.")
-@click.option(
-    "--metric",
-    type=click.Choice(list(METRICS)),
-    default="success_rate",
-    show_default=True,
-    help="What the verdicts and --fail-if-worse are about.",
-)
+@arms_and_question
 @click.option(
     "--fail-if-worse",
     type=click.FloatRange(0, 100),
     metavar="X",
     help="Exit code 1 when a loss is found and measures more than X points.",
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="Chance of a false alarm among all arms; intervals are at 1 - alpha.",
-)
-@click.option(
-    "--across-settings",
-    is_flag=True,
-    help="Compare arms that differ from the baseline in more than one thing, and list the differences.",
-)
-@click.option(
-    "--noise",
-    metavar="RUN",
-    shell_complete=completion.runs,
-    help="A run that `rig noise` made, to show beside.",
-)
-@click.option(
-    "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -71,11 +42,8 @@ def command(
     could have shown, one sentence that says what follows, and the conversations and turns won and lost.
     """
     with Runs.open(runs or runs_file()) as stored:
-        measured = None
-        if noise is not None:
-            measured = noise_of(stored, noise, alpha)
-        question = Question(baseline, metric, alpha, across_settings)
-        found = compare(stored, addresses, question, measured)
+        measured = noise_beside(stored, noise, alpha)
+        found = compare(stored, addresses, Question(baseline, metric, alpha, across_settings), measured)
     worse = [pair for pair in found.pairs if _is_worse(found, pair, fail_if_worse)]
     if as_json:
         print_json({**found.as_json(), "failed": [pair.arm for pair in worse]})

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rig.cli import completion, run
-from rig.cli.comparison import estimate, table
+from rig.cli.comparison import table
 from rig.cli.output import print_json, printable
 from rig.compare import Differing, Noise
 from rig.compare.arms import choose
@@ -16,6 +16,7 @@ from rig.displays.summary import whereabouts
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.planning import Options, plan
+from rig.report.rows import Row, estimate
 from rig.store import Runs, StoredRun
 
 _NOT_OF_RUN = frozenset({"models", "exact", "resume", "as_json"})
@@ -100,7 +101,7 @@ def _options(given: dict[str, Any], model: str | None) -> Options:
 
 
 def _text(stored: StoredRun, found: list[Noise], alpha: float) -> str:
-    rows = [(label, [_share(getattr(noise, kind)) for noise in found]) for label, kind in _KINDS]
+    rows = [Row(label, tuple(_share(getattr(noise, kind)) for noise in found)) for label, kind in _KINDS]
     lines = [f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in found]
     return "\n".join(
         [

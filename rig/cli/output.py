@@ -1,12 +1,12 @@
 """How the verbs print: aligned tables, sizes for people, JSON, and never a control character from a file."""
 
 import json
-import unicodedata
 from collections.abc import Sequence
 
 import click
 
 from rig.calls import Json
+from rig.displays.text import printable as printable
 
 
 def print_json(value: Json) -> None:
@@ -21,16 +21,6 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in cells:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(padded).rstrip())
-
-
-def printable(text: str) -> str:
-    """Text that may come from anywhere, with what could steer a terminal made visible; newlines stay."""
-    return "".join(
-        character
-        if character in "\n\t" or unicodedata.category(character)[0] != "C"
-        else character.encode("unicode_escape").decode()
-        for character in text
-    )
 
 
 def mebibytes(size: int | None) -> str:

@@ -28,13 +28,14 @@ class Question:
     """What is asked of a comparison.
 
     `baseline` names an arm (default: the first). Verdicts are about `metric`. `across_settings` allows arms
-    that differ from the baseline in more than one thing.
+    that differ from the baseline in more than one thing, `one_will_do` a single arm, which has no pairs.
     """
 
     baseline: str | None = None
     metric: str = "success_rate"
     alpha: float = 0.05
     across_settings: bool = False
+    one_will_do: bool = False
     seed: int = SEED
     resamples: int = RESAMPLES
 
@@ -56,7 +57,7 @@ def compare(
     if not chosen:
         raise RigError("none of these arms has finished a conversation; there is nothing to compare")
     first = pick_baseline(chosen, question.baseline)
-    if len(chosen) < 2:
+    if len(chosen) < 2 and not question.one_will_do:
         raise RigError(f"{first.label} is the only arm; name another run or arm to compare it with")
     ordered = [first, *(each for each in chosen if each is not first)]
     differing, notes = _differing(ordered, across_settings=question.across_settings)

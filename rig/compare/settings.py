@@ -33,6 +33,18 @@ MODEL = "model"
 SEED = "seed"
 GRADER = "grader."
 
+_PLANNED = (
+    "model.cpu_weight_layouts",
+    "model.devices",
+    "model.flash_attention",
+    "model.n_batch",
+    "model.n_ctx",
+    "model.n_gpu_layers",
+    "model.n_seq",
+    "model.prefill_piece",
+)
+"""What is decided at loading, by what fits."""
+
 _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
         MODEL,
@@ -46,22 +58,17 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
             "model.tensor_types",
             "model.made_from",
         ),
-        (
-            "model.chat_roles",
-            "model.chat_template_sha256",
-            "model.cpu_weight_layouts",
-            "model.n_ctx",
-            "model.n_batch",
-            "model.n_gpu_layers",
-            "model.devices",
-        ),
+        ("model.chat_roles", "model.chat_template_sha256", *_PLANNED),
     ),
+    ("KV cache", ("model.kv_type",), _PLANNED),
+    ("exact", ("model.exact",), ("model.fast_forward", "model.n_seq", "model.prefill_piece")),
+    ("sequences", ("model.n_seq",), ("model.prefill_piece",)),
     ("docs", ("protocol.docs",), ("protocol.prompt_sha256",)),
     ("temperature", ("model.temperature",), ("model.top_p", "model.min_p", "model.seed")),
     (
         "llama.cpp",
         ("model.llama_cpp", "model.llama_cpp_python", "model.llama_cpp_system"),
-        ("model.cpu_weight_layouts",),
+        _PLANNED,
     ),
     (
         "grammar",
@@ -77,6 +84,8 @@ _ASKED = {
     "model.n_ctx": "n_ctx",
     "model.n_batch": "n_batch",
     "model.n_gpu_layers": "gpu_layers",
+    "model.n_seq": "parallel",
+    "model.flash_attention": "flash_attention",
     "model.chat_template_sha256": "chat_template",
 }
 """Settings that follow from the model unless the run was told them, by the option that tells."""

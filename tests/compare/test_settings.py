@@ -50,6 +50,14 @@ def test_what_was_asked_for_does_not_follow() -> None:
     assert found == ["model", "n_ctx (8192 -> 4096)"]
 
 
+def test_what_is_decided_by_what_fits_follows_from_the_model_or_its_cache() -> None:
+    fits = {"model__n_seq": 4, "model__prefill_piece": 256, "model__flash_attention": True}
+    assert differing(model__file_sha256="22", **fits) == ["model"]
+    assert differing(model__kv_type="q8_0", **fits) == ["KV cache (none -> q8_0)"]
+    assert differing(model__n_seq=4, model__prefill_piece=256) == ["sequences (none -> 4)"]
+    assert differing(model__exact=True, model__fast_forward=False) == ["exact (none -> True)"]
+
+
 def test_the_same_file_under_another_name_is_the_same_model() -> None:
     assert differing(model__file="renamed.gguf") == []
 

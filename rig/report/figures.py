@@ -1,0 +1,112 @@
+"""Figures as SVG that takes its colours and fonts from the page: right in light, in dark and in print."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from rig.displays.text import printable
+from rig.paths import cache_directory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, MUTED, LINE, BAND, GOOD, BAD = (f"#00010{digit}" for digit in range(6))
+"""Colours that stand for those of the page; no other colour is to be used."""
+
+_ARMS = 8
+_NAMES = {INK: "ink", MUTED: "muted", LINE: "line", BAND: "band", GOOD: "good", BAD: "bad"} | {
+    f"#00020{place}": f"arm{place}" for place in range(_ARMS)
+}
+
+_STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": LINE,
+    "axes.facecolor": "none",
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 10,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "figure.facecolor": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    # Names come from files; a dollar sign in one is no formula.
+    "text.parse_math": False,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "xtick.labelsize": 9,
+    "ytick.color": INK,
+    "ytick.labelsize": 10,
+}
+
+
+def arm_colour(place: int) -> str:
+    """The colour of the arm at this place; after eight they come again."""
+    return f"#00020{place % _ARMS}"
+
+
+@contextmanager
+def axes(width: float, height: float, **options: Any) -> "Iterator[tuple[Figure, Axes]]":
+    """A figure of this size in inches with one pair of axes, in the style of all. No display is needed."""
+    # It keeps a list of fonts, and would put it into a folder of its own.
+    os.environ.setdefault("MPLCONFIGDIR", str(cache_directory() / "matplotlib"))
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure, figure.add_subplot(**options)
+
+
+def svg(figure: "Figure", title: str) -> str:
+    """The figure as an SVG element that says its title to those who do not see it. The same every time."""
+    import matplotlib
+
+    text = StringIO()
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}):
+        figure.savefig(
+            text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
+    drawn = text.getvalue()
+    drawn = drawn[drawn.index("<svg") :]
+    drawn = re.sub(r"<metadata>.*?</metadata>\s*", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r"<!--.*?-->\s*", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r"#0002\d\d|#0001\d\d", _as_variable, drawn)
+    drawn = re.sub(r" font-family: [^;\"]*;", "", drawn)
+    # What nothing refers to needs no id, and would have the same one in the next figure.
+    used = set(re.findall(r"#(\w+)", drawn))
+    drawn = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", drawn)
+    # A tenth of a point is less than a pixel.
+    drawn = re.sub(r"(\d+\.\d)\d+", r"\1", drawn)
+    drawn = re.sub(r' transform="rotate\(-0 [^"]*"', "", drawn)
+    drawn = re.sub(r"\s*\n\s*", " ", drawn).replace("> <", "><")
+    width, height = (72 * inches for inches in figure.get_size_inches())
+    head = (
+        f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {width:g} {height:g}"'
+        f' style="width:{width:.0f}pt" role="img" aria-label="{escape(title, quote=True)}">'
+    )
+    return head + drawn[drawn.index(">") + 1 :].strip()
+
+
+def label(text: str, longest: int = 28) -> str:
+    """A name for a figure: inert, and cut in the middle where it is too long."""
+    inert = printable(text).replace("\n", " ").replace("\t", " ")
+    if len(inert) <= longest:
+        return inert
+    kept = longest - 1
+    return f"{inert[: kept - kept // 2]}…{inert[-(kept // 2) :]}"
+
+
+def _as_variable(found: re.Match[str]) -> str:
+    return f"var(--{_NAMES[found[0]]})"

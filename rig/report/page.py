@@ -1,0 +1,150 @@
+"""The HTML page: one file that needs nothing but a browser, and lets nothing in it reach out or run."""
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rig.compare import METRICS, Comparison, Flip, Pair
+from rig.displays.text import printable
+from rig.report import calibration, plots
+from rig.report.material import Material
+from rig.report.rows import cost_rows, difference_rows, heading, how_often, quality_rows
+from rig.report.views import conversation_views
+
+LARGEST = 1_000_000
+"""Bytes that a page should not exceed; texts of models are cut shorter until it does not."""
+
+_LENGTHS = (2_000, 600, 300, 150, 80, 40)
+
+_CALIBRATED = "minilm"
+"""The measure of similarity that the shipped calibration is of."""
+
+
+def page(material: Material, largest: int = LARGEST) -> str:
+    """The whole page, with texts cut as little as its size allows, or larger where even that is too much."""
+    fixed = _fixed(material)
+    for longest in _LENGTHS:
+        views = conversation_views(material.comparison, material.transcripts, material.letters, longest)
+        text = (
+            _environment().get_template("report.html").render(**fixed, longest=longest, conversations=views)
+        )
+        if len(text.encode("utf-8", "backslashreplace")) <= largest:
+            break
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class FlipView:
+    """A flip as a row: the conversation by name and number, and which turns went with it."""
+
+    flip: Flip
+    number: int
+    often: str
+    turns: tuple[Flip, ...]
+
+
+def _fixed(material: Material) -> dict[str, Any]:
+    """Everything but the transcripts."""
+    comparison = material.comparison
+    letters = material.letters
+    refused = calibration.refused_texts(each for row in material.transcripts for each in row)
+    is_calibrated = comparison.grader.similarity == _CALIBRATED
+    script = _asset("open.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return {
+        "title": _title(comparison),
+        "runs": list(material.runs.values()),
+        "comparison": comparison,
+        "metric": METRICS[comparison.metric],
+        "metrics": METRICS,
+        "letters": letters,
+        "heading": heading(comparison),
+        "quality": quality_rows(comparison.arms),
+        "costs": cost_rows(comparison.arms),
+        "differences": difference_rows(comparison) if comparison.pairs else [],
+        "pairs": [
+            (letter, pair, list(_flips(pair, comparison)))
+            for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
+        ],
+        "rate_plots": {
+            name: Markup(plots.rates(comparison, metric, letters)) for name, metric in METRICS.items()
+        },
+        "difference_plot": Markup(plots.differences(comparison, letters)) if comparison.pairs else None,
+        "trade_offs": _drawn(plots.trade_off(comparison, cost, letters) for cost in plots.COSTS),
+        "kinds": _drawn(plots.kinds(comparison, letters, of) for of in ("errors", "faults")),
+        "threshold_plot": Markup(calibration.threshold_plot()) if is_calibrated else None,
+        "labelled": calibration.pairs_measured(),
+        "refused": refused,
+        "near": calibration.NEAR,
+        "refused_plot": _drawn([calibration.refused_plot(refused)]),
+        "settings": _settings(comparison),
+        "style": Markup(_asset("style.css")),
+        "script": Markup(script),
+        "script_hash": digest,
+    }
+
+
+def _flips(pair: Pair, comparison: Comparison) -> Iterator[FlipView]:
+    """Conversations that flipped, then those of which only turns did."""
+    numbers = {name: number for number, (name, _) in enumerate(comparison.conversations)}
+    turns: dict[str, list[Flip]] = {}
+    for turn in pair.turn_flips:
+        turns.setdefault(turn.conversation, []).append(turn)
+    for flip in pair.flips:
+        of_it = turns.pop(flip.conversation, [])
+        yield FlipView(flip, numbers[flip.conversation], how_often(flip), tuple(of_it))
+    for name, of_it in turns.items():
+        yield FlipView(of_it[0], numbers[name], "", tuple(of_it))
+
+
+def _settings(comparison: Comparison) -> dict[str, list[str]]:
+    """What was set, by name; the values of all arms where they are not the same, else one."""
+    names = dict.fromkeys(name for arm in comparison.arms for name in arm.fingerprint)
+    rows = {}
+    for name in names:
+        values = [_shown(arm.fingerprint, name) for arm in comparison.arms]
+        rows[name] = values[:1] if len(set(values)) == 1 else values
+    return rows
+
+
+def _shown(fingerprint: Mapping[str, Any], name: str) -> str:
+    value = fingerprint.get(name)
+    return "-" if value is None else str(value)
+
+
+def _title(comparison: Comparison) -> str:
+    suites = Counter(suite for _, suite in comparison.conversations)
+    played = ", ".join(
+        f"{count} of suite {suite}" if suite else str(count) for suite, count in suites.items()
+    )
+    return f"{len(comparison.arms)} arm{'s' * (len(comparison.arms) > 1)}, conversations: {played}"
+
+
+def _drawn(drawings: Any) -> list[Markup]:
+    return [Markup(each) for each in drawings if each is not None]
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("rig.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Every text that is shown may be a model's: nothing in it may be invisible or turn the page around.
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("rig.report").joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,0 +1,130 @@
+"""The plots of a report: rates and differences with intervals, quality against cost, kinds of error."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rig.compare import METRICS, ArmResult, Comparison, Estimate, Metric
+from rig.report.figures import BAND, INK, MUTED, arm_colour, axes, label, svg
+
+_WIDTH = 6.4
+_ROW = 0.36
+_KINDS = 10
+"""Kinds of error shown; the rest is in the table."""
+
+
+def rates(comparison: Comparison, metric: Metric, letters: Sequence[str]) -> str:
+    """One rate of every arm, with its interval."""
+    arms = comparison.arms
+    with axes(_WIDTH, 0.8 + _ROW * len(arms)) as (figure, plot):
+        for place, arm in enumerate(arms):
+            _point(plot, arm.rates[metric.name], place, arm_colour(place))
+        plot.set_yticks(range(len(arms)), _labels(arms, letters))
+        plot.set_ylim(len(arms) - 0.4, -0.6)
+        _percent_axis(plot.set_xlim, plot.set_xticks)
+        plot.grid(axis="x")
+        plot.set_xlabel(f"{metric.noun}, %")
+        return svg(figure, f"{metric.noun} of each arm with its interval")
+
+
+def differences(comparison: Comparison, letters: Sequence[str]) -> str:
+    """The difference of the judged metric from the baseline for every arm, with its interval.
+
+    The band behind each is what the suite could not have shown: differences smaller than the detectable one.
+    """
+    metric = METRICS[comparison.metric]
+    pairs = comparison.pairs
+    with axes(_WIDTH, 0.8 + _ROW * len(pairs)) as (figure, plot):
+        farthest = 0.02
+        for place, pair in enumerate(pairs):
+            found = pair.differences[metric.name]
+            if found.detectable is not None:
+                plot.barh(place, 200 * found.detectable, left=-100 * found.detectable, height=0.8, color=BAND)
+            _point(plot, Estimate(found.value, found.low, found.high), place, arm_colour(place + 1))
+            ends = (found.value, found.low, found.high, found.detectable)
+            farthest = max([farthest, *(abs(end) for end in ends if end is not None)])
+        plot.axvline(0, color=MUTED, linewidth=1)
+        plot.set_yticks(range(len(pairs)), _labels(comparison.arms[1:], letters[1:]))
+        plot.set_ylim(len(pairs) - 0.4, -0.6)
+        plot.set_xlim(-105 * farthest, 105 * farthest)
+        plot.grid(axis="x")
+        plot.set_xlabel(f"{metric.noun}, points more or less than {label(comparison.baseline.label)}")
+        return svg(figure, f"differences in {metric.noun} from the baseline")
+
+
+COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
+    "size of the file, MB": lambda arm: _scaled(arm.fingerprint.get("model.file_bytes"), 1e-6),
+    "tokens generated per second": lambda arm: arm.speed.decode_rate,
+    "peak memory, MiB": lambda arm: _scaled(arm.speed.peak_memory, 2**-20),
+    "peak GPU memory, MiB": lambda arm: _scaled(arm.speed.peak_device_memory, 2**-20),
+    "energy, kJ": lambda arm: _scaled(arm.speed.energy_j, 1e-3),
+}
+"""What quality is held against. There is a plot where two arms at least tell."""
+
+
+def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str | None:
+    """The judged metric against one of the `COSTS`; None where fewer than two arms have one."""
+    metric = METRICS[comparison.metric]
+    found = [(place, COSTS[cost](arm), arm.rates[metric.name]) for place, arm in enumerate(comparison.arms)]
+    points = [
+        (place, at, rate)
+        for place, at, rate in found
+        if at is not None and rate.value is not None and rate.low is not None and rate.high is not None
+    ]
+    if len(points) < 2:
+        return None
+    with axes(_WIDTH / 2, 2.6) as (figure, plot):
+        for place, at, rate in points:
+            value, low, high = (100 * (end or 0.0) for end in (rate.value, rate.low, rate.high))
+            colour = arm_colour(place)
+            plot.plot([at, at], [low, high], color=colour, linewidth=1.2, alpha=0.6)
+            plot.plot([at], [value], "o", color=colour, markersize=6)
+            plot.annotate(letters[place], (at, value), (5, 4), textcoords="offset points", color=INK)
+        _percent_axis(plot.set_ylim, plot.set_yticks)
+        plot.set_xlim(0, 1.15 * max(at for _, at, _ in points))
+        plot.grid()
+        plot.set_xlabel(cost)
+        plot.set_ylabel(f"{metric.noun}, %")
+        return svg(figure, f"{metric.noun} against {cost}")
+
+
+def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None:
+    """How often each kind of `errors` or `faults` came by arm, for each conversation; None without any."""
+    arms = comparison.arms
+    counts: list[Mapping[str, int]] = [getattr(arm, of) for arm in arms]
+    total = {kind: sum(each.get(kind, 0) for each in counts) for each in counts for kind in each}
+    named = sorted((kind for kind in total if total[kind]), key=lambda kind: -total[kind])[:_KINDS]
+    if not named:
+        return None
+    width = 0.8 / len(arms)
+    with axes(_WIDTH, 0.9 + len(named) * max(_ROW, 0.11 * len(arms))) as (figure, plot):
+        for place, arm in enumerate(arms):
+            shares = [counts[place].get(kind, 0) / max(1, arm.metrics.conversations) for kind in named]
+            rows = [row - 0.4 + (place + 0.5) * width for row in range(len(named))]
+            plot.barh(rows, shares, height=0.9 * width, color=arm_colour(place), label=letters[place])
+        plot.set_yticks(range(len(named)), [label(kind, 36) for kind in named])
+        plot.invert_yaxis()
+        plot.grid(axis="x")
+        plot.set_xlabel("per conversation")
+        if len(arms) > 1:
+            plot.legend(loc="lower right")
+        return svg(figure, f"{of} by kind for each arm")
+
+
+def _point(plot: object, rate: Estimate, place: int, colour: str) -> None:
+    if rate.value is None:
+        return
+    if rate.low is not None and rate.high is not None:
+        plot.plot([100 * rate.low, 100 * rate.high], [place, place], color=colour, linewidth=2)  # type: ignore[attr-defined]
+    plot.plot([100 * rate.value], [place], "o", color=colour, markersize=7)  # type: ignore[attr-defined]
+
+
+def _percent_axis(limits: Callable[..., object], ticks: Callable[..., object]) -> None:
+    limits(-2, 102)
+    ticks(range(0, 101, 20))
+
+
+def _labels(arms: Sequence[ArmResult], letters: Sequence[str]) -> list[str]:
+    return [f"{label(arm.label)}  {letter}" for arm, letter in zip(arms, letters, strict=True)]
+
+
+def _scaled(value: object, by: float) -> float | None:
+    return value * by if isinstance(value, int | float) else None

@@ -1,0 +1,151 @@
+"""The tables of a comparison as texts: what stands in each row, the same in a terminal and in a report."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rig.compare import METRICS, ArmResult, Comparison, Difference, Estimate, Flip
+from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table, with a cell for each arm or pair. A `detail` is part of the row above it."""
+
+    label: str
+    cells: tuple[str, ...]
+    detail: bool = False
+
+
+_SPEED: tuple[tuple[str, bool, Callable[[ArmResult], str]], ...] = (
+    ("prompt tokens", False, lambda arm: f"{arm.speed.prompt_tokens:,}"),
+    ("prompt from cache", False, lambda arm: percent(arm.speed.cached_share)),
+    ("completion tokens", False, lambda arm: f"{arm.speed.completion_tokens:,}"),
+    ("prefill tok/s", False, lambda arm: rate(arm.speed.prefill_rate)),
+    ("decode tok/s", False, lambda arm: rate(arm.speed.decode_rate)),
+    ("first token after", False, lambda arm: seconds(arm.speed.first_token)),
+    ("time per turn", False, lambda arm: seconds(arm.turn_times.mean_s)),
+    ("median", True, lambda arm: seconds(arm.turn_times.median_s)),
+    ("95th percentile", True, lambda arm: seconds(arm.turn_times.p95_s)),
+    ("time", False, lambda arm: clock_time(arm.speed.wall_s)),
+    ("peak memory", False, lambda arm: mebibytes(arm.speed.peak_memory)),
+    ("peak GPU memory", False, lambda arm: mebibytes(arm.speed.peak_device_memory)),
+    ("energy", False, lambda arm: kilojoules(arm.speed.energy_j)),
+)
+
+
+def heading(comparison: Comparison) -> list[str]:
+    """What is compared, and what a reader must know of it, line by line."""
+    level = f"{100 * (1 - comparison.alpha):g}%"
+    against = f"baseline {comparison.baseline.label}; " if comparison.pairs else ""
+    lines = [
+        f"{len(comparison.conversations)} conversations, graded by {comparison.grader}",
+        f"{against}in brackets {level} intervals over conversations",
+    ]
+    lines += [
+        f"{arm.label} differs in {', '.join(map(str, arm.factors))}"
+        for arm in comparison.arms
+        if len(arm.factors) == 1
+    ]
+    lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
+    lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
+    lines += comparison.notes
+    noise = comparison.noise
+    if noise:
+        lines.append(
+            f"noise: between two runs of the same arm ({noise.runs[0]}/{noise.arms[0]})"
+            f" {noise.conversations.differ} of {noise.conversations.of} conversations flip,"
+            f" {estimate(noise.conversations.share)}, and {noise.turns.differ} of {noise.turns.of} turns"
+        )
+    return lines
+
+
+def quality_rows(arms: Sequence[ArmResult]) -> list[Row]:
+    """Rates with their intervals, calls, and what went wrong by kind."""
+    rows = [
+        Row(metric.noun, tuple(estimate(arm.rates[name]) for arm in arms)) for name, metric in METRICS.items()
+    ]
+    rows.append(Row("calls predicted", tuple(str(arm.metrics.predictions) for arm in arms)))
+    rows.append(Row("calls wanted", tuple(str(arm.metrics.ground_truths) for arm in arms)))
+    rows += _by_kind("failed steps", [arm.errors for arm in arms])
+    rows += _by_kind("errors, ToolTalk's types", [arm.error_types for arm in arms])
+    return rows + _by_kind("faults", [arm.faults for arm in arms])
+
+
+def cost_rows(arms: Sequence[ArmResult]) -> list[Row]:
+    """Tokens, speed, memory, energy; no row for what no arm has."""
+    rows = [Row(label, tuple(cell(arm) for arm in arms), detail) for label, detail, cell in _SPEED]
+    return [row for row in rows if set(row.cells) != {UNKNOWN}]
+
+
+def difference_rows(comparison: Comparison) -> list[Row]:
+    """Differences from the baseline in points, what they are worth, and how much flipped."""
+    pairs = comparison.pairs
+    judged = [pair.differences[comparison.metric] for pair in pairs]
+    tests = ", ".join(sorted({each.test for each in judged}))
+    noun = METRICS[comparison.metric].noun
+    corrected = ", corrected" if len(pairs) > 1 else ""
+    noise = comparison.noise
+    flipped = f"conversations flipped, noise {percent(noise.conversations.share.value)}" if noise else ""
+    return [
+        *(
+            Row(metric.noun, tuple(_difference(pair.differences[name]) for pair in pairs))
+            for name, metric in METRICS.items()
+        ),
+        Row(f"p of {noun} ({tests}{corrected})", tuple(_p(each.p_holm) for each in judged)),
+        Row(f"detectable in {noun}", tuple(_points(each.detectable) for each in judged)),
+        Row("conversations won, lost", tuple(f"{pair.won}, {pair.lost}" for pair in pairs)),
+        *([Row(flipped, tuple(percent(pair.flip_rate) for pair in pairs))] if noise else []),
+        Row("turns won, lost", tuple(_won_lost(pair.turn_flips) for pair in pairs)),
+    ]
+
+
+def how_often(flip: Flip) -> str:
+    """Of repeats, how many each arm got right; nothing where there are none."""
+    if flip.baseline_repeats == flip.arm_repeats == 1:
+        return ""
+    return (
+        f" (right {flip.arm_right} of {flip.arm_repeats} times,"
+        f" baseline {flip.baseline_right} of {flip.baseline_repeats})"
+    )
+
+
+def _won_lost(flips: Sequence[Flip]) -> str:
+    won = sum(flip.outcome == "won" for flip in flips)
+    return f"{won}, {len(flips) - won}"
+
+
+def _by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[Row]:
+    kinds = sorted({kind for each in counts for kind in each})
+    total = Row(label, tuple(str(sum(each.values())) for each in counts))
+    return [total, *(Row(kind, tuple(str(each.get(kind, 0)) for each in counts), True) for kind in kinds)]
+
+
+def estimate(found: Estimate) -> str:
+    """A rate with its interval, in percent."""
+    if found.value is None or found.low is None or found.high is None:
+        return percent(found.value)
+    return f"{percent(found.value)} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+
+
+def _difference(difference: Difference) -> str:
+    if difference.value is None:
+        return "-"
+    if difference.low is None or difference.high is None:
+        return _signed(difference.value)
+    return f"{_signed(difference.value)} ({_signed(difference.low)} to {_signed(difference.high)})"
+
+
+def _signed(fraction: float) -> str:
+    """In points. A difference that rounds to nothing has no sign."""
+    text = f"{100 * fraction:+.1f}"
+    return text if text.strip("+-") != "0.0" else "0.0"
+
+
+def _points(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{100 * fraction:.1f}"
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,128 @@
+"""A report as Markdown, and as rows for other programs."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from rig.calls import JsonObject
+from rig.compare import Flip, Pair
+from rig.displays.text import printable
+from rig.displays.transcript import transcript_json
+from rig.report.material import Material
+from rig.report.rows import Row, cost_rows, difference_rows, heading, how_often, quality_rows
+
+_COUNTS = ("matches", "ground_truths", "predictions", "actions", "bad_actions")
+
+
+def markdown(material: Material) -> str:
+    """Verdicts, flips and numbers, without transcripts. What a name holds is inert in it."""
+    comparison = material.comparison
+    names = [arm.label for arm in comparison.arms]
+    parts = ["# Report", "\n".join(f"- {_inert(line)}" for line in heading(comparison))]
+    if comparison.pairs:
+        parts.append("## Verdicts")
+        parts.append(
+            "\n".join(f"- **{_inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs)
+        )
+        parts.append(
+            _table(
+                "points more or less", [pair.arm for pair in comparison.pairs], difference_rows(comparison)
+            )
+        )
+    parts += ["## Quality", _table("", names, quality_rows(comparison.arms))]
+    parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
+    for pair in comparison.pairs:
+        if pair.flips or pair.turn_flips:
+            parts += [f"## Flips of {_inert(pair.arm)} against {_inert(pair.baseline)}", _flips(pair)]
+    return "\n\n".join(parts) + "\n"
+
+
+def as_csv(material: Material) -> str:
+    """A row for each conversation and arm, with what flipped against the baseline. Quoted as in RFC 4180."""
+    text = io.StringIO()
+    rows = list(_rows(material))
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_json(material: Material) -> str:
+    """The whole comparison, and every transcript with its ground truth."""
+    transcripts: list[JsonObject] = [
+        {"conversation": name, "suite": suite, "arms": [transcript_json(each) for each in of_arms]}
+        for (name, suite), of_arms in zip(
+            material.comparison.conversations, material.transcripts, strict=True
+        )
+    ]
+    return json.dumps({**material.comparison.as_json(), "transcripts": transcripts}, indent=1) + "\n"
+
+
+def _rows(material: Material) -> Iterator[dict[str, object]]:
+    comparison = material.comparison
+    flipped = {
+        (pair.arm, flip.conversation): flip.outcome for pair in comparison.pairs for flip in pair.flips
+    }
+    for arm in comparison.arms:
+        for each in arm.conversations:
+            metrics = each.metrics.as_json()
+            yield {
+                "run": arm.run,
+                "arm": arm.arm,
+                "is_baseline": int(arm is comparison.baseline),
+                "suite": each.suite,
+                "conversation": each.conversation,
+                "repeats": each.repeats,
+                "success_share": each.success_share,
+                "flip": flipped.get((arm.label, each.conversation), ""),
+                **{name: metrics[name] for name in ("recall", "precision", "incorrect_action_rate")},
+                **{name: metrics[name] for name in _COUNTS},
+                "errors": sum(each.errors.values()),
+            }
+
+
+def _flips(pair: Pair) -> str:
+    turns: dict[str, list[Flip]] = {}
+    for turn in pair.turn_flips:
+        turns.setdefault(turn.conversation, []).append(turn)
+    lines = []
+    for flip in (*pair.flips, *(found[0] for name, found in turns.items())):
+        is_turn = flip.turn is not None
+        if is_turn and any(each.conversation == flip.conversation for each in pair.flips):
+            continue
+        of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns.get(flip.conversation, []))
+        outcome = "alike" if is_turn else flip.outcome
+        commands = "".join(f"\n  {_code(command)}" for command in flip.commands)
+        said = f"- {outcome} {_inert(flip.conversation)}{'' if is_turn else how_often(flip)}"
+        lines.append(f"{said}{': ' if of_it else ''}{of_it}{commands}")
+    return "\n".join(lines)
+
+
+def _table(corner: str, header: Sequence[str], rows: Sequence[Row]) -> str:
+    lines = [
+        f"| {' | '.join([corner, *map(_inert, header)])} |",
+        f"| --- {'| ---: ' * len(header)}|",
+        *(
+            f"| {'- ' if row.detail else ''}{_inert(row.label)} | {' | '.join(map(_inert, row.cells))} |"
+            for row in rows
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def _inert(text: str) -> str:
+    """Text that Markdown makes nothing of, on one line."""
+    return "".join(f"\\{each}" if each in "\\`*_[]<>|#~&!" else each for each in _line(text))
+
+
+def _code(text: str) -> str:
+    """Text as code, between more backticks than are in it."""
+    line = _line(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
+
+
+def _line(text: str) -> str:
+    return printable(text).replace("\n", " ").replace("\t", " ")

@@ -1,0 +1,65 @@
+"""Figures: colours of the page, the numbers that they are drawn from, and names that are no formulas."""
+
+import re
+
+import pytest
+
+from rig.report import figures
+from rig.report.calibration import Refused, pairs_measured, refused_plot, threshold_plot
+from rig.report.figures import INK, arm_colour, axes, label, svg
+
+
+def drawn(name: str = "x") -> str:
+    with axes(4, 2) as (figure, plot):
+        plot.plot([0, 1], [0, 1], color=arm_colour(9))
+        plot.text(0, 0, name, color=INK)
+        return svg(figure, f'a "title" of <{name}>')
+
+
+def test_every_colour_is_one_of_the_page() -> None:
+    text = drawn()
+    assert re.findall(r"#[0-9a-f]{6}\b(?!\")", re.sub(r"url\(#\w+\)|href=\"#\w+\"", "", text)) == []
+    assert set(re.findall(r"var\((--\w+)\)", text)) <= {f"--{name}" for name in figures._NAMES.values()}
+    assert "var(--arm1)" in text
+
+
+def test_a_name_is_drawn_as_text_whatever_is_in_it() -> None:
+    text = drawn("$\\frac{1}$ <b> & $x_")
+    assert "$\\frac{1}$ &lt;b&gt; &amp; $x_" in text
+    assert 'aria-label="a &quot;title&quot; of &lt;$' in text
+
+
+def test_figures_are_the_same_every_time_and_small() -> None:
+    assert drawn() == drawn()
+    assert len(drawn()) < 8_000
+    assert "<?xml" not in drawn()
+    assert "<metadata" not in drawn()
+
+
+def test_ids_are_only_those_that_are_needed() -> None:
+    text = drawn()
+    ids = re.findall(r' id="(\w+)"', text)
+    assert len(ids) == len(set(ids))
+    assert all(f"#{each}" in text for each in ids)
+
+
+@pytest.mark.parametrize("text", ["short", "x" * 28, "a" * 40 + "b" * 40, "tab\tnew\nline\x1b"])
+def test_labels_are_short_and_inert(text: str) -> None:
+    found = label(text)
+    assert len(found) <= 28
+    assert found.isprintable()
+    assert found.startswith(text[:3])
+
+
+def test_the_calibration_is_the_one_of_the_documentation() -> None:
+    """759 unseen pairs; docs/free-text.md has the same counts in its table."""
+    assert pairs_measured() == 759
+    assert "refused though alike, % of 369" in threshold_plot()
+    assert "accepted though not, % of 390" in threshold_plot()
+
+
+def test_texts_close_to_the_threshold_are_counted() -> None:
+    refused = Refused((0.02, 0.1, 0.11, 0.4))
+    assert refused.near == 2
+    assert refused_plot(refused) is not None
+    assert refused_plot(Refused(())) is None

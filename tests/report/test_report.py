@@ -1,0 +1,253 @@
+"""What reports say, in every format, and how they are written."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graded_talks import model, play
+
+from rig.errors import RigError
+from rig.protocols.replay import Scripted, called, replied
+from rig.report import FORMATS, Material, gather, render, write
+from rig.report.page import page
+from rig.store import Runs
+
+Rig = Callable[..., Any]
+N = 12
+COSTLY = {"file_bytes": 90_000_000, "file_sha256": "1"}
+NAMES = ("f16", "q4", "again")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A baseline, an arm that loses talk00 to talk06 and does wrong things there, and the baseline again."""
+    path = tmp_path_factory.mktemp("store") / "runs.sqlite"
+    arms = (model(N), model(N, set(range(7)), acts=True, fingerprint=COSTLY), model(N))
+    play(path, *arms, number=N, names=NAMES, name="ladder")
+    return path
+
+
+@pytest.fixture(scope="module")
+def material(store: Path) -> Material:
+    with Runs.open(store) as runs:
+        return gather(runs, ["latest"])
+
+
+class Outline(HTMLParser):
+    """What is in a page: tags with their attributes, and texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_verdicts_come_first_then_flips_numbers_plots_and_conversations(material: Material) -> None:
+    text = page(material)
+    ids = re.findall(r"<h2 id=(\w+)>", text)
+    assert ids == ["verdicts", "flips", "numbers", "plots", "map", "conversations", "settings"]
+    verdict = material.comparison.pairs[0].verdict.text
+    assert verdict.startswith("loss found")
+    assert text.index(verdict) < text.index("id=flips")
+    assert "No conversation and no turn ended differently" in text
+
+
+def test_every_number_of_the_comparison_is_on_the_page(rig: Rig, material: Material, store: Path) -> None:
+    """Everything that `rig compare` prints of rates, differences and costs."""
+    shown = " ".join(Outline(page(material)).texts)
+    printed = rig("compare", "latest", "--runs", store).out
+    for value in re.findall(r"\d+\.\d% \([^)]*\)|[+-]\d+\.\d \([^)]*\)|\d+\.\d\d s|\d+:\d\d", printed):
+        assert value in shown, value
+
+
+def test_it_is_the_same_every_time(store: Path, material: Material) -> None:
+    with Runs.open(store) as runs:
+        again = gather(runs, ["latest"])
+    for form in FORMATS:
+        assert render(material, form) == render(again, form)
+
+
+def test_nothing_in_it_points_elsewhere(material: Material) -> None:
+    outline = Outline(page(material))
+    for tag, attributes in outline.tags:
+        for name in ("href", "src", "xlink:href", "action", "data"):
+            if attributes.get(name) is not None:
+                assert str(attributes[name]).startswith("#"), (tag, attributes)
+    text = page(material)
+    addresses = set(re.findall(r"https?://[\w./]+", text))
+    assert addresses == {"http://www.w3.org/1999/xlink"}, "the name of a namespace is no address to go to"
+    assert "url(" not in re.sub(r"url\(#\w+\)", "", text)
+    assert "@import" not in text
+
+
+def test_a_conversation_shows_what_was_said_once_and_every_arm_beside_the_others(material: Material) -> None:
+    text = page(material)
+    start = text.index("<b>talk01</b>")
+    talk = text[start : text.index("</details>", start)]
+    assert talk.count("Wake me at 1.") == 1
+    assert talk.count("AddAlarm(time: &#34;01:40:00&#34;)") == 2  # due, and made by two arms in one box
+    assert "<span class=k>A</span> <span class=k>C</span>" in talk
+    assert "incorrect action" in talk
+    assert "AddAlarm(time: &#34;23:59:00&#34;)" in talk
+
+
+def test_calls_that_repeat_are_counted_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    stuck = Scripted(lambda request: called("AddAlarm", {"time": "05:55:00"}))
+    play(path, stuck, number=2)
+    with Runs.open(path) as runs:
+        text = page(gather(runs, ["latest"]))
+    assert text.count("<code>AddAlarm(time: &#34;05:55:00&#34;)</code>") == 4, "once for each turn"
+    assert text.count("<b>×3</b>") == 4
+
+
+def test_texts_are_cut_until_the_page_is_small_enough(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    play(path, Scripted(lambda request: replied(f"{request.key.turn} " + "blah " * 2_000)), number=8)
+    with Runs.open(path) as runs:
+        material = gather(runs, ["latest"])
+    large, small = page(material, 10_000_000), page(material, 60_000)
+    assert len(small.encode()) <= 60_000 < len(large.encode())
+    assert "Texts are cut at 2000 characters" in large
+    assert "… (10002 characters)" in small
+    assert "Wake me at 3." in small, "what the user says is not cut"
+
+
+def test_one_arm_will_do(store: Path) -> None:
+    with Runs.open(store) as runs:
+        material = gather(runs, ["ladder/q4"])
+    text = page(material)
+    assert "id=verdicts" not in text
+    assert "id=conversations" in text
+    for form in FORMATS:
+        assert render(material, form)
+
+
+def test_repeats_are_counted_and_the_first_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    play(path, model(4), model(4, {(1, 0), (1, 2)}), number=4, repeats=3)
+    with Runs.open(path) as runs:
+        text = page(gather(runs, ["latest"]))
+    assert "Of repeats the first is shown." in text
+    assert "right 1 of 3 times, baseline 3 of 3" in text
+    assert ">1/3</a>" in text
+
+
+def test_plots_are_drawn_for_what_is_known(material: Material) -> None:
+    titles = [
+        str(attributes["aria-label"]) for tag, attributes in Outline(page(material)).tags if tag == "svg"
+    ]
+    assert "differences in success from the baseline" in titles
+    for noun in ("success", "recall", "precision", "incorrect action rate", "soft success"):
+        assert f"{noun} of each arm with its interval" in titles
+    assert "success against tokens generated per second" in titles
+    assert "success against energy, kJ" not in titles, "only one machine in a test tells, if any"
+    assert "faults by kind for each arm" in titles
+
+
+def test_markdown_has_verdicts_and_flips_with_commands(material: Material, store: Path) -> None:
+    text = render(material, "md")
+    assert text.index("## Verdicts") < text.index("## Quality") < text.index("## Flips")
+    assert "- **q4**: loss found: success is 58.3 points lower" in text
+    assert f"  `rig show {material.comparison.baseline.run} talk01 --arm f16 --arm q4 --runs {store}`" in text
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.count("|") - 1 for line in tables} == {3, 4}
+
+
+def test_csv_has_a_row_for_each_conversation_and_arm(material: Material) -> None:
+    rows = list(csv.DictReader(io.StringIO(render(material, "csv"))))
+    assert len(rows) == 3 * N
+    lost = {row["conversation"] for row in rows if row["flip"] == "lost"}
+    assert lost == {f"talk0{number}" for number in range(7)}
+    assert {row["arm"] for row in rows if row["is_baseline"] == "1"} == {"f16"}
+    for arm in material.comparison.arms:
+        mine = [row for row in rows if row["arm"] == arm.arm]
+        assert sum(float(row["success_share"]) for row in mine) == arm.metrics.successes
+        assert sum(int(row["bad_actions"]) for row in mine) == arm.metrics.bad_actions
+
+
+def test_json_has_the_comparison_and_the_transcripts(material: Material) -> None:
+    found = json.loads(render(material, "json"))
+    assert found["pairs"][0]["verdict"]["kind"] == "loss found"
+    assert [each["conversation"] for each in found["transcripts"]] == [
+        name for name, _ in material.comparison.conversations
+    ]
+    assert [arm["arm"] for arm in found["transcripts"][0]["arms"]] == list(NAMES)
+
+
+HOSTILE = "| <b>x</b> [a](http://b) `c` \x1b[2J\u202e **d** _e_ $f$ \n# g"
+
+
+def test_names_from_files_are_inert_in_every_format(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    play(path, model(3), model(3, {1}), number=3, names=(HOSTILE, "plain"), name=HOSTILE)
+    with Runs.open(path) as runs:
+        material = gather(runs, ["latest"])
+    text, as_page = render(material, "md"), render(material, "html")
+    assert "--arm '| <b>x</b> [a](http://b) `c`" in text, "a command is as it must be typed, as code"
+    outside_of_code = re.sub(r"^  ``.*``$", "", text, flags=re.MULTILINE)
+    for written in (outside_of_code, as_page):
+        assert "\x1b" not in written
+        assert "\u202e" not in written
+        assert "<b>x</b>" not in written
+    assert "\n# g" not in text
+    assert "[a](" not in outside_of_code
+    assert {line.count("|") - line.count("\\|") for line in text.splitlines() if line.startswith("|")} <= {
+        3,
+        4,
+    }
+    assert next(csv.DictReader(io.StringIO(render(material, "csv"))))["arm"] == HOSTILE
+
+
+def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write("one", path)
+    with pytest.raises(RigError, match="exists; choose a new file, or --force"):
+        write("two", path)
+    assert path.read_text() == "one"
+    write("two", path, force=True)
+    assert path.read_text() == "two"
+    with pytest.raises(RigError, match="cannot be written"):
+        write("three", tmp_path / "no" / "report.html")
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_verb_writes_what_the_name_says(rig: Rig, store: Path, tmp_path: Path) -> None:
+    for form in FORMATS:
+        out = tmp_path / f"report.{form}"
+        done = rig("report", "ladder", "--output", out, "--runs", store)
+        assert (done.code, done.err) == (0, "")
+        assert "q4: loss found" in done.out
+        with Runs.open(store) as runs:
+            assert out.read_text() == render(gather(runs, ["ladder"]), form)
+    told = rig("report", "ladder", "-o", tmp_path / "x", "--format", "csv", "--runs", store, "--json").json
+    assert (told["format"], told["bytes"]) == ("csv", (tmp_path / "x").stat().st_size)
+    assert rig("report", "ladder", "--format", "md", "--runs", store).out.startswith("# Report\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["nothing"], "no run 'nothing'"),
+        (["ladder", "--json"], "name it with --output"),
+        (["ladder", "--baseline", "q3"], "none of the arms compared"),
+        (["ladder", "--format", "pdf"], "Invalid value for '--format'"),
+    ],
+)
+def test_faults_end_with_code_2(rig: Rig, store: Path, arguments: list[str], fault: str) -> None:
+    done = rig("report", *arguments, "--runs", store)
+    assert (done.code, done.out) == (2, "")
+    assert fault in done.err
