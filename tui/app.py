@@ -41,7 +41,12 @@ class RigApp(App[Leave | Resume]):
                 Binding("t", "next_theme", "theme", tooltip="change the theme (dark, light, terminal)"),
                 Binding("ctrl+p", "command_palette", "commands", show=False, tooltip="find a command"),
                 Binding(
-                    "ctrl+c", "quit_all", "quit", show=False, priority=True, tooltip="end the application"
+                    "ctrl+c,ctrl+q",
+                    "quit_all",
+                    "quit",
+                    show=False,
+                    priority=True,
+                    tooltip="end the application",
                 ),
             ),
         ),
@@ -86,6 +91,10 @@ class RigApp(App[Leave | Resume]):
 
     def action_next_theme(self) -> None:
         self.theme = next_theme(self.theme)
+
+    async def action_quit(self) -> None:
+        """Textual's own key for quitting asks as well."""
+        self.action_quit_all()
 
     def action_quit_all(self) -> None:
         """End, after the first screen that minds was asked."""

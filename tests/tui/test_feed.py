@@ -1,6 +1,8 @@
 import threading
 
-from rig.events import Event, Notice, PieceGenerated, Where
+from rig.calls import Call, ExecutedCall, Outcome
+from rig.events import CallJudged, Event, Notice, PieceGenerated, Where
+from rig.verdicts import Verdict
 from tui.feed import Feed
 
 A, B = Where(0, "a"), Where(0, "b")
@@ -12,25 +14,42 @@ def piece(text: str, where: Where = A, step: int = 0, forced: bool = False) -> P
 
 def test_pieces_of_a_step_are_merged_and_nothing_else() -> None:
     feed = Feed()
-    other = [piece("c", B), piece("d", B, 1), piece("e", B, 1, True)]
-    for event in [piece("a"), piece("b"), *other, Notice("n"), piece("f")]:
+    over = CallJudged(B, 1, 1, ExecutedCall(Call("T", {}), Outcome()), Verdict(False))
+    for event in [
+        *(piece("a"), piece("b"), piece("c", B), piece("d", B, 1), piece("e", B, 1, True), piece("f")),
+        *(over, piece("g", B, 1), piece("h")),
+        *(Notice("n"), piece("i"), piece("j", forced=True)),
+    ]:
         feed.emit(event)
     assert feed.drain() == [
-        PieceGenerated(A, 1, 0, "ab", 2, False),
-        *other,
+        PieceGenerated(A, 1, 0, "abfh", 4, False),
+        piece("c", B),
+        PieceGenerated(B, 1, 1, "de", 2, False),
+        over,
+        piece("g", B, 1),
         Notice("n"),
-        piece("f"),
+        PieceGenerated(A, 1, 0, "ij", 2, False),
     ]
     assert feed.drain() == []
 
 
-def test_a_queue_that_nobody_drains_stays_small() -> None:
+def test_what_was_drained_is_not_added_to() -> None:
     feed = Feed()
-    for _ in range(50_000):
-        feed.emit(piece("x"))
-    (event,) = feed.drain()
-    assert isinstance(event, PieceGenerated)
-    assert event.tokens == len(event.text) == 50_000
+    feed.emit(piece("a"))
+    drained = feed.drain()
+    feed.emit(piece("b"))
+    assert (drained, feed.drain()) == ([piece("a")], [piece("b")])
+
+
+def test_a_queue_that_nobody_drains_stays_small_however_conversations_take_turns() -> None:
+    feed = Feed()
+    for number in range(50_000):
+        feed.emit(piece("x", (A, B)[number % 2], forced=number % 3 == 0))
+    events = feed.drain()
+    assert [(event.where, event.tokens, len(event.text)) for event in events] == [
+        (A, 25_000, 25_000),
+        (B, 25_000, 25_000),
+    ]
 
 
 def test_it_is_over_when_closed_and_drained() -> None:

@@ -1,8 +1,9 @@
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tui.state
@@ -24,7 +25,8 @@ from rig.events import (
 from rig.models import Prediction
 from rig.store import Cell
 from rig.verdicts import Difference, Metrics, Verdict
-from tui.state import Recalled, RunState, Status
+from tui.feed import Feed
+from tui.state import ConversationState, Recalled, RunState, Status
 from tui.transcript import Called, Draft, Ended, Judged, Remark, Replied, Said, TurnHeading
 
 
@@ -65,22 +67,54 @@ def test_every_prefix_of_a_run_is_a_consistent_state(whole_run: list[Event]) -> 
     assert state.turns_done == state.turns_total == 8
 
 
-@given(cuts=st.lists(st.integers(0, 3), max_size=400), stop=st.integers(0, 500))
-def test_conversations_that_interleave_give_consistent_states(
-    stream: Callable[..., Any], cuts: list[int], stop: int
-) -> None:
+def interleaved(stream: Callable[..., Any], order: list[int]) -> list[Event]:
+    """The events of four conversations, taken from one after the other as `order` says, then what is left."""
     parts: list[list[Event]] = []
-    head: list[Event] = []
     for number, kind in enumerate(("success", "failure", "error", "half")):
         run = stream(conversations=4)
-        head = list(run.events)
+        start = len(run.events)
         getattr(run, kind)(number)
-        parts.append(run.events[len(head) :])
-    state = folded(head)
-    for cut in [*cuts, *(number for number in range(4) for _ in parts[number])][:stop]:
-        if parts[cut]:
-            state.apply(parts[cut].pop(0))
-            check(state)
+        parts.append(run.events[start:])
+    taken = []
+    for part in [*order, *(number for number in range(4) for _ in parts[number])]:
+        taken += [parts[part].pop(0)] if parts[part] else []
+    return [*stream(conversations=4).events, *taken]
+
+
+@settings(deadline=None, max_examples=50)
+@given(order=st.lists(st.integers(0, 3), max_size=400), stop=st.integers(0, 500))
+def test_conversations_that_interleave_give_consistent_states(
+    stream: Callable[..., Any], order: list[int], stop: int
+) -> None:
+    state = RunState()
+    for event in interleaved(stream, order)[:stop]:
+        state.apply(event)
+        check(state)
+
+
+@settings(deadline=None, max_examples=50)
+@given(order=st.lists(st.integers(0, 3), max_size=200))
+def test_what_is_told_of_a_conversation_does_not_depend_on_what_else_goes_on(
+    stream: Callable[..., Any], order: list[int]
+) -> None:
+    feed = Feed()
+    for event in interleaved(stream, order):
+        feed.emit(event)
+    mixed, one_by_one = folded(feed.drain()), folded(interleaved(stream, []))
+    for where, expected in one_by_one.conversations.items():
+        found = mixed.conversations[where]
+        assert (found.status, found.expected, found.holds) == (
+            expected.status,
+            expected.expected,
+            expected.holds,
+        )
+        assert _entries(found) == _entries(expected)
+
+
+def _entries(conversation: ConversationState) -> list[Any]:
+    """What is told of a conversation; how often a draft grew is no part of it."""
+    entries = conversation.transcript.entries if conversation.transcript else []
+    return [replace(each, revision=0) if isinstance(each, Draft) else each for each in entries]
 
 
 def test_an_interrupted_run_leaves_nothing_running(mid_run: list[Event]) -> None:

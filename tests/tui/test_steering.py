@@ -77,7 +77,9 @@ async def test_stopping_asks_first(watch: Watch, mid_run: list[Event]) -> None:
         assert not {"S", "p", "s"} & set(watched.app.screen.active_bindings)
 
 
-@pytest.mark.parametrize("keys", [["q", "s"], ["q", "enter"], ["ctrl+c", "s"], ["ctrl+c", "ctrl+c"]])
+@pytest.mark.parametrize(
+    "keys", [["q", "s"], ["q", "enter"], ["ctrl+c", "s"], ["ctrl+c", "ctrl+c"], ["ctrl+q", "s"]]
+)
 async def test_quitting_can_stop_the_run(watch: Watch, mid_run: list[Event], keys: list[str]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test() as pilot:

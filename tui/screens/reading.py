@@ -163,6 +163,7 @@ class ReadingScreen(TakingActions, SteeringScreen):
         self.show_state()
 
     def action_search(self) -> None:
+        self.transcript.begin_search()
         self.query_one(SearchBar).open()
 
     def action_match(self, step: int) -> None:

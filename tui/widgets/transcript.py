@@ -25,6 +25,7 @@ class TranscriptView(Lines):
         self._chosen: Step | None = None
         self._chosen_lines = range(0)
         self._stays_at_end = True
+        self._searched_from = 0
         self.search = Search()
 
     def show_conversation(self, conversation: ConversationState | None, instead: str) -> None:
@@ -155,6 +156,10 @@ class TranscriptView(Lines):
 
     # Searching
 
+    def begin_search(self) -> None:
+        """Matches are looked for from here on, however far writing the words leads away."""
+        self._searched_from = self.scroll_offset.y
+
     def search_for(self, term: str) -> None:
         """Mark what matches; no term ends the search."""
         self.search.term = term
@@ -162,11 +167,11 @@ class TranscriptView(Lines):
         self.refresh()
 
     def go_to_match(self, step: int) -> None:
-        """Go to the next match or the one before; with 0, to the first from what is in sight on."""
+        """Go to the next match or the one before; with 0, to the first from where the search began."""
         if step:
             self.search.step(step)
         else:
-            self.search.start(self.scroll_offset.y)
+            self.search.start(self._searched_from)
         line = self.search.line
         if line is not None:
             self.bring_into_sight(max(line - 2, 0), line + 2)
