@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 import simulated_suites  # noqa: E402
-from rig.compare.rates import interval  # noqa: E402
 from simulated_suites import METRICS, Array, Scenario  # noqa: E402
 
 from rig.compare import significance  # noqa: E402
 from rig.compare.bootstrap import PairedBootstrap  # noqa: E402
+from rig.rates import interval  # noqa: E402
 
 DOCS = ROOT / "docs" / "comparing.md"
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"

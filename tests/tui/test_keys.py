@@ -18,9 +18,11 @@ from tui.leave import Leave
 from tui.lines import Tint
 from tui.screens.ask import AskScreen
 from tui.screens.base import RigScreen
+from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen
 from tui.screens.quit import QuitScreen
 from tui.screens.run import RunScreen
+from tui.screens.runs import RunsScreen
 from tui.widgets.conversation_grid import ConversationGrid
 from tui.widgets.expectations import Expectations
 from tui.widgets.search_bar import SearchBar
@@ -101,6 +103,8 @@ RUN = {
     "r": Pilot(LATE, lambda it: bool(transcript(it)._full)),
     "c": Pilot(LATE, lambda it: [json.loads(text)["name"] for text in it.copied] == ["AddReminder"]),
     "w": Pilot((), asks(AskScreen)),
+    "enter": Pilot((), asks(ConversationScreen)),
+    "R": Pilot((), asks(RunsScreen)),
     "e": Pilot((), lambda it: it.run.query_one(Expectations).display),
     "tab": Pilot((*LATE, "shift+tab", "shift+tab"), copies("AddReminder")),
     "shift+tab": Pilot((*LATE, "shift+tab"), copies("DeleteAlarm")),
@@ -126,7 +130,12 @@ HELP = {key: Pilot(("question_mark",), asks(RunScreen)) for key in ("escape", "q
 
 PILOTS: dict[type[Any], dict[str, Pilot]] = {RunScreen: RUN, RigApp: EVERYWHERE, HelpScreen: HELP}
 
-ELSEWHERE = {"WatchScreen": "test_watch_screen.py"}
+ELSEWHERE = {
+    "ConversationScreen": "test_conversation_screen.py",
+    "RunsScreen": "test_runs_screen.py",
+    "TextScreen": "test_runs_screen.py",
+    "WatchScreen": "test_watch_screen.py",
+}
 """Screens whose keys are pressed in a file of their own."""
 
 

@@ -75,12 +75,16 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Callable[[], dict[str, object]]:
-    """Reads the newest run of the store with `rig runs`."""
+    """Reads the newest run of the store with `rig runs`, and checks that the store is whole."""
 
     def newest() -> dict[str, object]:
         command = [sys.executable, "-m", "rig", "runs", "--json", "--runs", str(tmp_path / "runs.sqlite")]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
         run: dict[str, object] = json.loads(done.stdout)[0]
+        with closing(sqlite3.connect(f"file:{tmp_path / 'runs.sqlite'}?mode=ro", uri=True)) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+            assert database.execute("SELECT count(*) FROM turns").fetchone() == (run["turns_done"],)
         return run
 
     return newest
@@ -141,7 +145,7 @@ def test_keys_work_while_a_run_goes_on_and_stopping_keeps_the_store(
 def test_a_run_goes_on_in_plain_lines_when_its_view_is_left(
     terminal: Terminal, stored: Callable[[], dict[str, object]]
 ) -> None:
-    terminal.type(RIG + " run oracle --repeats 60 --runs runs.sqlite; echo code $?")
+    terminal.type(RIG + " run oracle --repeats 15 --runs runs.sqlite; echo code $?")
     terminal.wait("following")
     terminal.press("p")
     terminal.wait("paused")
@@ -185,7 +189,7 @@ def test_a_view_that_crashes_leaves_the_run_and_the_terminal_in_order(
     terminal: Terminal, stored: Callable[[], dict[str, object]], tmp_path: Path
 ) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
-    command = f"{sys.executable} broken.py run oracle --repeats 20 --runs runs.sqlite"
+    command = f"{sys.executable} broken.py run oracle --repeats 6 --runs runs.sqlite"
     terminal.type(f"stty -g > before; {command}; echo code $?")
     terminal.wait("code 0")
     screen = terminal.screen(history=True)
