@@ -40,7 +40,7 @@ _OPTIONS = (
         "--noise",
         metavar="RUN",
         shell_complete=completion.runs,
-        help="A run of two equal arms, shown beside.",
+        help="A run that `rig noise` made, to show beside.",
     ),
     click.option(
         "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."

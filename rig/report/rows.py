@@ -93,6 +93,7 @@ def difference_rows(comparison: Comparison) -> list[Row]:
         ),
         Row(f"p of {noun} ({tests}{corrected})", tuple(_p(each.p_holm) for each in judged)),
         Row(f"detectable in {noun}", tuple(_points(each.detectable) for each in judged)),
+        Row("correlation of success", tuple(_two_digits(pair.correlation) for pair in pairs)),
         Row("conversations won, lost", tuple(f"{pair.won}, {pair.lost}" for pair in pairs)),
         *([Row(flipped, tuple(percent(pair.flip_rate) for pair in pairs))] if noise else []),
         Row("turns won, lost", tuple(_won_lost(pair.turn_flips) for pair in pairs)),
@@ -143,6 +144,10 @@ def _signed(fraction: float) -> str:
 
 def _points(fraction: float | None) -> str:
     return "-" if fraction is None else f"{100 * fraction:.1f}"
+
+
+def _two_digits(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.2f}"
 
 
 def _p(p: float | None) -> str:

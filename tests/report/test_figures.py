@@ -1,12 +1,16 @@
 """Figures: colours of the page, the numbers that they are drawn from, and names that are no formulas."""
 
 import re
+from pathlib import Path
 
 import pytest
+from graded_talks import model, play
 
-from rig.report import figures
+from rig.compare import METRICS, compare
+from rig.report import figures, plots
 from rig.report.calibration import Refused, pairs_measured, refused_plot, threshold_plot
 from rig.report.figures import INK, arm_colour, axes, label, svg
+from rig.store import Runs
 
 
 def drawn(name: str = "x") -> str:
@@ -63,3 +67,20 @@ def test_texts_close_to_the_threshold_are_counted() -> None:
     assert refused.near == 2
     assert refused_plot(refused) is not None
     assert refused_plot(Refused(())) is None
+
+
+def test_points_stand_where_their_numbers_are(tmp_path: Path) -> None:
+    """Read back from the drawing, by the places of the axis' numbers."""
+    path = tmp_path / "runs.sqlite"
+    play(path, model(10), model(10, {1, 2, 3}), model(10, set(range(10))), number=10)
+    with Runs.open(path) as runs:
+        comparison = compare(runs, ["latest"])
+    drawing = plots.rates(comparison, METRICS["success_rate"], "ABC")
+    numbers = {
+        int(text): float(x) for x, text in re.findall(r'<text[^>]* x="([\d.]+)"[^>]*>(\d+)</text>', drawing)
+    }
+    scale = (numbers[100] - numbers[0]) / 100
+    dots = re.findall(r'<use [^>]*x="([\d.]+)" y="([\d.]+)" style="fill: var\(--arm(\d)\)', drawing)
+    found = {int(arm): ((float(x) - numbers[0]) / scale, float(y)) for x, y, arm in dots}
+    assert [found[arm][0] for arm in range(3)] == pytest.approx([100, 70, 0], abs=0.2)
+    assert found[0][1] < found[1][1] < found[2][1], "from the top in the order of the arms"
