@@ -31,25 +31,46 @@ class Sampler:
     def choose(self, logits: npt.NDArray[np.float32], allowed: npt.NDArray[np.bool_]) -> Choice:
         """Choose among the allowed tokens; shapes (n_vocab,). At least one must be allowed.
 
-        Equal logits go to the lowest token id. The logits are not changed.
+        Equal logits go to the lowest token id. The logits are not changed. Raises FloatingPointError where
+        they are not numbers.
         """
         tokens = np.flatnonzero(allowed)
-        values = logits[tokens].astype(np.float64)
-        if np.isnan(values).any():
+        distances = logits[tokens]
+        best = int(distances.argmax())
+        # Single precision, summed in double, in place where that is possible: within text nearly every token
+        # is allowed, and exponentials of a large vocabulary in double precision take as long as a small model
+        # takes for the token.
+        with np.errstate(invalid="ignore"):
+            distances -= distances[best]
+            total = np.exp(distances, out=distances if self._random is None else None).sum(dtype=np.float64)
+        if not np.isfinite(total):
             raise FloatingPointError("the model's logits are not numbers")
-        index = int(values.argmax()) if self._random is None else self._draw(values, self._random)
-        top = values.max()
-        logprob = values[index] - top - np.log(np.exp(values - top).sum())
-        return Choice(int(tokens[index]), float(logprob))
+        if self._random is None:
+            return Choice(int(tokens[best]), 0.0 - float(np.log(total)))
+        index = self._draw(distances, self._random)
+        return Choice(int(tokens[index]), float(distances[index]) - float(np.log(total)))
 
-    def _draw(self, values: npt.NDArray[np.float64], random: np.random.Generator) -> int:
-        scaled = values / self._settings.temperature
-        weights = np.exp(scaled - scaled.max())
-        weights[weights < self._settings.min_p] = 0.0  # min-p counts from the likeliest, whose weight is 1
-        weights /= weights.sum()
+    def _draw(self, distances: npt.NDArray[np.float32], random: np.random.Generator) -> int:
+        weights = np.exp(distances / np.float32(self._settings.temperature))
+        # min-p counts from the likeliest, whose weight is 1
+        kept = np.flatnonzero(weights >= self._settings.min_p)
         if self._settings.top_p < 1.0:
-            order = np.argsort(-weights, kind="stable")
-            beyond = np.cumsum(weights[order]) - weights[order] >= self._settings.top_p
-            weights[order[beyond]] = 0.0
-            weights /= weights.sum()
-        return int(random.choice(len(weights), p=weights))
+            kept = kept[nucleus(weights[kept], self._settings.top_p)]
+        bounds = np.cumsum(weights[kept], dtype=np.float64)
+        drawn = int(np.searchsorted(bounds, random.random() * bounds[-1], side="right"))
+        return int(kept[min(drawn, len(kept) - 1)])
+
+
+def nucleus(weights: npt.NDArray[np.float32], top_p: float) -> npt.NDArray[np.intp]:
+    """The likeliest tokens that together have `top_p` of the weight, or just more, in ascending order.
+
+    Equal weights go to the lowest token id. `top_p` is below 1.
+    """
+    total = weights.sum(dtype=np.float64)
+    # All that is left out weighs no more than 1 - top_p, so what has less than its even share of that is left
+    # out for certain, and only the few others need sorting. The factor is for rounding.
+    likely = np.flatnonzero(weights >= 0.99 * (1.0 - top_p) * total / len(weights))
+    order = likely[np.argsort(-weights[likely], kind="stable")]
+    sorted_weights = weights[order].astype(np.float64)
+    before = np.cumsum(sorted_weights) - sorted_weights
+    return np.sort(order[before < top_p * total])
