@@ -14,6 +14,10 @@ FULL = 200_000
 
 _READABLE = 110
 _WORDS_FROM = 44
+"""Cells from which labels are words; in less, a sign has to do."""
+
+_SIGN = 5
+_SIGNS = {"call": ">", "response": "<", "refused": "<!", "reply": "="}
 
 
 class Paper:
@@ -27,7 +31,7 @@ class Paper:
     @property
     def margin(self) -> int:
         """Cells of the column of labels."""
-        return 12 if self.width >= _WORDS_FROM else 4
+        return 12 if self.width >= _WORDS_FROM else _SIGN
 
     @property
     def limit(self) -> int:
@@ -57,7 +61,7 @@ class Paper:
         """Spans wrapped beside a label; `indent` cells further in, and all but the first line two more."""
         word, tint = label
         margin = self.margin
-        shown = fit([(f" {word}", tint)], margin - 1)
+        shown = fit([(f" {word if margin > _SIGN else _sign(word)}", tint)], margin - 1)
         head: Line = (*shown, (" " * (margin - width_of(shown) + indent), Tint.PLAIN))
         room = min(self.width - margin - indent - 1, _READABLE)
         for number, line in enumerate(wrap(spans, max(room, 8))):
@@ -111,6 +115,12 @@ class Paper:
                 line += [row[column], space] if column < left else [space, row[column]]
                 line.append(("  ", Tint.PLAIN))
             self.lines.append(fit(line[:-1], self.width))
+
+
+def _sign(word: str) -> str:
+    """What stands for a label: the sign it begins with, or its first letter."""
+    first, _, _ = word.partition(" ")
+    return first if len(first) < _SIGN - 1 else _SIGNS.get(word, first[:1])
 
 
 def _omitted(cut: Clip) -> list[Span]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rig.errors import RigError
 from rig.events import Where
-from rig.protocols.replay import Scripted
+from rig.protocols.replay import Scripted, replied
 from tui.blocks import plain
 from tui.lines import width_of
 from tui.reader import Reader, View
@@ -142,6 +142,16 @@ def test_tokens_have_their_probability_or_were_forced(store: Path) -> None:
     counts = text(reader(store, 1), View.TOKENS)
     assert "least likely" in counts
     assert "36.8%" in counts
+
+
+def test_tokens_beyond_what_anybody_reads_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    long = stored_runs.with_tokens(replied("word" * 1_200))
+    small_talks.play(small_talks.plan(path, Scripted(lambda request: long)))
+    found = Reader(record(path, arm=0))
+    found.move(2)
+    assert ".. 200 more tokens" in text(found, View.TOKENS)
+    assert "more tokens" not in plain(found.page(View.TOKENS, 100, full=True))
 
 
 def test_tokens_of_an_older_run_and_of_none(store: Path, hostile: Path) -> None:

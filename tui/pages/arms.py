@@ -11,12 +11,15 @@ from tui.pages.story import write_conversation, write_step
 from tui.paper import Paper
 from tui.record import Record
 
-NARROWEST = 30
+NARROWEST = 26
 """Cells of a column. Arms that there is no room for are reached by moving to one of them."""
 
 
 def write_arms(paper: Paper, records: Sequence[Record], here: Where, turn: int | None) -> None:
     """Columns for as many arms as fit, that of the reader among them."""
+    if turn is not None:
+        turns = records[0].turns
+        paper.title(f"turn {turns.index(turn) + 1} of {len(turns)}")
     fitting = max(min(paper.width // NARROWEST, len(records)), 1)
     place = next((number for number, each in enumerate(records) if each.where == here), 0)
     first = min(max(place - fitting // 2, 0), len(records) - fitting)

@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
+
+from rich.cells import set_cell_size
 
 from rig.models import Prediction
 from tui.inert import inert_line
@@ -10,6 +13,12 @@ from tui.lines import Span, Tint, fit
 from tui.outline import words_of
 from tui.paper import Paper
 from tui.record import StepRecord
+
+MOST = 1_000
+"""Tokens of a step that are shown."""
+
+ALL = 10_000
+"""And when all are asked for."""
 
 _BAR = 10
 _UNLIKELY = 0.5
@@ -61,33 +70,37 @@ def write_tokens(paper: Paper, step: StepRecord) -> None:
         paper.gap()
         paper.note("no tokens are stored: what made this prediction generates none")
         return
+    shown = tokens[: ALL if paper.full else MOST]
     forced = prediction.usage.forced_tokens
-    paper.title(f"{len(tokens)} tokens", (f"  {forced} forced by the grammar", Tint.MUTED))
+    paper.title(f"{len(tokens):,} tokens", (f"  {forced} forced by the grammar", Tint.MUTED))
     if len(prediction.token_forced) != len(tokens):
         paper.note("which these are, and the characters of each, is not stored: the run is of an older rig")
     else:
         paper.gap()
-        paper.beside(("text", Tint.MUTED), [(inert_line(each.text or ""), _tint(each)) for each in tokens])
+        paper.beside(("text", Tint.MUTED), _as_text(shown))
         paper.beside(
             ("", Tint.MUTED),
             [("forced", Tint.MUTED), (", chosen, ", Tint.PLAIN), ("chosen below 50%", Tint.ERROR)],
         )
     paper.gap()
-    for token in tokens:
+    for token in shown:
         paper.lines.append(fit([(" ", Tint.PLAIN), *_line(token, paper.width)], paper.width))
+    if len(shown) < len(tokens):
+        paper.note(f".. {len(tokens) - len(shown):,} more tokens")
 
 
 def write_token_counts(paper: Paper, steps: Sequence[StepRecord]) -> None:
     """A line for each step: how many tokens, how many of them forced, the least likely one chosen."""
     paper.title("tokens of each step")
     rows: list[list[Span]] = []
+    room = min(max(paper.width - 42, 8), 30)
     for step in steps:
         tokens = list(tokens_of(step.prediction))
         chosen = [token for token in tokens if not token.forced and token.logprob is not None]
         least = min(chosen, key=lambda token: token.logprob or 0.0, default=None)
         rows.append(
             [
-                (inert_line(words_of(step))[:24], Tint.PLAIN),
+                (set_cell_size(inert_line(words_of(step)), room).rstrip(), Tint.PLAIN),
                 (str(len(tokens)), Tint.NUMBER),
                 (str(step.prediction.usage.forced_tokens), Tint.NUMBER),
                 ("-" if least is None else _percent_and_text(least), Tint.PLAIN),
@@ -96,6 +109,14 @@ def write_token_counts(paper: Paper, steps: Sequence[StepRecord]) -> None:
     paper.table(("step", "tokens", "forced", "least likely"), rows)
     paper.gap()
     paper.note("choose a step to see its tokens one by one")
+
+
+def _as_text(tokens: Sequence[Token]) -> list[Span]:
+    """The text of tokens, a span for each run of them that looks the same."""
+    return [
+        ("".join(inert_line(token.text or "") for token in run), tint)
+        for tint, run in groupby(tokens, key=_tint)
+    ]
 
 
 def _tint(token: Token) -> Tint:

@@ -144,6 +144,7 @@ class ConversationScreen(RigScreen[None]):
 
     def show_state(self) -> None:
         """Bring every widget up to date."""
+        self.set_class(self.view is View.ARMS, "-arms")
         width = self.page.size.width
         if not width:
             return
@@ -175,7 +176,8 @@ class ConversationScreen(RigScreen[None]):
             (" rig ", Tint.BRAND),
             ("  ", Tint.PLAIN),
             (inert_line(record.where.conversation), Tint.STRONG),
-            (f"  {sign}", tint),
+            ("  ", Tint.PLAIN),
+            (sign, tint),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]
         header.show([spread(left, [(f"run {inert_line(record.run.id)} ", Tint.MUTED)], header.size.width)])

@@ -52,7 +52,7 @@ class WatchScreen(RunScreen, inherit_bindings=False):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("pause", "resume"):
             return not self.player.is_over and self.player.is_paused == (action == "resume")
-        if action in ("faster", "slower", "step"):
+        if action == "step":
             return not self.player.is_over
         if action == "seek":
             return self.reading is not None

@@ -1,0 +1,55 @@
+"""A real terminal for tests, by way of tmux."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+RIG = f"{sys.executable} -m rig"
+PATIENCE_S = 60
+
+
+class Terminal:
+    """A shell in tmux."""
+
+    def __init__(self, directory: Path) -> None:
+        self._socket = str(directory / "tmux")
+        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
+        command = ["new-session", "-d", "-x", "80", "-y", "24", "-s", "rig", "sh"]
+        self._tmux(*command, cwd=directory, env={**environment, "PS1": "$ ", "ENV": ""})
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+    def type(self, line: str) -> None:
+        self._tmux("send-keys", "-t", "rig", "-l", line)
+        self.press("Enter")
+
+    def press(self, *keys: str) -> None:
+        self._tmux("send-keys", "-t", "rig", *keys)
+
+    def resize(self, width: int, height: int) -> None:
+        self._tmux("resize-window", "-t", "rig", "-x", str(width), "-y", str(height))
+
+    def screen(self, *, history: bool = False) -> str:
+        """What is in sight, or all that ever was."""
+        return self._tmux("capture-pane", "-p", "-t", "rig", *(("-S", "-") if history else ()))
+
+    def wait(self, *texts: str) -> str:
+        """The screen, once it shows all the texts."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            screen = self.screen()
+            if all(text in screen for text in texts):
+                return screen
+            if time.monotonic() > deadline:
+                pytest.fail(f"{texts} did not appear on this screen:\n{screen}")
+            time.sleep(0.05)
+
+    def _tmux(self, *arguments: str, **options: object) -> str:
+        command = ["tmux", "-S", self._socket, "-f", "/dev/null", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, **options)  # type: ignore[call-overload]
+        return str(done.stdout)

@@ -1,0 +1,159 @@
+"""What the screens of stored runs look like, as pictures. After a wanted change: pytest --snapshot-update."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_talks
+import stored_runs
+from textual.pilot import Pilot
+
+from rig.events import Where
+from rig.protocols.replay import Scripted
+from tui.app import RigApp
+from tui.blocks import plain
+from tui.screens.base import RigScreen
+from tui.screens.conversation import ConversationScreen
+from tui.screens.runs import RunsScreen
+from tui.screens.text import TextScreen
+from tui.widgets.lines import Lines
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Where the store is. Its path and the hour of a run are in the pictures."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield tmp_path
+    time.tzset()
+
+
+@pytest.fixture
+def store(folder: Path) -> Path:
+    return stored_runs.write(Path("runs.sqlite"))
+
+
+@pytest.fixture
+def snap(snap_compare: Any) -> Callable[..., None]:
+    """Compares a picture of a screen once it shows `wait` and `keys` were pressed."""
+
+    def compare(
+        screen: RigScreen[None],
+        *keys: str,
+        wait: str,
+        size: tuple[int, int] = (100, 30),
+        theme: str = "rig-dark",
+    ) -> None:
+        app = RigApp(screen)
+
+        async def shows(text: str) -> None:
+            deadline = time.monotonic() + stored_runs.PATIENCE_S
+            while text not in "\n".join(plain(widget.lines) for widget in app.screen.query(Lines)):
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.02)
+
+        async def run_before(pilot: Pilot[Any]) -> None:
+            app.theme = theme
+            await shows(wait)
+            if isinstance(screen, ConversationScreen):
+                while screen.reader is None or screen.reader.effects is None:
+                    await asyncio.sleep(0.02)
+            for key in keys:
+                await pilot.press(key)
+                await pilot.pause()
+            await asyncio.sleep(0.1)
+            await pilot.pause()
+
+        assert snap_compare(app, terminal_size=size, run_before=run_before)
+
+    return compare
+
+
+def conversation(store: Path, arm: int = 1) -> ConversationScreen:
+    return ConversationScreen(store, "abcde", Where(arm, "alarms"))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_a_step(snap: Callable[..., None], store: Path, size: tuple[int, int]) -> None:
+    snap(conversation(store), "x", "x", wait="[1 story]", size=size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_tokens(snap: Callable[..., None], store: Path, size: tuple[int, int]) -> None:
+    snap(conversation(store), "x", "x", "2", wait="[1 story]", size=size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_arms_side_by_side(snap: Callable[..., None], store: Path, size: tuple[int, int]) -> None:
+    snap(conversation(store), "x", "a", wait="[1 story]", size=size)
+
+
+def test_the_world(snap: Callable[..., None], store: Path) -> None:
+    snap(conversation(store), "x", "4", wait="[1 story]")
+
+
+def test_times_of_turns(snap: Callable[..., None], store: Path) -> None:
+    snap(conversation(store), "5", wait="[1 story]")
+
+
+def test_raw_text_without_colour(
+    snap: Callable[..., None], store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    snap(conversation(store), "x", "3", wait="[1 story]")
+
+
+def test_tokens_without_colour(
+    snap: Callable[..., None], store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    snap(conversation(store), "x", "x", "2", wait="[1 story]")
+
+
+@pytest.mark.parametrize("theme", ["rig-light", "rig-terminal"])
+def test_themes(snap: Callable[..., None], store: Path, theme: str) -> None:
+    snap(conversation(store), "x", "x", wait="[1 story]", theme=theme)
+
+
+def test_a_narrow_terminal(snap: Callable[..., None], store: Path) -> None:
+    snap(conversation(store), "j", "j", wait="1 of 3 expected", size=(40, 16))
+
+
+def test_hostile_output(snap: Callable[..., None]) -> None:
+    path = Path("runs.sqlite")
+    small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
+    stored_runs.stand_still(path)
+    screen = ConversationScreen(path, "abcde", Where(0, "alarms"))
+    snap(screen, "x", "x", "x", "x", wait="[1 story]", size=(120, 40))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_runs(snap: Callable[..., None], store: Path, size: tuple[int, int]) -> None:
+    hostile = "[red]first[/]\x1b[2J\u202e wide 日本語 name"
+    small_talks.play(small_talks.plan(store, small_talks.oracle(), run="aaaaa", name=hostile))
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE runs SET finished = NULL WHERE id = 'aaaaa'")
+    stored_runs.stand_still(store)
+    snap(RunsScreen(store), "j", "space", wait="abcde", size=size)
+
+
+def test_a_filter_being_written(snap: Callable[..., None], store: Path) -> None:
+    snap(RunsScreen(store), "slash", "a", "r", "m", wait="run abcde")
+
+
+def test_deleting_is_confirmed(snap: Callable[..., None], store: Path) -> None:
+    snap(RunsScreen(store), "d", wait="run abcde", size=(80, 24))
+
+
+def test_a_text(snap: Callable[..., None]) -> None:
+    text = "\n".join(f"line {number} of a table" + "  0.1" * 40 for number in range(50))
+    snap(TextScreen("compare abcde", text), "pagedown", wait="line 1", size=(80, 24))
