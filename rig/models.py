@@ -102,6 +102,7 @@ class Prediction:
     of the distribution left by the grammar; 0 for forced tokens) are empty for models that have none, and so
     are `token_chars`, the characters of `raw` that each token completed (0 while the bytes of a character are
     incomplete), and `token_forced`, whether the grammar left no other (a free token can have probability 1).
+    `salvage` says how an answer was found that was written without a grammar; empty where it had the form.
     """
 
     raw: str = ""
@@ -115,6 +116,7 @@ class Prediction:
     logprobs: tuple[float, ...] = ()
     token_chars: tuple[int, ...] = ()
     token_forced: tuple[bool, ...] = ()
+    salvage: str = ""
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.call, self.reply, self.error)) != 1:

@@ -10,7 +10,7 @@ from rig.arms import ORACLE, make_arms
 from rig.calls import JsonObject
 from rig.conversations import Conversation, load_directory, load_suite, select
 from rig.engine import EngineSettings
-from rig.engine.settings import KvType, available_cores
+from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder, available_cores
 from rig.errors import RigError
 from rig.plan import Plan
 from rig.protocols.prompt import Docs, History, Settings, Tools
@@ -43,6 +43,9 @@ class Options:
     max_calls: int = 10
     max_tokens: int = 256
     temperature: tuple[float, ...] = (0.0,)
+    grammar: tuple[GrammarArm, ...] = ("json",)
+    grammar_engine: tuple[GrammarEngine, ...] = ("llguidance",)
+    parameter_order: tuple[ParameterOrder, ...] = ("fixed",)
     exact: bool = False
     parallel: int | None = None
     prefix_cache: bool = True
@@ -92,8 +95,11 @@ class Options:
 
     def engines(self) -> dict[str, EngineSettings]:
         """The settings that models are loaded with, by label."""
-        found = {
-            label: EngineSettings(
+        found: dict[str, EngineSettings] = {}
+        for varied in self._combinations(_OF_ENGINE):
+            if varied["grammar"] == "none":  # once, not once for every setting that grammars have
+                varied = {name: value for name, value in varied.items() if name not in _OF_GRAMMAR}
+            settings = EngineSettings(
                 n_ctx=self.n_ctx,
                 n_batch=self.n_batch,
                 flash_attention={"auto": None, "on": True, "off": False}[self.flash_attention],
@@ -107,8 +113,7 @@ class Options:
                 chat_template=self.chat_template,
                 **{_ENGINE_NAMES.get(name, name): value for name, value in varied.items()},
             )
-            for label, varied in self._combinations(_OF_ENGINE)
-        }
+            found.setdefault(self._label(varied), settings)
         if not self.noise:
             return found
         return {
@@ -120,22 +125,26 @@ class Options:
     def protocols(self) -> dict[str, Settings]:
         """The settings that conversations are put to models with, by label."""
         return {
-            label: Settings(max_calls=self.max_calls, **varied)
-            for label, varied in self._combinations(_OF_PROTOCOL)
+            self._label(varied): Settings(max_calls=self.max_calls, **varied)
+            for varied in self._combinations(_OF_PROTOCOL)
         }
 
-    def _combinations(self, names: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Every combination of the values of these options, labelled by those that have several."""
+    def _combinations(self, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+        """Every combination of the values of these options."""
         values = {name: _distinct(getattr(self, name)) for name in names}
         for combination in itertools.product(*values.values()):
-            varied = dict(zip(values, combination, strict=True))
-            label = " ".join(f"{name}={_short(varied[name])}" for name in names if len(values[name]) > 1)
-            yield label, varied
+            yield dict(zip(values, combination, strict=True))
+
+    def _label(self, varied: Mapping[str, Any]) -> str:
+        """What tells a combination from the others: those of its options that have several values."""
+        several = {name: value for name, value in varied.items() if len(_distinct(getattr(self, name))) > 1}
+        return " ".join(f"{name.replace('_', '-')}={_short(value)}" for name, value in several.items())
 
 
 _PATHS = ("conversations", "world", "chat_template")
 
-_OF_ENGINE = ("temperature", "kv")
+_OF_GRAMMAR = ("grammar_engine", "parameter_order")
+_OF_ENGINE = ("temperature", "kv", "grammar", *_OF_GRAMMAR)
 _OF_PROTOCOL = ("docs", "tools", "history")
 _VARIED = (*_OF_ENGINE, *_OF_PROTOCOL)
 """The options that can have several values, by whose settings they are. An arm's name has their order."""
@@ -251,6 +260,8 @@ def _check_engine(options: Options) -> None:
             f"--n-ctx {options.n_ctx} leaves no room for a prompt beside --max-tokens {options.max_tokens};"
             " raise the one or lower the other"
         )
+    for settings in options.engines().values():
+        settings.check()
     template = options.chat_template
     if template is not None and not template.is_file():
         fault = "not a file" if template.exists() else "no such file"

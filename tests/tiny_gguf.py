@@ -35,7 +35,11 @@ def write(
     seed: int = 0,
     window: int | None = None,
 ) -> Path:
-    """Write a model and return its path. `architecture`: llama, gemma3 or mamba; `tokenizer`: bpe or spm."""
+    """Write a model and return its path. `architecture`: llama, gemma3 or mamba.
+
+    `tokenizer`: bpe; merged, which has tokens over JSON's punctuation and parts of characters too; marks,
+    which has special tokens for tool calls; or spm.
+    """
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_name(f"tiny {architecture}")
     writer.add_context_length(n_ctx)
@@ -43,7 +47,7 @@ def write(
     writer.add_block_count(LAYERS)
     writer.add_feed_forward_length(INNER)
     writer.add_file_type(0)
-    n_vocab = _bpe(writer) if tokenizer == "bpe" else _spm(writer)
+    n_vocab = _spm(writer) if tokenizer == "spm" else _bpe(writer, *_BPE[tokenizer])
     if template is not None:
         writer.add_chat_template(template)
     random = np.random.default_rng(seed)
@@ -132,20 +136,36 @@ _ARCHITECTURES = {"llama": _llama, "gemma3": _gemma3, "mamba": _mamba}
 
 _WORDS = ("reply", "tool", "arguments", "time", "the", "and", "alarm", "12:00:00")
 
+# Across JSON's punctuation, and over characters that are several tokens otherwise.
+_MERGED = (
+    *('{"tool": "', '", "arguments": {"', '": "', '": [', '": {"', '", "'),
+    *('"}}', '"}]', "}}", "]}", "{}}", '"]}}', "true", "null"),
+    *("2024-", "-02-29", "00:", "@", ".example", "12345678901234567890"),
+    *("\\n", "\\u00", '\\"', "😀", " 😀", "語", "नम"),
+)
 
-def _bpe(writer: gguf.GGUFWriter) -> int:
-    """GPT-2 style: 256 bytes in their printable alphabet, merges for a few words, ChatML's special tokens."""
+
+_BPE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "bpe": (_WORDS, ()),
+    "merged": (_WORDS + _MERGED, ()),
+    "marks": (_WORDS, ("<tool_call>", "</tool_call>")),
+}
+"""Words that are one token each, and special tokens besides ChatML's."""
+
+
+def _bpe(writer: gguf.GGUFWriter, words: tuple[str, ...], marks: tuple[str, ...]) -> int:
+    """GPT-2 style: 256 bytes in their printable alphabet, merges for some words, ChatML's special tokens."""
     alphabet = _gpt2_alphabet()
     tokens = [alphabet[byte] for byte in range(256)]
     merges = []
-    for word in _WORDS:
-        left = word[0]
-        for letter in word[1:]:
+    for word in words:
+        left, *letters = (alphabet[byte] for byte in word.encode())
+        for letter in letters:
             if left + letter not in tokens:
                 merges.append(f"{left} {letter}")
                 tokens.append(left + letter)
             left += letter
-    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    specials = [*marks, "<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     types = [_NORMAL] * len(tokens) + [_CONTROL] * len(specials)
     tokens += specials
     writer.add_tokenizer_model("gpt2")

@@ -20,7 +20,9 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     import llama_cpp
 
     from rig.engine.answers import AnswerForm
-    from rig.engine.grammar import Constraint, GrammarEngine
+    from rig.engine.grammar.free import FreeConstraint, FreeGrammar
+    from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
+    from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
     from rig.engine.prompt import PromptBuilder
     from rig.engine.sampling import Sampler
     from rig.engine.template import ChatTemplate
@@ -42,13 +44,21 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     return {
         LLAMA: all_of(llama_cpp, *low_level),
         "grammar": [
-            *all_of(Constraint, "allowed", "accept", "forced", "complete"),
-            *all_of(GrammarEngine, "start"),
+            seam
+            for constraint, grammar in (
+                (LLGuidanceConstraint, LLGuidanceGrammar),
+                (OutlinesCoreConstraint, OutlinesCoreGrammar),
+                (FreeConstraint, FreeGrammar),
+            )
+            for seam in (
+                *all_of(constraint, "allowed", "accept", "forced", "complete"),
+                *all_of(grammar, "start"),
+            )
         ],
         "sampling": all_of(Sampler, "__init__", "choose"),
         "tokenising": all_of(Tokenizer, "template", "content", "piece"),
         "templates": [*all_of(ChatTemplate, "render"), *all_of(PromptBuilder, "build")],
-        "reading answers": all_of(AnswerForm, "parse"),
+        "reading answers": all_of(AnswerForm, "read"),
         "world": all_of(Simulator, "start", "snapshot", "restore", "execute"),
         "scoring": [
             *all_of(Grader, "start"),

@@ -11,7 +11,7 @@ from rig.bench.prompts import BenchPrompt
 from rig.bench.segments import cut
 from rig.calls import JsonObject
 from rig.engine.engine import LlamaCppModel
-from rig.engine.grammar import SEPARATORS
+from rig.engine.grammar import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.engine.llama import LlamaModel
 from rig.engine.loading import load
 from rig.engine.tokenizer import Tokenizer
@@ -55,7 +55,7 @@ def _from_work(model: LlamaCppModel, tokenizer: Tokenizer, job: Job) -> list[Ben
                 segments=segments,
                 schema=schema,
                 max_tokens=job.max_tokens or files.DEFAULT_MAX_TOKENS,
-                separators=(str(SEPARATORS["item_separator"]), str(SEPARATORS["key_separator"])),
+                separators=(BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE),
             )
         )
     return ready

@@ -17,7 +17,7 @@ from rig.cli.output import printable
 from rig.control import Control
 from rig.conversations import SUITES
 from rig.displays.summary import summary, whereabouts
-from rig.engine.settings import KvType
+from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
 from rig.events import Emit
 from rig.paths import runs_file
@@ -75,6 +75,22 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
 @_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
 @_option("--temperature", "0 is greedy. *", type=click.FloatRange(min=0), callback=_finite)
+@_option(
+    "--grammar",
+    "Hold answers to the form and the tools' parameters; to the formats of dates, times and addresses too;"
+    " or let the model write anything and salvage the answer. *",
+    type=click.Choice(get_args(GrammarArm)),
+)
+@_option(
+    "--grammar-engine",
+    "What enforces the grammar: llguidance, or Outlines' own. *",
+    type=click.Choice(get_args(GrammarEngine)),
+)
+@_option(
+    "--parameter-order",
+    "Arguments in the order of the tool's parameters, or in any. *",
+    type=click.Choice(get_args(ParameterOrder)),
+)
 @_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
 @_option("--repeats", "Times each conversation is played.", type=_COUNT)
 @_option(

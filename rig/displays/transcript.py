@@ -69,14 +69,18 @@ def _matched(transcript: Transcript) -> dict[tuple[int, int], tuple[int, int]]:
 
 def _step(number: int, step: Step) -> list[str]:
     prediction, executed, verdict = step.prediction, step.executed, step.verdict
+    raw = _short(prediction.raw)
+    source = "" if prediction.reply == prediction.raw.strip() else f" from: {raw}"
+    salvaged = [f"   salvaged ({prediction.salvage}){source}"] if prediction.salvage else []
     if prediction.reply is not None:
-        return [f"{number}. reply: {_short(prediction.reply)}"]
+        return [f"{number}. reply: {_short(prediction.reply)}", *salvaged]
     if executed is None or verdict is None:
         error = f"{number}. error: {prediction.error}: {prediction.error_detail}"
-        return [error, f"   raw: {_short(prediction.raw)}"]
+        return [error, *(salvaged or [f"   raw: {raw}"])]
     judged = "match" if verdict.match else "INCORRECT ACTION" if verdict.bad_action else "no match"
     lines = [
         f"{number}. call: {_call(executed)}",
+        *salvaged,
         f"   {_answer(executed)}",
         f"   {judged}: {verdict.reason}",
     ]
@@ -132,6 +136,7 @@ def _value(value: Json) -> str:
 
 
 def _short(text: str) -> str:
+    text = text.replace("\n", "\\n")  # of a reply, or of an answer that no grammar kept on one line
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 

@@ -5,11 +5,18 @@ the model its own earlier answers.
 """
 
 import json
-from typing import Any
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import jsonschema
+from jsonschema.validators import extend
 
 from rig.calls import Call, JsonObject
+from rig.engine.grammar.schema import narrow
+from rig.engine.salvage import JsonError, Unreadable, read_json, salvage
+from rig.engine.settings import GrammarArm
 from rig.models import ToolDoc
 
 FORM = (
@@ -23,7 +30,18 @@ _DOCUMENTATION = ("description", "x-format", "title")
 
 
 class AnswerError(ValueError):
-    """Text that is no valid answer; the message says why in one line."""
+    """Text that is no valid answer; the message says why in one line, `salvage` how the text was read."""
+
+    def __init__(self, message: str, salvage: str = "") -> None:
+        super().__init__(message)
+        self.salvage = salvage
+
+
+class Reading(NamedTuple):
+    """A call, or the words of a reply, and how it was salvaged: empty where nothing had to be."""
+
+    answer: Call | str
+    salvage: str = ""
 
 
 def call_text(call: Call) -> str:
@@ -37,26 +55,46 @@ def reply_text(text: str) -> str:
 
 
 class AnswerForm:
-    """What a tool set makes of an answer.
+    """What a tool set makes of an answer, under one of the arms of `--grammar`.
 
-    `description` tells a model the form and the tools; `schema` is the JSON Schema (2020-12) of an answer;
-    `parse` checks finished text against it.
+    `description` tells a model the form and the tools, in the same words for every arm; `schema` is the JSON
+    Schema (2020-12) of an answer; `read` checks finished text against it, `parse` text in the form alone.
+    Raises SchemaError for tools whose parameters cannot be enforced.
     """
 
-    def __init__(self, tools: tuple[ToolDoc, ...]) -> None:
+    def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm = "json") -> None:
         self.tools = tools
+        self._grammar = grammar
         self.description = "\n\n".join([FORM, *(["Tools:"] if tools else []), *map(_declaration, tools)])
-        arguments = {tool.name: _strip(tool.parameters, _DOCUMENTATION) for tool in tools}
+        arguments = {
+            tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
+        }
         calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in arguments.items()]
         self.schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
-        self._validators = {name: jsonschema.Draft202012Validator(part) for name, part in arguments.items()}
+        self._validators = {name: _Validator(part) for name, part in arguments.items()}
+
+    def read(self, text: str) -> Reading:
+        """The answer that a text is, or without a grammar the one that is in it. Raises AnswerError."""
+        if self._grammar != "none":
+            return Reading(self.parse(text))
+        try:
+            found, how = salvage(text)
+        except Unreadable as error:
+            raise AnswerError(str(error), error.how) from error
+        try:
+            return Reading(self._judge(text, found), how)
+        except AnswerError as error:
+            raise AnswerError(str(error), how) from error
 
     def parse(self, text: str) -> Call | str:
         """The call, or the words of the reply. Raises AnswerError."""
         try:
-            answer = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            answer = read_json(text)
+        except JsonError as error:
             raise AnswerError(f"not JSON: {error}") from error
+        return self._judge(text, answer)
+
+    def _judge(self, text: str, answer: Any) -> Call | str:
         if not _is_unicode(text, answer):
             raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text")
         match answer:
@@ -70,6 +108,16 @@ class AnswerForm:
                     raise AnswerError(f"{name}: {fault.message[:200]}")
                 return Call(name, arguments)
         raise AnswerError("neither a tool call nor a reply")
+
+
+def _full_match(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    """JSON Schema's `pattern` as grammars enforce it; Python's `$` would let a final line break through."""
+    if isinstance(instance, str) and not _compiled(pattern[1:-1]).fullmatch(instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not have the form that is asked for")
+
+
+_compiled = lru_cache(maxsize=256)(re.compile)
+_Validator = extend(jsonschema.Draft202012Validator, {"pattern": _full_match})  # type: ignore[no-untyped-call]
 
 
 def _is_unicode(text: str, answer: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from rig.calls import Call, Json
 from rig.engine.answers import AnswerError, AnswerForm
 from rig.engine.decoder import Decoder, Generation
-from rig.engine.grammar import ConstraintError, GrammarEngine
+from rig.engine.grammar import ConstraintError, make_grammar
 from rig.engine.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.parallel import OpenContext, choose, describe, measure
 from rig.engine.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
@@ -79,7 +79,7 @@ class LlamaCppModel:
         self._store = store
         self._notify = notify
         self._prompts = PromptBuilder(template, tokenizer)
-        self._grammar = GrammarEngine(model, tokenizer)
+        self._grammar = make_grammar(model, tokenizer, settings, notify)
         self._decoder = Decoder(tokenizer, fast_forward=settings.fast_forward)
         self._lanes: dict[int, _Lane] = {}
         self._forms: dict[tuple[str, ...], AnswerForm] = {}
@@ -110,10 +110,15 @@ class LlamaCppModel:
     def prepare(self, opening: Request, slots: int | None) -> None:
         """Prefill what all prompts share, and settle how many steps are predicted at once.
 
-        Raises RigError when there is not memory enough.
+        Raises RigError when there is not memory enough, and for tools that the grammar cannot hold it to.
         """
+        form = self._form(opening.tools)
         try:
-            segment = self._prompts.build(opening, self._form(opening.tools))[0]
+            self._grammar.start(form.schema)
+        except ConstraintError as error:
+            raise RigError(f"{self._name}: {error}") from error
+        try:
+            segment = self._prompts.build(opening, form)[0]
         except TemplateError:
             return  # every step will say so
         if len(segment) + self._settings.max_tokens >= self._context.n_ctx:
@@ -307,7 +312,7 @@ class LlamaCppModel:
         names = tuple(tool.name for tool in tools)
         known = self._forms.get(names)
         if known is None or known.tools != tools:
-            known = self._forms[names] = AnswerForm(tools)
+            known = self._forms[names] = AnswerForm(tools, self._settings.grammar)
         return known
 
     def _prediction(self, lane: _Lane, failure: tuple[ErrorKind, str] | None) -> Prediction:
@@ -337,11 +342,12 @@ def _prediction(
     form: AnswerForm, generation: Generation, usage: Usage, failure: tuple[ErrorKind, str] | None
 ) -> Prediction:
     answer: Call | str | None = None
+    salvage = ""
     if failure is None:
         try:
-            answer = form.parse(generation.text)
+            answer, salvage = form.read(generation.text)
         except AnswerError as error:
-            failure = ErrorKind.INVALID, str(error)
+            failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
     kind, detail = failure or (None, "")
     incomplete = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
     return Prediction(
@@ -356,4 +362,5 @@ def _prediction(
         logprobs=tuple(generation.logprobs),
         token_chars=tuple(generation.token_chars),
         token_forced=tuple(generation.token_forced),
+        salvage=salvage,
     )

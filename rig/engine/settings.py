@@ -5,10 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from rig.errors import RigError
+
 DEFAULT_CONTEXT = 8192
 DEFAULT_BATCH = 512
 
-
+GrammarArm: TypeAlias = Literal["json", "strict", "none"]
+"""A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
+GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
+ParameterOrder: TypeAlias = Literal["fixed", "free"]
+"""That of the tool's schema, or any."""
 KvType: TypeAlias = Literal["f16", "q8_0"]
 
 
@@ -23,7 +29,8 @@ class EngineSettings:
     `parallel`, how many steps are predicted at once, is measured. `temperature` 0 is greedy; `seed` matters
     only above it. `exact` gives the same bits on the same machine whatever was computed before: one sequence,
     and no tokens taken along in a batch because the grammar forces them. `prefix_cache` keeps the KV state of
-    the prompt's shared beginning on disk; it changes no bit.
+    the prompt's shared beginning on disk; it changes no bit. `grammar_engine` and `parameter_order` are of no
+    effect where `grammar` is none.
     """
 
     n_ctx: int | None = None
@@ -41,7 +48,21 @@ class EngineSettings:
     parallel: int | None = None
     exact: bool = False
     prefix_cache: bool = True
+    grammar: GrammarArm = "json"
+    grammar_engine: GrammarEngine = "llguidance"
+    parameter_order: ParameterOrder = "fixed"
     chat_template: Path | None = None
+
+    def check(self) -> None:
+        """Raise RigError for settings that cannot go together."""
+        if (self.grammar_engine, self.parameter_order) == (
+            "outlines_core",
+            "free",
+        ) and self.grammar != "none":
+            raise RigError(
+                "--grammar-engine outlines_core cannot take --parameter-order free: its regular expression"
+                " would have to list every order, up to 13,700 for a tool of 7 parameters; use llguidance"
+            )
 
 
 def available_cores() -> int:

@@ -5,6 +5,7 @@ import ctypes
 import llama_cpp as C
 
 from rig.engine.llama import LlamaModel
+from rig.engine.salvage import MARKS
 
 _SPM = 1  # llama.h: LLAMA_VOCAB_TYPE_SPM
 
@@ -51,8 +52,13 @@ class Tokenizer:
             size = -count
 
     def shown(self, token: int) -> bytes:
-        """The bytes that a generated token adds to an answer: its piece, nothing where it ends the answer."""
-        return b"" if token in self.end_of_generation else self.piece(token)
+        """The bytes that a generated token adds to an answer: nothing where it ends the answer."""
+        return b"" if token in self.end_of_generation else self.piece(token) or self.mark(token)
+
+    def mark(self, token: int) -> bytes:
+        """How a special token is spelled that marks a tool call or thoughts; empty for all others."""
+        text = self.special_text(token) if self.is_control(token) else ""
+        return text.encode() if text in MARKS else b""
 
     def is_control(self, token: int) -> bool:
         """Whether a token stands for something else than text, by its type or by its looks.

@@ -47,6 +47,7 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
         "logprobs": to_json(prediction.logprobs),
         "token_chars": to_json(prediction.token_chars),
         "token_forced": to_json([int(forced) for forced in prediction.token_forced]),
+        "salvage": storable(prediction.salvage),
     }
 
 
@@ -82,6 +83,7 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         logprobs=tuple(json.loads(row["logprobs"])),
         token_chars=tuple(json.loads(row["token_chars"])),
         token_forced=tuple(map(bool, json.loads(row["token_forced"]))),
+        salvage=row["salvage"],
     )
     if executed is None:
         return Step(prediction)

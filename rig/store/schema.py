@@ -231,6 +231,17 @@ JOIN runs ON runs.id = arms.run
 JOIN conversations ON conversations.id = scores.conversation;
 """
 
+_SALVAGED = """
+CREATE VIEW salvaged AS
+SELECT runs.id AS run, arms.name AS arm, predictions.salvage, predictions.kind, count(*) AS predictions
+FROM predictions
+JOIN turns ON turns.id = predictions.turn
+JOIN arms ON arms.id = turns.arm
+JOIN runs ON runs.id = arms.run
+WHERE predictions.salvage <> ''
+GROUP BY arms.id, predictions.salvage, predictions.kind;
+"""
+
 
 @MIGRATIONS()
 def m001_runs(db: Database) -> None:
@@ -276,6 +287,13 @@ def m004_costs(db: Database) -> None:
 def m005_views(db: Database) -> None:
     """Views for looking at runs by settings, conversation, turn, step, and flip. They only read."""
     db.executescript(VIEWS)
+
+
+@MIGRATIONS()
+def m006_salvage(db: Database) -> None:
+    """How answers were found that were written without a grammar. Before, all were written with one."""
+    db.execute("ALTER TABLE predictions ADD COLUMN salvage TEXT NOT NULL DEFAULT ''")
+    db.executescript(_SALVAGED)
 
 
 @MIGRATIONS()

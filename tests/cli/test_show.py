@@ -9,13 +9,21 @@ from typing import Any
 import pytest
 import small_talks
 import small_world
+import tiny_gguf
 from click.shell_completion import ShellComplete
+from spoken import speak
 
 from rig.cli import cli
 from rig.control import Control
+from rig.engine.engine import LlamaCppModel
+from rig.engine.loading import load
+from rig.engine.settings import EngineSettings
 from rig.events import TurnFinished
+from rig.models import Notify
+from rig.protocols.prompt import Settings
 from rig.protocols.replay import Scripted
 from rig.runner import run
+from rig.store import Runs
 
 Rig = Callable[..., Any]
 
@@ -201,3 +209,57 @@ def test_of_a_conversation_some_arms_are_shown(rig: Rig, store: Path) -> None:
         done = rig("show", *arguments)
         assert (done.code, done.out) == (2, "")
         assert fault in done.err
+
+
+SPOKEN = {
+    (1, 0): '<tool_call>\n{"name": "AddAlarm", "arguments": {"time": "07:00:00"}}\n</tool_call>',
+    (1, 1): "Done.",
+    (3, 0): '```json\n{"tool": "AddAlarm", "arguments": {"time": "09:00:00"}}\n```',
+    (3, 1): '{"tool": "AddAlarm", "arguments": {"time": 8}}',
+    (5, 0): '{"reply": "None."}',
+}
+
+
+def test_answers_without_a_grammar_are_judged_and_shown_with_what_was_salvaged(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    settings = EngineSettings(grammar="none", parallel=1, n_threads=1)
+    weights = tiny_gguf.write(tmp_path / "tiny.gguf", tokenizer="marks", n_ctx=8192)
+
+    def loaded(notify: Notify) -> LlamaCppModel:
+        model = load(weights, settings, "tiny", notify)
+        speak(monkeypatch, model, lambda key: SPOKEN[key.turn, key.step])
+        return model
+
+    alarms = small_talks.conversations()[:1]
+    exact = Settings(docs="names", tools="exact", max_calls=3)
+    small_talks.play(small_talks.plan(path, loaded, conversations=alarms, settings=exact))
+    out = rig("show", "latest", "alarms", "--runs", path).out
+    assert "alarms, arm0: fail, 1 of 3 calls matched" in out
+    how, raw = "<tool_call>, name/arguments", SPOKEN[1, 0].replace("\n", "\\n")
+    for lines in (
+        f'0. call: AddAlarm {{"time": "07:00:00"}}\n     salvaged ({how}) from: {raw}\n',
+        "1. reply: Done.\n     salvaged (words)\n",
+        '0. call: AddAlarm {"time": "09:00:00"}\n     salvaged (fenced) from: ```json',
+        f"1. error: invalid: AddAlarm: 8 is not of type 'string'\n     raw: {SPOKEN[3, 1]}\n",
+        "0. reply: None.\n  wanted: FindAlarms",
+    ):
+        assert lines in out
+    [arm] = rig("show", "latest", "alarms", "--runs", path, "--json").json["transcripts"]
+    assert [step["salvage"] for turn in (1, 3, 5) for step in arm["turns"][turn]["steps"]] == [
+        "<tool_call>, name/arguments",
+        "words",
+        "fenced",
+        "",
+        "",
+    ]
+    with Runs.open(path) as runs:
+        counted = list(
+            runs._database.query("SELECT arm, salvage, kind, predictions FROM salvaged ORDER BY 2")
+        )
+    assert [tuple(row.values()) for row in counted] == [
+        ("arm0", "<tool_call>, name/arguments", "call", 1),
+        ("arm0", "fenced", "call", 1),
+        ("arm0", "words", "reply", 1),
+    ]

@@ -13,6 +13,7 @@ from rig.engine import EngineSettings, grammar, load, registry, trial
 from rig.engine.answers import AnswerForm
 from rig.engine.devices import Device
 from rig.engine.engine import LlamaCppModel
+from rig.engine.grammar.llguidance import LLGuidanceConstraint
 from rig.engine.registry import Entry, Source, template_of
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
@@ -145,9 +146,9 @@ def test_a_failing_grammar_never_becomes_an_answer(
     model = open_model(tiny_path(), max_tokens=30)
     good = essence(model.predict(ask("hello"), ignore))
     count = 0
-    accept = grammar.Constraint.accept
+    accept = LLGuidanceConstraint.accept
 
-    def fail(constraint: grammar.Constraint, token: int) -> None:
+    def fail(constraint: LLGuidanceConstraint, token: int) -> None:
         nonlocal count
         count += 1
         if count == 20:
@@ -155,7 +156,7 @@ def test_a_failing_grammar_never_becomes_an_answer(
         accept(constraint, token)
 
     with monkeypatch.context() as patch:
-        patch.setattr(grammar.Constraint, "accept", fail)
+        patch.setattr(LLGuidanceConstraint, "accept", fail)
         prediction = model.predict(ask("hello"), ignore)
     assert prediction.error is ErrorKind.CONSTRAINT
     assert prediction.error_detail == "the parser gave up"

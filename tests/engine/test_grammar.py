@@ -8,21 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.engine.grammar import ConstraintError, GrammarEngine
+from rig.engine.grammar import Constraint, ConstraintError, make_grammar
+from rig.engine.grammar.schema import narrow
 from rig.engine.llama import LlamaModel
+from rig.engine.settings import EngineSettings
 from rig.engine.tokenizer import Tokenizer
 
 
 class Lab:
     """A tokenizer and a grammar engine over it, to ask whether a text is in a grammar's language."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, engine: Any, order: Any = "fixed") -> None:
         self.model = LlamaModel(path)
         self.tokenizer = Tokenizer(self.model)
-        self.engine = GrammarEngine(self.model, self.tokenizer)
+        settings = EngineSettings(grammar_engine=engine, parameter_order=order)
+        self.engine = make_grammar(self.model, self.tokenizer, settings, lambda _: None)
+
+    def start(self, schema: dict[str, Any]) -> Constraint:
+        return self.engine.start(narrow(schema, "T", formats=True))
 
     def accepts(self, schema: dict[str, Any], text: str) -> bool:
-        constraint = self.engine.start(schema)
+        constraint = self.start(schema)
         for token in self.tokenizer.content(text):
             if not constraint.allowed()[token]:
                 return False
@@ -30,30 +36,30 @@ class Lab:
         return constraint.complete
 
 
-@pytest.fixture(scope="module", params=["bpe", "spm"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        (engine, words) for engine in ("llguidance", "outlines_core") for words in ("bpe", "merged", "spm")
+    ],
+    ids="-".join,
+)
 def lab(request: pytest.FixtureRequest, tiny_path: Callable[..., Path]) -> Iterator[Lab]:
-    lab = Lab(tiny_path(tokenizer=request.param))
+    engine, tokenizer = request.param
+    lab = Lab(tiny_path(tokenizer=tokenizer), engine)
     yield lab
     lab.model.close()
 
 
 def call(arguments: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    inner = {
-        "type": "object",
-        "properties": arguments,
-        "required": required,
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"tool": {"const": "T"}, "arguments": inner},
-        "required": ["tool", "arguments"],
-        "additionalProperties": False,
-    }
+    return _object({"tool": {"const": "T"}, "arguments": _object(arguments, required)}, ["tool", "arguments"])
+
+
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 STRING = {"type": "string"}
-TABLE = [
+TABLE: list[tuple[dict[str, Any], str | None, bool]] = [
     (call({"a": STRING}, ["a"]), '{"tool": "T", "arguments": {"a": "x"}}', True),
     (call({"a": STRING}, ["a"]), '{"tool": "T", "arguments": {"a": "😀 语 नमस्ते"}}', True),
     (call({"a": STRING}, ["a"]), '{"tool": "T", "arguments": {"a": "\\" \\\\ \\u0001 \\n"}}', True),
@@ -89,6 +95,109 @@ TABLE = [
         False,
     ),
     (call({"e": {"enum": [f"option {n}" for n in range(500)]}}, ["e"]), None, True),
+    *(
+        (call({"n": {"type": "integer"}}, ["n"]), f'{{"tool": "T", "arguments": {{"n": {text}}}}}', fits)
+        for text, fits in (
+            ("0", True),
+            ("-0", True),
+            ("-17", True),
+            ("1000000000000000", True),
+            ("1000000000000001", False),
+            ("007", False),
+            ("+1", False),
+            ("1.0", False),
+            ("1e3", False),
+            ('"1"', False),
+            ("1" * 5000, False),
+        )
+    ),
+    *(
+        (call({"n": {"type": "number"}}, ["n"]), f'{{"tool": "T", "arguments": {{"n": {text}}}}}', fits)
+        for text, fits in (
+            ("0", True),
+            ("-0.5", True),
+            ("2.50", True),
+            ("1000000000000000.0", True),
+            ("1000000000000000.5", False),
+            ("-0.50", True),
+            (".5", False),
+            ("5.", False),
+            ("1e999", False),
+            ("NaN", False),
+            ("-0.0", True),
+            ("9" * 400, False),
+        )
+    ),
+    *(
+        (
+            call({"n": {"type": "integer", "minimum": -9, "exclusiveMaximum": 120}}, ["n"]),
+            f'{{"tool": "T", "arguments": {{"n": {text}}}}}',
+            fits,
+        )
+        for text, fits in (
+            ("-9", True),
+            ("-10", False),
+            ("119", True),
+            ("120", False),
+            ("99", True),
+            ("1190", False),
+            ("-0", True),
+        )
+    ),
+    *(
+        (call({"n": schema}, ["n"]), f'{{"tool": "T", "arguments": {{"n": {text}}}}}', fits)
+        for schema, text, fits in (
+            ({"type": "number", "minimum": 0, "maximum": 0.15}, "0.1", True),
+            ({"type": "number", "minimum": 0, "maximum": 0.15}, "0.150", True),
+            ({"type": "number", "minimum": 0, "maximum": 0.15}, "0.151", False),
+            ({"type": "number", "minimum": 0, "maximum": 0.15}, "-0", False),
+            ({"type": "number", "exclusiveMinimum": 0}, "0.0", False),
+            ({"type": "number", "exclusiveMinimum": 0}, "0.001", True),
+            ({"anyOf": [{"type": "integer"}, {"type": "number"}, STRING]}, "12", True),
+            ({"anyOf": [{"type": "integer"}, {"type": "number"}, STRING]}, "12.5", True),
+            ({"type": "array", "items": {"type": "number"}}, "[]", True),
+            ({"type": "array", "items": {"type": "number"}}, "[1, 2.5]", True),
+            ({"type": ["string", "null"]}, "null", True),
+            ({"type": ["string", "null"]}, '"x"', True),
+            ({"type": ["string", "null"]}, "1", False),
+            ({"type": "boolean"}, "true", True),
+            ({"type": "boolean"}, "True", False),
+            ({"const": 'a"b'}, '"a\\"b"', True),
+            ({"const": "\n"}, '"\\n"', True),
+            ({"const": "\n"}, '"\\u000A"', True),
+            ({"const": "/"}, '"\\/"', False),
+            ({"enum": [1, 2.5, None, True]}, "2.5", True),
+            ({"enum": [1, 2.5, None, True]}, "2.50", False),
+            ({"enum": ["語", "😀"]}, '"😀"', True),
+            ({"enum": ["語", "😀"]}, '"\\ud83d\\ude00"', False),
+            ({"type": "string", "minLength": 1, "maxLength": 2}, '"😀é"', True),
+            ({"type": "string", "minLength": 1, "maxLength": 2}, '"abc"', False),
+            ({"type": "string", "minLength": 1, "maxLength": 2}, '""', False),
+            ({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}, "[]", False),
+            ({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}, "[1, 2]", True),
+            (
+                {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2},
+                "[1, 2, 3]",
+                False,
+            ),
+            ({"type": "array", "items": {"type": "integer"}, "maxItems": 0}, "[]", True),
+            ({"type": "array", "items": {"type": "array", "items": STRING}}, '[[], ["a"]]', True),
+            (_object({"x": _object({"y": STRING}, ["y"])}, ["x"]), '{"x": {"y": "z"}}', True),
+            (_object({"x": _object({"y": STRING}, ["y"])}, ["x"]), '{"x": {}}', False),
+            (_object({"x": _object({"y": STRING}, [])}, []), '{"x": {}}', True),
+            (_object({'"q"\n': STRING, "\x7f": STRING}, ['"q"\n']), '{"\\"q\\"\\n": "", "\x7f": ""}', True),
+            ({"anyOf": [STRING, _object({}, [])]}, "{}", True),
+            ({"anyOf": [STRING, _object({}, [])]}, "[]", False),
+            ({"type": "string", "x-format": "datetime"}, '"2024-02-29 23:59:59"', True),
+            ({"type": "string", "x-format": "datetime"}, '"2023-02-29 23:59:59"', False),
+            ({"type": "string", "x-format": "time"}, '"24:00:00"', False),
+            ({"type": "string", "x-format": "email"}, '"ann.lee@mail.example"', True),
+            ({"type": "string", "x-format": "email"}, '"ann.lee"', False),
+            ({"type": "string", "pattern": "^[^,]+$"}, '"a b"', True),
+            ({"type": "string", "pattern": "^[^,]+$"}, '"a,b"', False),
+            ({"type": "string", "pattern": "^[^,]+$"}, '"a\\nb"', False),
+        )
+    ),
 ]
 
 
@@ -110,7 +219,7 @@ def test_any_unicode_text_can_be_said(lab: Lab, words: str) -> None:
 def test_random_walks_end_in_valid_json(lab: Lab, seed: int) -> None:
     schema = call({"e": {"enum": ["any", "all"]}, "l": {"type": "array", "items": STRING}}, ["e"])
     random = np.random.default_rng(seed)
-    constraint = lab.engine.start(schema)
+    constraint = lab.start(schema)
     tokens: list[int] = []
     for _ in range(400):
         tokens += constraint.forced()
@@ -128,8 +237,8 @@ def test_random_walks_end_in_valid_json(lab: Lab, seed: int) -> None:
 
 
 def test_forced_tokens_are_the_only_ones_possible(lab: Lab) -> None:
-    constraint = lab.engine.start(call({}, []))
-    free = lab.engine.start(call({}, []))
+    constraint = lab.start(call({}, []))
+    free = lab.start(call({}, []))
     for token in constraint.forced():
         assert free.allowed()[token]
         free.accept(token)
@@ -137,7 +246,7 @@ def test_forced_tokens_are_the_only_ones_possible(lab: Lab) -> None:
 
 
 def test_control_tokens_are_never_text(lab: Lab) -> None:
-    constraint = lab.engine.start(call({"a": STRING}, ["a"]))
+    constraint = lab.start(call({"a": STRING}, ["a"]))
     for token in lab.tokenizer.content('{"tool": "T", "arguments": {"a": "'):
         constraint.accept(token)
     allowed = constraint.allowed()
@@ -148,21 +257,19 @@ def test_control_tokens_are_never_text(lab: Lab) -> None:
 
 def test_a_grammar_ends_by_itself(lab: Lab) -> None:
     ends = list(lab.tokenizer.end_of_generation)
-    constraint = lab.engine.start({"type": "integer"})
-    for token in lab.tokenizer.content("12"):
+    assert len(ends) == 2
+    constraint = lab.start(call({"n": {"enum": [1, 12, 123]}}, ["n"]))
+    for token in lab.tokenizer.content('{"tool": "T", "arguments": {"n": 12}}'):
+        assert constraint.allowed().any()
         assert not constraint.allowed()[ends].any()
+        assert not constraint.complete
         constraint.accept(token)
-    assert not constraint.allowed()[ends].any()
-    assert constraint.allowed().any()
-
-
-def test_a_grammar_that_cannot_be_compiled_raises(lab: Lab) -> None:
-    with pytest.raises(ConstraintError):
-        lab.engine.start({"type": "string", "pattern": "(?<=a)b"})
+    assert constraint.complete
+    assert not constraint.allowed().any()
 
 
 def test_a_refused_token_raises_and_so_does_everything_after(lab: Lab) -> None:
-    constraint = lab.engine.start(call({}, []))
+    constraint = lab.start(call({}, []))
     with pytest.raises(ConstraintError):
         constraint.accept(lab.tokenizer.content("x")[0])
     with pytest.raises(ConstraintError):
@@ -171,5 +278,67 @@ def test_a_refused_token_raises_and_so_does_everything_after(lab: Lab) -> None:
 
 def test_generations_do_not_share_their_state(lab: Lab) -> None:
     schema = call({}, [])
-    lab.engine.start(schema).forced()
-    assert lab.engine.start(schema).forced() == lab.engine.start(schema).forced()
+    lab.start(schema).forced()
+    assert lab.start(schema).forced() == lab.start(schema).forced()
+
+
+@pytest.fixture(scope="module", params=["bpe", "merged", "spm"])
+def any_order(request: pytest.FixtureRequest, tiny_path: Callable[..., Path]) -> Iterator[Lab]:
+    lab = Lab(tiny_path(tokenizer=request.param), "llguidance", "free")
+    yield lab
+    lab.model.close()
+
+
+@pytest.mark.parametrize(("schema", "text", "accepted"), TABLE)
+def test_what_is_accepted_in_order_is_accepted_in_any(
+    any_order: Lab, schema: dict[str, Any], text: str | None, accepted: bool
+) -> None:
+    text = text or '{"tool": "T", "arguments": {"e": "option 499"}}'
+    assert any_order.accepts(schema, text) is accepted
+
+
+THREE = call({"a": STRING, "b": {"type": "integer"}, "c": {"type": "array", "items": STRING}}, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "accepted"),
+    [
+        ('{"a": "x", "b": 1, "c": []}', True),
+        ('{"c": ["y"], "b": 1, "a": "x"}', True),
+        ('{"b": 1, "a": "x"}', True),
+        ('{"b": 1, "c": [], "a": "x"}', True),
+        ('{"c": [], "a": "x"}', False),
+        ('{"c": []}', False),
+        ("{}", False),
+        ('{"a": "x", "b": 1, "a": "x"}', False),
+        ('{"b": 1, "a": "x", }', False),
+        ('{, "a": "x", "b": 1}', False),
+        ('{"b": "1", "a": "x"}', False),
+        ('{"b": 1, "a": "x", "d": 1}', False),
+    ],
+)
+def test_parameters_in_any_order_come_once_each(any_order: Lab, arguments: str, accepted: bool) -> None:
+    assert any_order.accepts(THREE, f'{{"tool": "T", "arguments": {arguments}}}') is accepted
+    assert not any_order.accepts(THREE, f'{{"arguments": {arguments}, "tool": "T"}}')
+
+
+def test_any_order_holds_for_objects_in_objects_and_in_lists(any_order: Lab) -> None:
+    inner = _object({"x": STRING, "y": {"type": "null"}}, ["y"])
+    schema = call({"o": inner, "l": {"type": "array", "items": inner, "maxItems": 2}}, [])
+    for text, accepted in (
+        ('{"l": [{"y": null, "x": ""}, {"x": "", "y": null}], "o": {"y": null}}', True),
+        ('{"l": [], "o": {"y": null, "x": "\\n"}}', True),
+        ('{"l": [{"x": ""}]}', False),
+        ('{"l": [{"y": null}, {"y": null}, {"y": null}]}', False),
+    ):
+        assert any_order.accepts(schema, f'{{"tool": "T", "arguments": {text}}}') is accepted
+
+
+def test_any_order_has_its_limits(any_order: Lab) -> None:
+    names = [f"parameter{number}" for number in range(11)]
+    any_order.start(call(dict.fromkeys(names[:10], STRING), []))
+    with pytest.raises(ConstraintError, match="goes up to 10 parameters, here are 11"):
+        any_order.start(call(dict.fromkeys(names, STRING), []))
+    objects = [_object(dict.fromkeys([*names[:9], f"own{number}"], STRING), []) for number in range(20)]
+    with pytest.raises(ConstraintError, match="use --parameter-order fixed"):
+        any_order.start(call({"o": {"anyOf": objects}}, []))

@@ -248,3 +248,16 @@ def test_predictions_of_earlier_runs_have_no_token_boundaries(tmp_path: Path) ->
         predictions = [step.prediction for turn in turns for step in turn.steps]
     assert any(prediction.token_ids for prediction in predictions)
     assert {prediction.token_chars + prediction.token_forced for prediction in predictions} == {()}
+
+
+def test_predictions_of_earlier_runs_were_not_salvaged(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    with closing(Database(path)) as database, database.conn:
+        database.execute("DROP VIEW salvaged")
+        database.execute("ALTER TABLE predictions DROP COLUMN salvage")
+        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'm006_salvage'")
+    with Runs.open(path) as runs:
+        [*turns] = runs.transcript(runs.get("abcde"), "alarms").turns.values()
+        assert {step.prediction.salvage for turn in turns for step in turn.steps} == {""}
+        assert list(runs._database.query("SELECT * FROM salvaged")) == []

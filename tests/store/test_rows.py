@@ -36,6 +36,7 @@ common = {
     "token_ids": tokens,
     "logprobs": logprobs,
     "token_chars": tokens,
+    "salvage": texts,
     "token_forced": st.lists(st.booleans(), max_size=4).map(tuple),
 }
 calls = st.builds(Call, texts | st.just("\ud800"), values)

@@ -1,4 +1,4 @@
-"""Which tokens may come next: Outlines' llguidance backend, held once per model.
+"""Constraints by llguidance: Outlines' backend for it, held once per model.
 
 Outlines builds its vocabulary and tokenizer anew for every generator, and applies masks inside a ctypes
 callback where an exception is swallowed and leaves the output unconstrained. Here one backend lives as long
@@ -7,7 +7,6 @@ as the model, masks are taken from the matcher directly, and every fault raises.
 
 import json
 from functools import lru_cache
-from importlib.metadata import version
 from typing import Any
 
 import llguidance
@@ -18,19 +17,21 @@ from outlines.backends.llguidance import LLGuidanceBackend
 from outlines.types import JsonSchema
 
 from rig.calls import JsonObject
+from rig.engine.grammar import lark
+from rig.engine.grammar.constraint import ConstraintError, Mask
+from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.engine.llama import LlamaModel
 from rig.engine.tokenizer import Tokenizer
 
-SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-"""Python's own JSON separators: the form in which earlier answers are shown, and no whitespace loops."""
+_SEPARATORS = {
+    "whitespace_flexible": False,
+    "item_separator": BETWEEN_ITEMS,
+    "key_separator": BETWEEN_KEY_AND_VALUE,
+}
 
 
-class ConstraintError(Exception):
-    """The grammar engine failed: a grammar it cannot compile, or a state it cannot go on from."""
-
-
-class Constraint:
-    """The state of one generation under a grammar. Raises ConstraintError from every method.
+class LLGuidanceConstraint:
+    """The state of one generation under a grammar.
 
     The text ends by itself where the grammar does, so tokens that end a generation are never allowed.
     """
@@ -42,8 +43,7 @@ class Constraint:
         self._mask = llguidance.numpy.allocate_token_bitmask(1, n_vocab)
         self._check()
 
-    def allowed(self) -> npt.NDArray[np.bool_]:
-        """Which tokens may come next, shape (n_vocab,)."""
+    def allowed(self) -> Mask:
         llguidance.numpy.fill_next_token_bitmask(self._matcher, self._mask, 0)
         self._check()
         # The packaged way of applying the mask is ten times slower than unpacking its bits.
@@ -52,13 +52,11 @@ class Constraint:
         return bits.view(np.bool_)
 
     def accept(self, token: int) -> None:
-        """Go on with a token that was allowed."""
         if not self._matcher.consume_token(token):
             self._check()
             raise ConstraintError(f"token {token} was refused")
 
     def forced(self) -> list[int]:
-        """The tokens that must come next whatever the model says; they are accepted by this call."""
         tokens: list[int] = self._matcher.compute_ff_tokens()
         self._check()
         for token in tokens:
@@ -67,7 +65,6 @@ class Constraint:
 
     @property
     def complete(self) -> bool:
-        """Whether the text is a whole sentence of the grammar that nothing can be added to."""
         stopped = bool(self._matcher.is_stopped())
         self._check()
         return stopped
@@ -78,12 +75,13 @@ class Constraint:
             raise ConstraintError(error.splitlines()[0])
 
 
-class GrammarEngine(LLGuidanceBackend):  # type: ignore[misc]
-    """Outlines' llguidance backend over a GGUF file's exact bytes and all its end-of-generation tokens."""
+class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
+    """Outlines' llguidance backend over a GGUF file's exact bytes and all its end-of-generation tokens.
 
-    name = "llguidance"
+    With `free_order` parameters may come in any order, else they come in the schema's.
+    """
 
-    def __init__(self, model: LlamaModel, tokenizer: Tokenizer) -> None:
+    def __init__(self, model: LlamaModel, tokenizer: Tokenizer, *, free_order: bool = False) -> None:
         self.llg = llguidance
         self.tensor_library_name = "numpy"
         self.llg_tokenizer = llguidance.LLTokenizer.from_llamacpp(
@@ -95,22 +93,28 @@ class GrammarEngine(LLGuidanceBackend):  # type: ignore[misc]
         )
         self._n_vocab = model.n_vocab
         self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
+        self._free_order = free_order
         self._matcher = lru_cache(maxsize=64)(self._compile)
 
-    def start(self, schema: JsonObject) -> Constraint:
+    def start(self, schema: JsonObject) -> LLGuidanceConstraint:
         """A fresh constraint to a JSON Schema. Raises ConstraintError for a schema it cannot enforce."""
-        return Constraint(self._matcher(json.dumps(schema)).deep_copy(), self._n_vocab, self._ends)
+        return LLGuidanceConstraint(self._matcher(json.dumps(schema)).deep_copy(), self._n_vocab, self._ends)
 
     def _compile(self, schema: str) -> Any:
-        checked = JsonSchema(schema).schema
-        processor = self.get_json_schema_logits_processor(
-            json.dumps({**json.loads(checked), "x-guidance": SEPARATORS})
-        )
-        matcher = llguidance.LLMatcher(self.llg_tokenizer, processor.grammar)
+        matcher = llguidance.LLMatcher(self.llg_tokenizer, self._grammar(json.loads(schema)), log_level=0)
         error = matcher.get_error()
         if error:
             raise ConstraintError(error.splitlines()[0])
         return matcher
+
+    def _grammar(self, schema: JsonObject) -> str:
+        if self._free_order or lark.is_needed(schema):
+            text = lark.grammar(schema, _SEPARATORS, free_order=self._free_order)
+            # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
+            return str(llguidance.LLMatcher.grammar_from_lark(text))
+        checked = json.loads(JsonSchema(schema).schema)
+        processor = self.get_json_schema_logits_processor(json.dumps({**checked, "x-guidance": _SEPARATORS}))
+        return str(processor.grammar)
 
 
 def _token_bytes(tokenizer: Tokenizer, token: int) -> bytes:
@@ -118,12 +122,3 @@ def _token_bytes(tokenizer: Tokenizer, token: int) -> bytes:
     if tokenizer.is_control(token):
         return b"\xff" + tokenizer.special_text(token).encode()
     return tokenizer.piece(token)
-
-
-def fingerprint() -> dict[str, object]:
-    """What of the grammar can change an answer."""
-    return {
-        "grammar_engine": f"llguidance {version('llguidance')}",
-        "grammar_front": f"outlines {version('outlines')}",
-        "grammar_separators": [SEPARATORS["item_separator"], SEPARATORS["key_separator"]],
-    }

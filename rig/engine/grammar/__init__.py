@@ -1,0 +1,63 @@
+"""Which tokens may come next: the arms of `--grammar` and the engines behind them."""
+
+from importlib.metadata import version
+
+from rig.calls import JsonObject
+from rig.engine import salvage
+from rig.engine.grammar import formats, schema
+from rig.engine.grammar.constraint import Constraint, ConstraintError, Grammar, Mask
+from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.llama import LlamaModel
+from rig.engine.settings import EngineSettings
+from rig.engine.tokenizer import Tokenizer
+from rig.models import Notify
+from rig.paths import cache_directory
+
+__all__ = [
+    "BETWEEN_ITEMS",
+    "BETWEEN_KEY_AND_VALUE",
+    "Constraint",
+    "ConstraintError",
+    "Grammar",
+    "Mask",
+    "fingerprint",
+    "make_grammar",
+]
+
+
+def make_grammar(
+    model: LlamaModel, tokenizer: Tokenizer, settings: EngineSettings, notify: Notify
+) -> Grammar:
+    """The grammar that the settings ask for. Raises RigError for settings that cannot go together.
+
+    `notify` is told when one is compiled that takes long.
+    """
+    settings.check()
+    if settings.grammar == "none":
+        from rig.engine.grammar.free import FreeGrammar
+
+        return FreeGrammar(tokenizer)
+    if settings.grammar_engine == "outlines_core":
+        from rig.engine.grammar.index_cache import IndexCache
+        from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
+
+        return OutlinesCoreGrammar(tokenizer, IndexCache(cache_directory() / "grammars"), notify)
+    from rig.engine.grammar.llguidance import LLGuidanceGrammar
+
+    return LLGuidanceGrammar(model, tokenizer, free_order=settings.parameter_order == "free")
+
+
+def fingerprint(settings: EngineSettings) -> JsonObject:
+    """What of the grammar can change an answer, or what is made of it."""
+    if settings.grammar == "none":
+        return {"grammar": "none", "salvage_rules": salvage.RULES}
+    engine = settings.grammar_engine
+    return {
+        "grammar": settings.grammar,
+        "grammar_rules": schema.RULES,
+        **({"grammar_formats": formats.version()} if settings.grammar == "strict" else {}),
+        "grammar_engine": f"{engine} {version(engine)}",
+        "grammar_front": f"outlines {version('outlines')}",
+        "grammar_separators": [BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE],
+        "parameter_order": settings.parameter_order,
+    }

@@ -1,0 +1,148 @@
+"""A JSON Schema as a Lark grammar, for what llguidance's own way from a schema to a grammar cannot do.
+
+That way fixes the order of an object's properties, and of numbers between bounds it leaves some out, such as
+0.1 of those from 0 to 0.15. Here an object whose properties may come in any order is a walk over the sets of
+names that are still to come: one rule for each set, so that no name comes twice and no required one is left
+out. Where objects can stand beside each other all are written here, none in llguidance's way: its lexer takes
+the longest piece that begins like the text, and would lose those that are cut into other pieces.
+"""
+
+import json
+from typing import Any
+
+from rig.calls import JsonObject
+from rig.engine.grammar.constraint import ConstraintError
+from rig.engine.grammar.numbers import decimals
+
+MOST_PROPERTIES = 10
+"""2^10 sets of names; an object with one more doubles that."""
+MOST_RULES = 20_000
+"""Of a whole grammar; some 30 tools of 10 parameters each."""
+
+
+def is_needed(schema: JsonObject) -> bool:
+    """Whether llguidance's own way does not do for a narrowed schema whose order is fixed."""
+    return _holds(schema, "number")
+
+
+def grammar(schema: JsonObject, options: JsonObject, *, free_order: bool) -> str:
+    """A grammar of the texts of a narrowed schema.
+
+    With `free_order` properties may come in any, but in the outermost objects, which are the form of an
+    answer. `options` are llguidance's for JSON, with both separators. Raises ConstraintError for an object of
+    too many properties to go through in any order.
+    """
+    return _Writer(options, free_order).write(schema)
+
+
+class _Writer:
+    def __init__(self, options: JsonObject, free_order: bool) -> None:
+        self._options = options
+        self._free_order = free_order
+        self._rules: list[str] = []
+        self._names: dict[str, str] = {}
+
+    def write(self, schema: JsonObject) -> str:
+        return "\n".join([f"start: {self._value(schema, outermost=True)}", *self._rules, ""])
+
+    def _value(self, schema: JsonObject, *, outermost: bool = False) -> str:
+        """The name of the rule of a value; equal schemas share one."""
+        key = json.dumps([schema, outermost])
+        if key not in self._names:
+            name = self._names[key] = f"v{len(self._names)}"
+            self._add(name, self._body(schema, name, outermost))
+        return self._names[key]
+
+    def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
+        if "anyOf" in schema:
+            return " | ".join(self._value(each, outermost=outermost) for each in schema["anyOf"])
+        match schema.get("type"):
+            case "object" if self._free_order and not outermost:
+                return self._in_any_order(schema, name)
+            case "object":
+                return self._in_order(schema, name)
+            case "array" if _holds(schema, "object") or is_needed(schema):
+                return self._items(schema)
+            case "number":
+                return f"/{decimals(schema['minimum'], schema['maximum'])}/"
+        return f"%json {json.dumps({**schema, 'x-guidance': self._options}, ensure_ascii=False)}"
+
+    def _in_order(self, schema: JsonObject, name: str) -> str:
+        """Rule by rule from the last property back: what may follow once all before are through."""
+        required = schema.get("required", ())
+        between = self._options["item_separator"]
+        following, firsts, may_be_empty = '"}"', [], True
+        for number, (key, inner) in reversed(list(enumerate(schema["properties"].items()))):
+            value = self._value(inner)
+            firsts.append(f"{self._key('{', key)} {value} {following}")
+            this = f"{self._key(between, key)} {value} {following}"
+            if key in required:
+                may_be_empty = False
+                firsts = firsts[-1:]
+            else:
+                this = f"{this} | {following}"
+            if number:
+                self._add(f"{name}_{number}", this)
+                following = f"{name}_{number}"
+        return " | ".join([*reversed(firsts), *(['"{}"'] if may_be_empty else [])])
+
+    def _in_any_order(self, schema: JsonObject, name: str) -> str:
+        names = list(schema["properties"])
+        if len(names) > MOST_PROPERTIES:
+            raise ConstraintError(
+                f"--parameter-order free goes up to {MOST_PROPERTIES} parameters, here are {len(names)}"
+                f" ({', '.join(names)[:100]}); use --parameter-order fixed"
+            )
+        if not names:
+            return '"{}"'
+        values = [self._value(schema["properties"][each]) for each in names]
+        required = sum(1 << number for number, each in enumerate(names) if each in schema.get("required", ()))
+        everything = (1 << len(names)) - 1
+        for left in range(everything):
+            steps = self._steps(names, values, left, self._options["item_separator"], name)
+            self._add(f"{name}_{left}", " | ".join([*steps, *([] if left & required else ['""'])]))
+        first = self._steps(names, values, everything, "{", name)
+        return " | ".join([*(f'{step} "}}"' for step in first), *([] if required else ['"{}"'])])
+
+    def _steps(self, names: list[str], values: list[str], left: int, before: str, rule: str) -> list[str]:
+        """One way to go on for every name that is left."""
+        return [
+            f"{self._key(before, names[number])} {values[number]} {rule}_{left & ~(1 << number)}"
+            for number in range(len(names))
+            if left >> number & 1
+        ]
+
+    def _items(self, schema: JsonObject) -> str:
+        item = self._value(schema["items"])
+        between = _literal(self._options["item_separator"])
+        low, high = schema.get("minItems", 0), schema.get("maxItems")
+        if high == 0:
+            return '"[" "]"'
+        more = (
+            f"({between} {item}){{{max(low - 1, 0)},{'' if high is None else high - 1}}}" if high != 1 else ""
+        )
+        some = f'"[" {item} {more} "]"'
+        return some if low else f'{some} | "[" "]"'
+
+    def _key(self, before: str, name: str) -> str:
+        return _literal(before + json.dumps(name, ensure_ascii=False) + self._options["key_separator"])
+
+    def _add(self, name: str, body: str) -> None:
+        if len(self._rules) >= MOST_RULES:
+            raise ConstraintError(
+                f"--parameter-order free needs more than {MOST_RULES} rules for these tools;"
+                " use --parameter-order fixed, or offer fewer tools"
+            )
+        self._rules.append(f"{name}: {body}")
+
+
+def _holds(schema: Any, kind: str) -> bool:
+    """Whether there is a value of this type anywhere in the values of a schema."""
+    inner = [*schema.get("anyOf", []), *schema.get("properties", {}).values()]
+    inner += [schema["items"]] if "items" in schema else []
+    return schema.get("type") == kind or any(_holds(each, kind) for each in inner)
+
+
+def _literal(text: str) -> str:
+    """A Lark string; it has JSON's escapes, but DEL, which JSON need not escape, it has only escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

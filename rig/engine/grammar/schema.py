@@ -1,0 +1,248 @@
+"""The JSON Schemas that rig enforces: what both engines and the validator mean the same by, and nothing else.
+
+A schema is narrowed to that part: every answer that fits the narrowed schema fits the one it was made from.
+What cannot be narrowed is refused, since a grammar that lets more through than the validator is none.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rig.calls import JsonObject
+from rig.engine.grammar.formats import NAMED
+from rig.engine.grammar.patterns import MOST, canonical
+from rig.errors import RigError
+
+RULES = "1"
+"""Version of what texts a schema stands for; part of the fingerprint of arms with a grammar."""
+
+LARGEST = 10**15
+"""Numbers stay within ±10^15, with no exponent: written out or as a double they are the same, and finite."""
+
+_DOCUMENTATION = frozenset({"description", "title", "default", "examples", "deprecated", "$comment"})
+_FORMATS = ("x-format", "format")
+_DEEPEST = 32
+
+_KEYWORDS: Mapping[str, frozenset[str]] = {
+    "string": frozenset({"pattern", "minLength", "maxLength"}),
+    "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
+    "boolean": frozenset(),
+    "null": frozenset(),
+    "array": frozenset({"items", "minItems", "maxItems"}),
+    "object": frozenset({"properties", "required", "additionalProperties"}),
+}
+_PYTHON: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+class SchemaError(RigError):
+    """A schema of a tool's parameters that rig cannot enforce; the line says where and why."""
+
+
+def narrow(schema: Any, where: str, *, formats: bool) -> JsonObject:
+    """The part of a schema that is enforced. `where` names its place in messages.
+
+    With `formats`, `format` and `x-format` become patterns; without, they are documentation, as JSON Schema
+    has it. Keywords keep their order, and a schema that needs no narrowing its text. Raises SchemaError.
+    """
+    return _narrow(schema, where, formats, 0)
+
+
+def _narrow(schema: Any, where: str, formats: bool, depth: int) -> JsonObject:
+    if depth > _DEEPEST:
+        raise SchemaError(f"{where}: nested deeper than {_DEEPEST} levels")
+    if not isinstance(schema, dict):
+        raise SchemaError(f"{where}: {_shown(schema)} is not an object")
+    named = {key: schema[key] for key in _FORMATS if key in schema}
+    node = {key: value for key, value in schema.items() if key not in _DOCUMENTATION and key not in named}
+    if "anyOf" in node:
+        return _any_of(node, where, formats, depth)
+    if "enum" in node or "const" in node:
+        return _values(node, where)
+    kind = node.get("type")
+    if isinstance(kind, list):
+        several = [_only(schema, each) for each in kind]
+        return _any_of({"anyOf": several}, where, formats, depth)
+    if not isinstance(kind, str) or kind not in _KEYWORDS:
+        raise SchemaError(f"{where}: a type is needed, one of {', '.join(_KEYWORDS)}; got {_shown(kind)}")
+    unknown = [key for key in node if key != "type" and key not in _KEYWORDS[kind]]
+    if unknown:
+        raise SchemaError(f"{where}: {unknown[0]!r} of type {kind} cannot be enforced; leave it out")
+    match kind:
+        case "string":
+            return _string(node, named if formats else {}, where)
+        case "integer" | "number":
+            return _number(node, where, whole=kind == "integer")
+        case "array":
+            return _array(node, where, formats, depth)
+        case "object":
+            return _object(node, where, formats, depth)
+    return node
+
+
+def _any_of(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObject:
+    options = node["anyOf"]
+    others = [key for key in node if key != "anyOf"]
+    if others:
+        raise SchemaError(f"{where}: {others[0]!r} beside anyOf cannot be enforced; move it into the options")
+    if not isinstance(options, list) or not options:
+        raise SchemaError(f"{where}: anyOf needs a list of schemas")
+    # Two options that are equal would make a text that can be read in two ways, and no more texts.
+    distinct = {
+        json.dumps(each, sort_keys=True): each
+        for each in (_narrow(option, where, formats, depth + 1) for option in options)
+    }
+    return {"anyOf": list(distinct.values())}
+
+
+def _only(schema: JsonObject, kind: Any) -> JsonObject:
+    """A schema of several types as far as it concerns one of them."""
+    own = _KEYWORDS.get(kind, frozenset()) if isinstance(kind, str) else frozenset()
+    others = frozenset().union(*_KEYWORDS.values()) - own
+    alien = {*others, *(_FORMATS if kind != "string" else ())}
+    return {**{key: value for key, value in schema.items() if key not in alien}, "type": kind}
+
+
+def _values(node: JsonObject, where: str) -> JsonObject:
+    others = [key for key in node if key not in ("type", "enum", "const")]
+    if others or ("enum" in node and "const" in node):
+        raise SchemaError(
+            f"{where}: {(others or ['const'])[0]!r} beside enum cannot be enforced; leave it out"
+        )
+    values = node["enum"] if "enum" in node else [node["const"]]
+    if not isinstance(values, list) or not values:
+        raise SchemaError(f"{where}: enum needs a list of values")
+    kind = node.get("type", list(_PYTHON))
+    kinds = kind if isinstance(kind, list) else [kind]
+    for value in values:
+        if not any(_is_a(value, each) for each in kinds):
+            raise SchemaError(f"{where}: {_shown(value)} in enum is no value of type {_shown(kind)}")
+        if isinstance(value, str) and not _is_text(value):
+            raise SchemaError(f"{where}: a value of enum is not Unicode text")
+        if not _is_plain(value):
+            raise SchemaError(f"{where}: {value} in enum is not a number within ±10^15, or has an exponent")
+    if any(isinstance(value, float) and value.is_integer() for value in values):
+        return {"enum": [_whole(value) for value in values]}
+    return node
+
+
+def _whole(value: Any) -> Any:
+    """A whole number without a decimal point, which is how one of the engines would write it anyway."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    if isinstance(value, bool):  # an int to Python
+        return bool(kind == "boolean")
+    return isinstance(kind, str) and isinstance(value, _PYTHON.get(kind, ()))
+
+
+def _string(node: JsonObject, named: JsonObject, where: str) -> JsonObject:
+    shapes = [key for key in node if key != "type"]
+    if ("pattern" in node and len(shapes) > 1) or (named and shapes) or len(named) > 1:
+        raise SchemaError(f"{where}: of pattern, format and lengths only one can be enforced")
+    if named:
+        ((keyword, name),) = named.items()
+        if not isinstance(name, str) or name not in NAMED[keyword]:
+            known = ", ".join(NAMED[keyword])
+            raise SchemaError(f"{where}: {keyword} {_shown(name)} is not known; those known are {known}")
+        return {**node, "pattern": NAMED[keyword][name]}
+    if "pattern" in node:
+        if not isinstance(node["pattern"], str):
+            raise SchemaError(f"{where}: pattern is no text")
+        try:
+            return {**node, "pattern": canonical(node["pattern"])}
+        except ValueError as error:
+            raise SchemaError(f"{where}: the pattern {_shown(node['pattern'])}: {error}") from error
+    _check_counts(node, "minLength", "maxLength", where)
+    return node
+
+
+def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
+    limits: dict[str, int | float] = {}
+    for key in node:
+        if key == "type":
+            continue
+        value = node[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_plain(value):
+            raise SchemaError(
+                f"{where}: {key} {_shown(value)} is not a number within ±10^15 without exponent"
+            )
+        limits[key] = value
+    low: int | float = _whole(limits.get("minimum", -LARGEST))
+    high: int | float = _whole(limits.get("maximum", LARGEST))
+    if whole:
+        low, high = math.ceil(low), math.floor(high)
+        low = max(low, math.floor(limits.get("exclusiveMinimum", low - 1)) + 1)
+        high = min(high, math.ceil(limits.get("exclusiveMaximum", high + 1)) - 1)
+    else:
+        if "exclusiveMinimum" in limits:
+            low = max(low, _beyond(limits["exclusiveMinimum"], math.inf))
+        if "exclusiveMaximum" in limits:
+            high = min(high, _beyond(limits["exclusiveMaximum"], -math.inf))
+    if low > high:
+        raise SchemaError(f"{where}: no number is allowed")
+    return {"type": node["type"], "minimum": low, "maximum": high}
+
+
+def _beyond(bound: float, direction: float) -> float:
+    """A number just beyond a bound: the nearest there is, but at least a billionth away."""
+    step = math.copysign(1e-9, direction)
+    return bound + step if bound + step != bound else math.nextafter(bound, direction)
+
+
+def _array(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObject:
+    if "items" not in node:
+        raise SchemaError(f"{where}: a list of anything cannot be enforced; say what its items are")
+    _check_counts(node, "minItems", "maxItems", where)
+    items = _narrow(node["items"], f"{where}[]", formats, depth + 1)
+    return {key: items if key == "items" else value for key, value in node.items()}
+
+
+def _object(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObject:
+    properties = node.get("properties", {} if node.get("additionalProperties") is False else None)
+    if not isinstance(properties, dict):
+        raise SchemaError(f"{where}: an object of anything cannot be enforced; say what its properties are")
+    if not isinstance(node.get("additionalProperties", False), bool):
+        raise SchemaError(f"{where}: additionalProperties with a schema cannot be enforced; leave it out")
+    required = node.get("required", [])
+    if not isinstance(required, list) or any(name not in properties for name in required):
+        raise SchemaError(f"{where}: required has to be a list of names that properties has too")
+    strange = [name for name in properties if not isinstance(name, str) or not _is_text(name)]
+    if strange:
+        raise SchemaError(f"{where}: the name {strange[0]!a} is not Unicode text")
+    inner = {name: _narrow(each, f"{where}.{name}", formats, depth + 1) for name, each in properties.items()}
+    narrowed = {key: inner if key == "properties" else value for key, value in node.items()}
+    return {**narrowed, "properties": inner, "additionalProperties": False}
+
+
+def _check_counts(node: JsonObject, lowest: str, highest: str, where: str) -> None:
+    for key in (lowest, highest):
+        value = node.get(key, 0)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+            raise SchemaError(f"{where}: {key} {_shown(value)} is no count from 0 to {MOST}")
+    if node.get(lowest, 0) > node.get(highest, MOST):
+        raise SchemaError(f"{where}: {lowest} is more than {highest}")
+
+
+def _is_text(text: str) -> bool:
+    return not any(0xD800 <= ord(character) <= 0xDFFF for character in text)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value, if it is a number, can be written out without an exponent."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return True
+    return math.isfinite(value) and abs(value) <= LARGEST and "e" not in repr(value)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"

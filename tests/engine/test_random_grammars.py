@@ -1,0 +1,154 @@
+"""Random tools, random walks: whatever a grammar lets through is a valid answer, and the engines agree.
+
+$RIG_RANDOM_SCHEMAS is how many sets of tools are tried; 10,000 take some ten minutes.
+"""
+
+import json
+import os
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from random_schemas import Walker, mutated, tools
+
+from rig.engine.answers import AnswerForm
+from rig.engine.grammar import Grammar
+from rig.engine.grammar.index_cache import IndexCache
+from rig.engine.grammar.llguidance import LLGuidanceGrammar
+from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
+from rig.engine.llama import LlamaModel
+from rig.engine.settings import GrammarArm
+from rig.engine.tokenizer import Tokenizer
+from rig.models import ToolDoc
+
+COUNT = int(os.environ.get("RIG_RANDOM_SCHEMAS", "100"))
+
+
+class Engines:
+    """The three ways to enforce a schema, over one vocabulary."""
+
+    def __init__(self, path: Path, cache: Path) -> None:
+        self.model = LlamaModel(path)
+        self.tokenizer = Tokenizer(self.model)
+        self.walker = Walker(self.tokenizer)
+        self.grammars: dict[str, Grammar] = {
+            "llguidance": LLGuidanceGrammar(self.model, self.tokenizer),
+            "llguidance, any order": LLGuidanceGrammar(self.model, self.tokenizer, free_order=True),
+            "outlines_core": OutlinesCoreGrammar(
+                self.tokenizer, IndexCache(cache, max_bytes=0), lambda _: None
+            ),
+        }
+
+
+@pytest.fixture(scope="module")
+def engines(tiny_path: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+    engines = Engines(tiny_path(tokenizer="merged"), tmp_path_factory.mktemp("indexes"))
+    yield engines
+    engines.model.close()
+
+
+def check(engines: Engines, seed: int, seen: Counter[str]) -> None:
+    """One set of tools: walk it under every engine, and hold texts and damaged texts against all others."""
+    source = random.Random(seed)
+    offered = tools(source)
+    arm: GrammarArm = source.choice(("json", "strict"))
+    form = AnswerForm(offered, arm)
+    texts = []
+    for name, grammar in engines.grammars.items():
+        text = engines.walker.walk(
+            grammar.start(form.schema), source, most=600, twin=grammar.start(form.schema)
+        )
+        seen[f"{name}: {'whole' if text else 'endless'}"] += 1
+        if text is not None:
+            assert is_valid(text.decode(), offered, arm), (name, text)
+            texts.append(text.decode())
+    texts += [mutated(source, text) for text in texts for _ in range(3)]
+    for text in texts:
+        verdicts = {
+            name: engines.walker.accepts(grammar.start(form.schema), text.encode())
+            for name, grammar in engines.grammars.items()
+        }
+        assert verdicts["llguidance"] == verdicts["outlines_core"], text
+        if verdicts["llguidance"]:
+            assert verdicts["llguidance, any order"], text
+        if any(verdicts.values()):
+            form.parse(text)
+        seen["accepted" if verdicts["llguidance"] else "refused"] += 1
+
+
+def is_valid(text: str, offered: tuple[ToolDoc, ...], arm: GrammarArm) -> bool:
+    """Whether a text is an answer, by the tools as they were declared and code that is not rig's."""
+    answer = json.loads(text)
+    if set(answer) == {"reply"}:
+        return isinstance(answer["reply"], str)
+    [tool] = [tool for tool in offered if tool.name == answer["tool"]]
+    assert set(answer) == {"tool", "arguments"}
+    jsonschema.Draft202012Validator(tool.parameters).validate(answer["arguments"])
+    return arm == "json" or _are_formats_kept(tool.parameters, answer["arguments"])
+
+
+def _are_formats_kept(schema: dict[str, Any], value: Any) -> bool:
+    if "anyOf" in schema:
+        return any(
+            jsonschema.Draft202012Validator(option).is_valid(value) and _are_formats_kept(option, value)
+            for option in schema["anyOf"]
+        )
+    if isinstance(value, dict):
+        return all(_are_formats_kept(schema["properties"][name], inner) for name, inner in value.items())
+    if isinstance(value, list):
+        return all(_are_formats_kept(schema["items"], inner) for inner in value)
+    name = schema.get("format", schema.get("x-format"))
+    try:
+        if name is not None:
+            _FORMATS[name](value)
+    except ValueError:
+        return False
+    return True
+
+
+def _as(layout: str) -> Callable[[str], object]:
+    return lambda text: datetime.strptime(f"{text} +0000", f"{layout} %z")
+
+
+def _email(text: str) -> None:
+    name, domain = text.split("@")
+    if not (name and "." in domain and all(domain.split("."))):
+        raise ValueError(text)
+
+
+def _time(text: str) -> None:
+    """A time of day, in RFC 3339 with an offset; no more than microseconds are read by Python."""
+    whole, dot, rest = text.partition(".")
+    fraction = rest.rstrip("Z").split("+")[0].split("-")[0]
+    datetime.fromisoformat(f"2024-01-01T{whole}{dot}{fraction[:6]}{rest[len(fraction) :]}")
+
+
+_FORMATS: dict[str, Callable[[str], object]] = {
+    "date": _as("%Y-%m-%d"),
+    "datetime": _as("%Y-%m-%d %H:%M:%S"),
+    "month": _as("%B"),
+    "phone": lambda text: [int(part) for part in text.split("-", 2)],
+    "email": _email,
+    "time": _time,
+    "date-time": lambda text: (_as("%Y-%m-%d")(text[:10]), _time(text[11:])),
+    "uuid": uuid.UUID,
+}
+
+
+def test_whatever_is_let_through_is_valid_and_the_engines_agree(engines: Engines) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(COUNT):
+        try:
+            check(engines, seed, seen)
+        except (AssertionError, ConstraintError, jsonschema.ValidationError, ValueError) as error:
+            raise AssertionError(f"schema {seed}: {error}") from error
+    print(dict(seen))
+    for name in engines.grammars:
+        assert seen[f"{name}: whole"] > 0.9 * COUNT
+    assert min(seen["accepted"], seen["refused"]) > COUNT

@@ -1,0 +1,27 @@
+"""Texts put into the mouth of a real engine: whatever it is prompted with, it samples them token by token."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rig.engine import engine
+from rig.engine.engine import LlamaCppModel
+from rig.engine.sampling import Choice
+from rig.models import StepKey
+
+
+def speak(patch: pytest.MonkeyPatch, model: LlamaCppModel, text_of: Callable[[StepKey], str]) -> None:
+    """Make the model answer a step with a text, and then end. Tokens that are not allowed fail the test."""
+    tokenizer = model._decoder._tokenizer
+
+    class Sampler:
+        def __init__(self, _settings: object, key: StepKey) -> None:
+            self._tokens = iter([*tokenizer.template(text_of(key)), tokenizer.eos])
+
+        def choose(self, _logits: object, allowed: Any) -> Choice:
+            token = next(self._tokens)
+            assert allowed[token], token
+            return Choice(token, -1.0)
+
+    patch.setattr(engine, "Sampler", Sampler)
