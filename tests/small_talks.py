@@ -155,6 +155,7 @@ def erratic(request: Request) -> Prediction:
         logprobs=(-0.5, 0.0),
         token_chars=tuple(digest[5:10]),
         token_forced=(False, True, True, False, False),
+        salvage=("", "in prose")[digest[3] % 2],
     )
 
 

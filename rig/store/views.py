@@ -8,6 +8,7 @@ EXPORTED = (
     "conversation_scores",
     "flips",
     "errors",
+    "salvaged",
     "summary",
     "arm_settings",
 )
