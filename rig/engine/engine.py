@@ -1,8 +1,9 @@
 """A GGUF file as a model: prompt, prefix cache, grammar and decoder put together."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rig.calls import Call, Json
 from rig.engine.answers import AnswerError, AnswerForm
@@ -48,6 +49,21 @@ class _Lane:
             self.prefill_s += seconds
 
 
+class Parts(NamedTuple):
+    """What steps are made of, for those who put answers to a model instead of asking for them.
+
+    `form` gives the form of an answer with these tools.
+    """
+
+    model: LlamaModel
+    context: LlamaContext
+    tokenizer: Tokenizer
+    prompts: PromptBuilder
+    grammar: GrammarEngine
+    form: Callable[[tuple[ToolDoc, ...]], AnswerForm]
+    settings: EngineSettings
+
+
 class LlamaCppModel:
     """A loaded GGUF file that predicts up to `slots` steps at once. Not thread-safe.
 
@@ -73,6 +89,7 @@ class LlamaCppModel:
         self._name = name
         self._fingerprint = dict(fingerprint)
         self._model = model
+        self._tokenizer = tokenizer
         self._open_context = open_context
         self._settings = settings
         self._most_slots = most_slots
@@ -106,6 +123,19 @@ class LlamaCppModel:
     def context(self) -> LlamaContext:
         """The KV cache and what was decoded into it, for measurements."""
         return self._context
+
+    @property
+    def parts(self) -> Parts:
+        """The parts that this model is put together from; whoever uses the context has it for good."""
+        return Parts(
+            self._model,
+            self._context,
+            self._tokenizer,
+            self._prompts,
+            self._grammar,
+            self._form,
+            self._settings,
+        )
 
     def prepare(self, opening: Request, slots: int | None) -> None:
         """Prefill what all prompts share, and settle how many steps are predicted at once.

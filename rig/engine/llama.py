@@ -139,19 +139,24 @@ class LlamaModel:
 
 
 class Chunk(NamedTuple):
-    """Tokens to be decoded at the end of a sequence, and whether the last one's logits are wanted."""
+    """Tokens to be decoded at the end of a sequence, and whether the last one's logits are wanted.
+
+    With `every` those of all of them are; the context must have been made for as many.
+    """
 
     sequence: int
     tokens: Sequence[int]
     logits: bool
+    every: bool = False
 
 
 class LlamaContext:
     """A context whose KV cache holds `n_seq` sequences in cells that they can share. Not thread-safe.
 
     `n_ctx` is the length that each sequence may reach; `n_cells` is how many tokens there is room for in all,
-    by default as many as that takes. Raises RigError when llama.cpp cannot make the context, which nearly
-    always means too little memory.
+    by default as many as that takes. Of `n_outputs` tokens of a batch the logits can be read, by default of
+    one for each sequence. Raises RigError when llama.cpp cannot make the context, which nearly always means
+    too little memory.
     """
 
     def __init__(
@@ -165,6 +170,7 @@ class LlamaContext:
         kv_type: str,
         n_seq: int = 1,
         n_cells: int | None = None,
+        n_outputs: int | None = None,
     ) -> None:
         parameters = C.llama_context_default_params()
         parameters.n_ctx = n_cells or n_ctx * n_seq
@@ -172,8 +178,9 @@ class LlamaContext:
         # See `_keep`.
         self._ids_each = 2 if model.has_window else 1
         parameters.n_seq_max = n_seq * self._ids_each
-        # One token of each sequence has its logits read; room for those of a whole batch is large.
-        parameters.n_outputs_max = parameters.n_seq_max
+        # Room for the logits of a whole batch is large; llama.cpp wants it for as many as there are sequences.
+        wanted = min(n_outputs, n_batch) if n_outputs else 0
+        parameters.n_outputs_max = max(wanted, parameters.n_seq_max)
         # Sequences then share the cells of a common prefix instead of each having a copy.
         parameters.kv_unified = True
         parameters.n_threads = parameters.n_threads_batch = n_threads
@@ -216,20 +223,20 @@ class LlamaContext:
         Raises DecodeError; the sequences are then as they were before.
         """
         end = 0
-        for sequence, tokens, logits in chunks:
+        for sequence, tokens, logits, every in chunks:
             start, end, position = end, end + len(tokens), len(self.sequences[sequence])
             self._tokens[start:end] = tokens
             self._positions[start:end] = np.arange(position, position + len(tokens))
-            self._wanted[start:end] = 0
-            self._wanted[end - 1] = logits
+            self._wanted[start:end] = every
+            self._wanted[end - 1] = logits or every
             for index in range(start, end):
                 self._ids[index][0] = sequence * self._ids_each
         self._batch.n_tokens = end
         if self.tape is not None:
-            self.tape.append(("decode", [(seq, list(tokens), logits) for seq, tokens, logits in chunks]))
+            self.tape.append(("decode", [(seq, list(tokens), logits) for seq, tokens, logits, _ in chunks]))
         code = C.llama_decode(self._pointer, self._batch)
         if code == 0:
-            for sequence, tokens, _ in chunks:
+            for sequence, tokens, *_ in chunks:
                 self._keep(sequence, len(self.sequences[sequence]))
                 self.sequences[sequence] += tokens
             return

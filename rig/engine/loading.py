@@ -26,8 +26,13 @@ MAX_LAYERS = 512
 """llama.cpp's own bound (LLAMA_MAX_LAYERS); it ends the process over a file that claims none, or more."""
 
 
-def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> LlamaCppModel:
-    """Load weights, template and grammar, decide what the settings leave open, and take the fingerprint."""
+def load(
+    path: Path, settings: EngineSettings, name: str, notify: Notify, *, n_outputs: int | None = None
+) -> LlamaCppModel:
+    """Load weights, template and grammar, decide what the settings leave open, and take the fingerprint.
+
+    `n_outputs` is of how many tokens of a batch the logits can be read.
+    """
     info = gguf.inspect(path)
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
         raise RigError(
@@ -39,7 +44,7 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Lla
     model, context, plan = loaded = load_planned(
         fit_here(info, _wishes(settings)),
         lambda plan: LlamaModel(path, n_gpu_layers=plan.n_gpu_layers),
-        lambda model, plan: _context_opener(model, _decided(settings, plan))(plan.n_seq, None),
+        lambda model, plan: _context_opener(model, _decided(settings, plan), n_outputs)(plan.n_seq, None),
         notify,
     )
     settings = _decided(settings, plan)
@@ -57,7 +62,7 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Lla
             fingerprint,
             model=model,
             context=context,
-            open_context=_context_opener(model, settings),
+            open_context=_context_opener(model, settings, n_outputs),
             tokenizer=tokenizer,
             template=template,
             settings=settings,
@@ -70,7 +75,7 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Lla
         raise
 
 
-def _context_opener(model: LlamaModel, settings: EngineSettings) -> OpenContext:
+def _context_opener(model: LlamaModel, settings: EngineSettings, n_outputs: int | None) -> OpenContext:
     def open_context(n_seq: int, n_cells: int | None) -> LlamaContext:
         return LlamaContext(
             model,
@@ -81,6 +86,7 @@ def _context_opener(model: LlamaModel, settings: EngineSettings) -> OpenContext:
             kv_type=settings.kv_type,
             n_seq=n_seq,
             n_cells=n_cells,
+            n_outputs=n_outputs,
         )
 
     return open_context
