@@ -36,6 +36,7 @@ FLOORS = {
     "rig.replaying": 3,
     "rig.rescore": 3,
     "rig.runner": 3,
+    "rig.screen": 3,
     "rig.store": 3,
     "rig.tables": 3,
     "rig.tally": 3,

@@ -21,6 +21,7 @@ VERBS = {
     "compare": "rig.cli.compare",
     "noise": "rig.cli.noise",
     "report": "rig.cli.report",
+    "screen": "rig.cli.screen",
     "export": "rig.cli.export",
     "models": "rig.cli.models",
     "world": "rig.cli.world",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rig.calls import Call, Json
 from rig.engine.answers import AnswerError, AnswerForm
 from rig.engine.decoder import Decoder, Generation
-from rig.engine.grammar import ConstraintError, make_grammar
+from rig.engine.grammar import ConstraintError, Grammar, make_grammar
 from rig.engine.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.parallel import OpenContext, choose, describe, measure
 from rig.engine.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
@@ -59,7 +59,7 @@ class Parts(NamedTuple):
     context: LlamaContext
     tokenizer: Tokenizer
     prompts: PromptBuilder
-    grammar: GrammarEngine
+    grammar: Grammar
     form: Callable[[tuple[ToolDoc, ...]], AnswerForm]
     settings: EngineSettings
 

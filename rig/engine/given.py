@@ -4,19 +4,17 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call, Json
 from rig.engine.answers import call_text
+from rig.engine.assessment import Kind
 from rig.engine.grammar import Constraint
 from rig.engine.tokenizer import Tokenizer
 from rig.models import ToolDoc
-
-Kind = Literal["answer", "tool", "parameter", "value"]
-"""What a token decides: to call or to reply, which tool, which parameter comes or ends, what it is given."""
 
 _LONGEST_PIECE = 256
 

@@ -178,7 +178,7 @@ class LlamaContext:
         # See `_keep`.
         self._ids_each = 2 if model.has_window else 1
         parameters.n_seq_max = n_seq * self._ids_each
-        # Room for the logits of a whole batch is large; llama.cpp wants it for as many as there are sequences.
+        # Room for the logits of a whole batch is large. llama.cpp wants it for every sequence.
         wanted = min(n_outputs, n_batch) if n_outputs else 0
         parameters.n_outputs_max = max(wanted, parameters.n_seq_max)
         # Sequences then share the cells of a common prefix instead of each having a copy.

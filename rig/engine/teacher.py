@@ -6,16 +6,16 @@ generates nothing. What it does not choose, because the grammar leaves no other 
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call, Json
 from rig.engine.answers import call_text, reply_text
-from rig.engine.given import Given, GivenToken, Kind, NotInGrammar, arranged, follow, kinds_of_call
+from rig.engine.assessment import Assessment, Choice, Kind
+from rig.engine.given import Given, GivenToken, NotInGrammar, arranged, follow, kinds_of_call
 from rig.engine.grammar import ConstraintError
 from rig.engine.llama import Chunk, DecodeError
 from rig.engine.settings import EngineSettings
@@ -26,53 +26,6 @@ PIECE = 128
 """Tokens of an answer whose logits are read from one batch."""
 
 Values: TypeAlias = npt.NDArray[np.float32]
-
-
-class Choice(NamedTuple):
-    """A token of an answer that the grammar left open, and what the model makes of it.
-
-    `start` is the byte of the answer at which it begins. `logprob` is the natural logarithm of its
-    probability among the `allowed` tokens, of which `rank` are likelier (equally likely ones count by id, as
-    in greedy decoding); `top` is the likeliest, and `agrees` says whether its text is the answer's: there can
-    be other tokens for the same text.
-    """
-
-    token: int
-    start: int
-    kind: Kind
-    logprob: float
-    rank: int
-    top: int
-    agrees: bool
-    allowed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Assessment:
-    """A given answer as a model sees it: the tokens that were open, in order, and how many were not.
-
-    Of a reply (`is_reply`), whose words could be any, it ends with the decision to reply. `fault` says why
-    there is nothing to be said of an answer.
-    """
-
-    is_reply: bool
-    choices: tuple[Choice, ...] = ()
-    forced: int = 0
-    prompt_tokens: int = 0
-    computed_tokens: int = 0
-    fault: str | None = None
-
-    @property
-    def logprob(self) -> float:
-        """Of the whole answer."""
-        return sum(choice.logprob for choice in self.choices)
-
-    @property
-    def is_greedy(self) -> bool:
-        """Whether greedy decoding would give this very call, token by token, or would give a reply."""
-        if self.is_reply:
-            return self.fault is None and all(choice.agrees for choice in self.choices)
-        return self.fault is None and not any(choice.rank for choice in self.choices)
 
 
 Listen: TypeAlias = Callable[[int, Values], None]
@@ -173,7 +126,7 @@ class Teacher:
         return choices, computed
 
     def _choice(self, token: GivenToken, text: bytes, kind: Kind, values: Values) -> Choice:
-        """The arithmetic is that of `rig.engine.sampling`, so that both give the same numbers."""
+        """In double precision; `rig.engine.sampling` gives the same to about 1e-7."""
         assert token.allowed is not None
         exact = values.astype(np.float64)
         if np.isnan(exact).any():

@@ -59,7 +59,7 @@ def generated(
 ) -> Prediction:
     """What the engine predicts and stores when its sampler happens to choose this text."""
     parts = model.parts
-    constraint = parts.grammar.start(AnswerForm(request.tools).schema)
+    constraint = parts.grammar.start(parts.form(request.tools).schema)
     fast = parts.settings.fast_forward
     wanted = [
         token.token
@@ -112,6 +112,38 @@ def test_a_call_is_as_likely_as_the_engine_finds_it_when_it_generates_it(
         # Batches are cut differently, which moves the last bits of the logits.
         assert [value for _, value in ours] == pytest.approx([value for _, value in stored], abs=1e-2)
         assert assessed.logprob == pytest.approx(sum(prediction.logprobs), abs=3e-2)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"grammar": "strict"}, {"grammar_engine": "outlines_core"}, {"parameter_order": "free"}]
+)
+def test_so_it_is_under_every_grammar(
+    open_model: Open,
+    teach: Callable[..., Teacher],
+    tiny_path: Write,
+    ask: Ask,
+    settings: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = open_model(tiny_path(), n_ctx=2048, **settings)
+    teacher = teach(tiny_path(), **settings)
+    for call in (CALLS[0], CALLS[2], CALLS[4]):
+        request = ask(TALK)
+        prediction = generated(model, request, call_text(arranged(call, request.tools)), monkeypatch)
+        assessed = teacher.assess(request, call, ignore)
+        assert assessed.fault is None
+        assert assessed.logprob == pytest.approx(sum(prediction.logprobs), abs=3e-2)
+
+
+def test_without_a_grammar_every_token_is_open(
+    teach: Callable[..., Teacher], tiny_path: Write, ask: Ask
+) -> None:
+    teacher = teach(tiny_path(), grammar="none")
+    free = teacher.assess(ask(TALK), CALLS[0], ignore)
+    assert (free.fault, free.forced) == (None, 0)
+    assert len({choice.allowed for choice in free.choices}) == 1
+    held = teach(tiny_path()).assess(ask(TALK), CALLS[0], ignore)
+    assert free.logprob < held.logprob
 
 
 def test_every_number_is_that_of_a_slow_reference(

@@ -1,0 +1,227 @@
+"""`rig screen`: what models make of the true calls, without generating any."""
+
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from rig.calls import JsonObject
+from rig.cli import completion
+from rig.cli.output import print_json, printable
+from rig.cli.screen_text import screen_text
+from rig.conversations import SUITES, Conversation, load_directory, load_suite, select
+from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
+from rig.errors import RigError
+from rig.paths import runs_file
+from rig.planning import Options
+from rig.protocols.prompt import Docs, History, Tools
+from rig.store import Runs
+
+_COUNT = click.IntRange(min=1)
+_PATH = click.Path(path_type=Path)
+_REDRAW_S = 0.1
+_OF_RUNS = {
+    "docs": "protocol.docs",
+    "tools": "protocol.tools",
+    "history": "protocol.history",
+    "kv": "model.kv_type",
+    "grammar": "model.grammar",
+    "grammar_engine": "model.grammar_engine",
+    "parameter_order": "model.parameter_order",
+}
+"""The settings that decide a screen and of which a run can have several, by where a fingerprint has them."""
+_SELECTING = ("models", "only", "limit")
+"""What can be given with --against: which of the run's models and conversations are screened."""
+
+
+@click.command()
+@click.argument("models", metavar="BASE [ARM]...", nargs=-1, shell_complete=completion.model_files)
+@click.option("--suite", type=click.Choice([*SUITES, "all"]), help="Conversations of rig.  [default: easy]")
+@click.option(
+    "--conversations", type=_PATH, help="Directory of conversations in ToolTalk's JSON shape, instead."
+)
+@click.option(
+    "--world", type=_PATH, help="Directory of databases in ToolTalk's JSON shape; default: rig's own."
+)
+@click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
+@click.option("--limit", type=_COUNT, help="Only the first so many conversations.")
+@click.option("--docs", type=click.Choice(get_args(Docs)), help="Describe the tools, or only name them.")
+@click.option("--tools", type=click.Choice(get_args(Tools)), help="Which tools are offered.")
+@click.option(
+    "--history", type=click.Choice(get_args(History)), help="Responses that earlier calls are shown with."
+)
+@click.option("--grammar", type=click.Choice(get_args(GrammarArm)), help="As in `rig run`.")
+@click.option("--grammar-engine", type=click.Choice(get_args(GrammarEngine)), help="As in `rig run`.")
+@click.option("--parameter-order", type=click.Choice(get_args(ParameterOrder)), help="As in `rig run`.")
+@click.option("--n-ctx", type=_COUNT, help="Context in tokens.")
+@click.option("--n-batch", type=click.IntRange(1, 16384), help="Tokens computed at once.")
+@click.option("--kv", type=click.Choice(get_args(KvType)), help="Type of the KV cache.")
+@click.option("--flash-attention", type=click.Choice(["auto", "on", "off"]), help="As in `rig run`.")
+@click.option(
+    "--threads", type=click.IntRange(1, 512), help="CPU threads; default: the cores that may be used."
+)
+@click.option(
+    "--gpu-layers", type=click.IntRange(-1), help="Layers on the GPU, -1 for all; default: as many as fit."
+)
+@click.option("--chat-template", type=_PATH, help="Jinja2 file to use instead of the model's own template.")
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="Ask as in this stored run (or RUN/ARM), and say how well that foretells it; can be repeated.",
+)
+@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--output", type=_PATH, help="Write every step and choice to this JSON file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    models: tuple[str, ...],
+    against: tuple[str, ...],
+    runs: Path | None,
+    output: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Say what models make of the true calls, without generating any.
+
+    Every true call and reply is put to each model behind the prompt that a run would make, and computed in
+    one pass: how likely the call is under the grammar, whether greedy decoding would make it, and how far
+    the model's choices are from those of BASE. Nothing is stored.
+    """
+    options = {name: value for name, value in given.items() if value not in (None, ())}
+    if models:
+        options["models"] = models
+    if output is not None and not output.absolute().parent.is_dir():
+        raise RigError(f"--output {output}: no such folder")
+    store = runs or runs_file()
+    if against:
+        chosen, conversations = _as_stored(store, against, options)
+    else:
+        chosen, conversations = _as_asked(options)
+    # Kept from the other verbs: scipy and the scorer take a moment to load.
+    from rig.screen import foretell, screen
+
+    found = screen(_screening(chosen, conversations), _notify, _Progress())
+    foretold = []
+    if against:
+        with Runs.open(store) as stored:
+            foretold = foretell(found, stored, against)
+    told: JsonObject = {"foretold": [each.as_json() for each in foretold]} if against else {}
+    if output is not None:
+        text = json.dumps({**found.as_json(steps=True), **told}, indent=1)
+        output.write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        print_json({**found.as_json(), **told})
+    else:
+        click.echo(printable(screen_text(found, foretold)))
+    failures = [f"{arm.name}: {arm.failure}" for arm in found.arms if arm.failure]
+    for failure in failures:
+        click.echo(f"rig: {printable(failure)}", err=True)
+    sys.exit(1 if failures else 0)
+
+
+def _as_asked(options: JsonObject) -> tuple[Options, list[Conversation]]:
+    if not options.get("models"):
+        raise RigError(
+            "which models? Give the one to compare with first, then the others (`rig models list`)"
+        )
+    if "suite" in options and "conversations" in options:
+        raise RigError("--suite and --conversations are two answers to one question; give one of them")
+    for name in _OF_RUNS:
+        if name in options:
+            options[name] = (options[name],)
+    chosen = Options(**options)
+    if chosen.conversations is not None:
+        conversations = load_directory(chosen.conversations)
+    else:
+        conversations = load_suite(chosen.suite)
+    return chosen, select(conversations, chosen.only, chosen.limit)
+
+
+def _as_stored(
+    store: Path, against: tuple[str, ...], options: JsonObject
+) -> tuple[Options, list[Conversation]]:
+    """The settings and conversations of the first run; the others must have been asked in the same way."""
+    from rig.compare.arms import choose
+
+    if clash := [name for name in options if name not in _SELECTING]:
+        name = clash[0].replace("_", "-")
+        raise RigError(f"--{name} is as the run of --against has it; leave it out")
+    with Runs.open(store) as stored:
+        arms = choose(stored, against)
+        asked = {
+            json.dumps({key: value for key, value in (arm.arm.fingerprint or {}).items() if _asks(key)})
+            for arm in arms
+        }
+        if len(asked) > 1:
+            raise RigError(
+                f"{', '.join(against)}: its arms were asked in different ways (such as --docs or --kv);"
+                " name those to be screened as RUN/ARM"
+            )
+        run = arms[0].run
+        conversations = stored.conversations(run)
+        chosen = Options.from_json(run.settings)
+    varied: dict[str, Any] = {
+        name: (value,) for name, value in _of_arm(arms[0].arm.fingerprint or {}).items()
+    }
+    models = tuple(options.get("models") or (name for name in chosen.models if name != "oracle"))
+    only, limit = options.get("only", ()), options.get("limit")
+    return replace(chosen, models=models, **varied), select(conversations, only, limit)
+
+
+def _asks(key: str) -> bool:
+    """Whether a part of a fingerprint says how a model is asked, not which model it is."""
+    return key.startswith("protocol.") or key in (*_OF_RUNS.values(), "model.prompt_format")
+
+
+def _of_arm(fingerprint: JsonObject) -> JsonObject:
+    """The settings of which a run can have several, as this arm has them."""
+    # An engine comes with its version.
+    return {name: str(fingerprint[key]).split()[0] for name, key in _OF_RUNS.items() if key in fingerprint}
+
+
+def _screening(options: Options, conversations: list[Conversation]) -> Any:
+    from rig.engine.gguf import inspect
+    from rig.engine.registry import resolve
+    from rig.screen import Screening
+    from rig.tools import Simulator
+    from rig.world import World
+
+    if "oracle" in options.models:
+        raise RigError("the oracle has no weights to be asked; screen GGUF files")
+    models = tuple(map(resolve, options.models))
+    for model in models:
+        inspect(model.path)
+    world = World.open() if options.world is None else World.from_json_directory(options.world)
+    return Screening(
+        models,
+        tuple(conversations),
+        Simulator(world, upstream_compat=options.grader == "upstream"),
+        next(iter(options.protocols().values())),
+        next(iter(options.engines().values())),
+    )
+
+
+def _notify(text: str) -> None:
+    click.echo(printable(text), err=True)
+
+
+class _Progress:
+    """A line that is drawn again on a terminal; elsewhere one for each model."""
+
+    def __init__(self) -> None:
+        self._drawn = 0.0
+        self._is_terminal = sys.stderr.isatty()
+
+    def __call__(self, name: str, done: int, of: int) -> None:
+        label = printable(name)
+        if not self._is_terminal:
+            if done == of:
+                click.echo(f"{label}: {of} conversations screened", err=True)
+        elif time.monotonic() - self._drawn > _REDRAW_S or done == of:
+            self._drawn = time.monotonic()
+            click.echo(f"\r\x1b[K{label}: conversation {done} of {of}", nl=done == of, err=True)

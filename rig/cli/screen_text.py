@@ -1,0 +1,90 @@
+"""A screen as text: a column for each model, the base first, then how far it foretells a run."""
+
+from collections.abc import Callable, Sequence
+
+from rig.displays.numbers import UNKNOWN, clock_time, percent
+from rig.screen import ArmScreen, Foretold, Screen
+from rig.screen.foretelling import OUTCOMES, SIGNALS
+from rig.screen.results import KINDS
+
+_KINDS = {"answer": "call or reply", "tool": "tool", "parameter": "parameters", "value": "values"}
+
+
+def screen_text(found: Screen, foretold: Sequence[Foretold] = ()) -> str:
+    """Everything that is known of the models, and what could not be assessed."""
+    rows = [("", [arm.name for arm in found.arms])]
+    rows += [(label, [cell(arm) for arm in found.arms]) for label, cell in _rows(found)]
+    width = max(len(label) for label, _ in rows)
+    widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(found.arms))]
+    lines = [
+        "  ".join(
+            [label.ljust(width), *(cell.rjust(w) for cell, w in zip(cells, widths, strict=True))]
+        ).rstrip()
+        for label, cells in rows
+    ]
+    lines.append(
+        f"\n{len(found.conversations)} conversations; log-probabilities and divergences in nats;"
+        f" against {found.base.name}"
+    )
+    for arm in found.arms:
+        lines += [f"{arm.name}: {count} not assessed: {why}" for why, count in arm.faults.items()]
+        lines += [f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [arm.made_from]))]
+        lines += [f"{arm.name} failed: {arm.failure}"] if arm.failure else []
+    return "\n".join([*lines, *_foretold(foretold)])
+
+
+def _rows(found: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
+    base = found.base
+
+    def difference(arm: ArmScreen) -> str:
+        less = None if arm is base else arm.less_than(base)
+        if less is None:
+            return UNKNOWN
+        if less.low is None or less.high is None:
+            return f"{less.value:+.3f}"
+        return f"{less.value:+.3f} ({less.low:+.3f} to {less.high:+.3f})"
+
+    rows: list[tuple[str, Callable[[ArmScreen], str]]] = [
+        ("true calls", lambda arm: str(len(arm.calls()))),
+        ("true replies", lambda arm: str(len(arm.replies()))),
+        ("not assessed", lambda arm: str(sum(arm.faults.values()))),
+        ("log-probability of a call", lambda arm: _number(arm.call_logprob, 2)),
+        ("  more than the base (95%)", difference),
+        ("calls that greedy would make", lambda arm: percent(arm.greedy_calls)),
+        ("would call where it should", lambda arm: percent(arm.decides_to_call)),
+        ("would reply where it should", lambda arm: percent(arm.decides_to_reply)),
+    ]
+    for title, cell in (
+        ("true token is the likeliest", lambda each: percent(each.top1)),
+        ("mean reciprocal rank", lambda each: _number(each.mrr, 3)),
+        ("log-probability of a token", lambda each: _number(each.logprob, 3)),
+        ("KL divergence from the base", lambda each: _number(each.kl, 4)),
+        ("same likeliest token as the base", lambda each: percent(each.same_top)),
+    ):
+        rows.append((title, lambda _arm: ""))
+        rows += [
+            (f"  {_KINDS[kind]}", lambda arm, kind=kind, cell=cell: cell(arm.kind(kind)))  # type: ignore[misc]
+            for kind in KINDS
+        ]
+    rows.append(("time", lambda arm: clock_time(arm.seconds)))
+    return rows
+
+
+def _foretold(foretold: Sequence[Foretold]) -> list[str]:
+    if not foretold:
+        return []
+    lines = [
+        "",
+        "how well that foretells the stored run, turn by turn (AUC: 50% says nothing, 100% everything)",
+    ]
+    lines += [
+        f"  {each.arm}: {each.outcome} {each.with_outcome} of {each.turns} turns; by {each.signal}"
+        f" AUC {percent(each.auc)}, p {_number(each.p, 3)}, Spearman {_number(each.spearman, 2)}"
+        for each in foretold
+    ]
+    lines += [f"  {name}: {meaning}" for name, meaning in (*OUTCOMES.items(), *SIGNALS.items())]
+    return lines
+
+
+def _number(value: float | None, digits: int) -> str:
+    return UNKNOWN if value is None else f"{value:.{digits}f}"

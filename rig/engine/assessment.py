@@ -1,0 +1,54 @@
+"""A given answer as a model sees it. Plain data: reading it loads no llama.cpp."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Kind = Literal["answer", "tool", "parameter", "value"]
+"""What a token decides: to call or to reply, which tool, which parameter comes or ends, what it is given."""
+
+
+class Choice(NamedTuple):
+    """A token of an answer that the grammar left open, and what the model makes of it.
+
+    `start` is the byte of the answer at which it begins. `logprob` is the natural logarithm of its
+    probability among the `allowed` tokens, of which `rank` are likelier (equally likely ones count by id, as
+    in greedy decoding); `top` is the likeliest, and `agrees` says whether its text is the answer's: there can
+    be other tokens for the same text.
+    """
+
+    token: int
+    start: int
+    kind: Kind
+    logprob: float
+    rank: int
+    top: int
+    agrees: bool
+    allowed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A given answer as a model sees it: the tokens that were open, in order, and how many were not.
+
+    Of a reply (`is_reply`), whose words could be any, it ends with the decision to reply. `fault` says why
+    there is nothing to be said of an answer.
+    """
+
+    is_reply: bool
+    choices: tuple[Choice, ...] = ()
+    forced: int = 0
+    prompt_tokens: int = 0
+    computed_tokens: int = 0
+    fault: str | None = None
+
+    @property
+    def logprob(self) -> float:
+        """Of the whole answer."""
+        return sum(choice.logprob for choice in self.choices)
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether greedy decoding would give this very call, token by token, or would give a reply."""
+        if self.is_reply:
+            return self.fault is None and all(choice.agrees for choice in self.choices)
+        return self.fault is None and not any(choice.rank for choice in self.choices)
