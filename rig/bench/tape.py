@@ -30,7 +30,13 @@ _MEMORY = (
     "llama_memory_seq_add",
     "llama_memory_seq_div",
 )
-_STATES = ("llama_state_seq_set_data", "llama_state_seq_set_data_ext", "llama_state_seq_load_file")
+_STATES = (
+    "llama_state_set_data",
+    "llama_state_load_file",
+    "llama_state_seq_set_data",
+    "llama_state_seq_set_data_ext",
+    "llama_state_seq_load_file",
+)
 """They bring tokens into the cache that nobody decoded: a tape with one of them cannot be played."""
 
 _WAITS = ("llama_get_logits", "llama_get_logits_ith", "llama_synchronize")

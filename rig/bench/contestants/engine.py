@@ -12,7 +12,7 @@ from rig.bench.tape import Tape, recording
 from rig.calls import JsonObject
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.models import Piece, Prediction, Request
+from rig.models import Model, Piece, Prediction, Request
 
 
 class Engine:
@@ -29,7 +29,7 @@ class Engine:
         if job.work is not None:
             requests = job.work.requests()
             self._requests = [requests[prompt.id] for prompt in prompts]
-        self._predictions: dict[int, Prediction] = {}
+        self._predictions: list[Prediction] = []
         self._prepare_s = 0.0
         self._tape = Tape()
 
@@ -40,32 +40,14 @@ class Engine:
                 self._model.prepare(opening(self._requests[0]), None)
             self._prepare_s = perf_counter() - clock
             requests = self._requests or give(self._model, self._prompts)
-            seconds = self._predict(requests)
+            self._predictions, seconds = predict_all(self._model, requests)
         return [
             _answer(prompt, self._predictions[number], seconds[number])
             for number, prompt in enumerate(self._prompts)
         ]
 
-    def _predict(self, requests: Sequence[Request]) -> dict[int, float]:
-        """Predict all of them, a free slot taking the next one; how long each took."""
-        coming = iter(enumerate(requests))
-        under_way: dict[int, tuple[int, float]] = {}
-        seconds: dict[int, float] = {}
-        while True:
-            for slot in range(self._model.slots):
-                if slot not in under_way and (following := next(coming, None)):
-                    number, request = following
-                    under_way[slot] = number, perf_counter()
-                    self._model.begin(slot, request, _ignore)
-            if not under_way:
-                return seconds
-            for slot, prediction in self._model.advance():
-                number, began = under_way.pop(slot)
-                seconds[number] = perf_counter() - began
-                self._predictions[number] = prediction
-
     def details(self) -> JsonObject:
-        usages = [prediction.usage for prediction in self._predictions.values()]
+        usages = [prediction.usage for prediction in self._predictions]
         if self._job.tape:
             self._tape.write(Path(self._job.tape))
         return {
@@ -92,6 +74,25 @@ def open_model(job: Job, clients: int) -> LlamaCppModel:
     """The model of a job. What it would tell a person goes to the process's log."""
     settings = replace(job.settings, parallel=clients)
     return load(Path(job.model), settings, job.name, notify=print)
+
+
+def predict_all(model: Model, requests: Sequence[Request]) -> tuple[list[Prediction], list[float]]:
+    """The predictions in the order of the requests, a free slot taking the next one; how long each took."""
+    coming = iter(enumerate(requests))
+    under_way: dict[int, tuple[int, float]] = {}
+    made: dict[int, tuple[Prediction, float]] = {}
+    while True:
+        for slot in range(model.slots):
+            if slot not in under_way and (following := next(coming, None)):
+                number, request = following
+                under_way[slot] = number, perf_counter()
+                model.begin(slot, request, _ignore)
+        if not under_way:
+            ordered = [made[number] for number in range(len(requests))]
+            return [prediction for prediction, _ in ordered], [seconds for _, seconds in ordered]
+        for slot, prediction in model.advance():
+            number, began = under_way.pop(slot)
+            made[number] = prediction, perf_counter() - began
 
 
 def opening(request: Request) -> Request:

@@ -32,7 +32,7 @@ class LlamaServer:
         self._prompts = prompts
         self._clients = clients
         self._cached = 0
-        self._timings = {"prompt_ms": 0.0, "predicted_ms": 0.0}
+        self._timings = {"prompt_n": 0, "prompt_ms": 0.0, "predicted_n": 0, "predicted_ms": 0.0}
 
     def run(self) -> Sequence[Answer]:
         return ask_all(self._ask, self._prompts, self._clients)
