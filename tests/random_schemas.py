@@ -43,8 +43,8 @@ def parameters(source: random.Random, depth: int) -> dict[str, Any]:
     }
     if required or source.random() < 0.5:
         schema["required"] = required
-    if source.random() < 0.7:
-        schema["additionalProperties"] = False
+    if source.random() < 0.8:
+        schema["additionalProperties"] = source.choice((False, False, True, {"type": "string"}))
     return schema
 
 
@@ -72,7 +72,7 @@ def _text(source: random.Random, _: int) -> dict[str, Any]:
             (
                 {"minLength": low},
                 {"minLength": low, "maxLength": low + source.randint(0, 5)},
-                {"maxLength": source.randint(0, 5)},
+                {"maxLength": source.choice((0, 1, 2, 3, 5, 1000))},
                 {"pattern": source.choice(PATTERNS)},
                 {"x-format": source.choice(HINTS)},
                 {"format": source.choice(FORMATS)},
@@ -96,7 +96,10 @@ def _number(source: random.Random, _: int) -> dict[str, Any]:
     high = low + source.choice((0, 1, 9, 10, 455, 10**6))
     bounds = {
         "integer": ({"minimum": low}, {"minimum": low, "maximum": high}, {"exclusiveMinimum": low}),
-        "number": ({"minimum": low / 4}, {"minimum": low, "maximum": high + 0.5}, {}),
+        "number": (
+            *({}, {"minimum": low / 4}, {"minimum": low, "maximum": high + 0.5}),
+            *({"exclusiveMinimum": low, "maximum": high + 0.5}, {"minimum": 1e-07, "exclusiveMaximum": 0.25}),
+        ),
     }
     kind = source.choice(tuple(bounds))
     return {"type": kind, **source.choice(bounds[kind])}

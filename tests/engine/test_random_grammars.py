@@ -1,6 +1,6 @@
 """Random tools, random walks: whatever a grammar lets through is a valid answer, and the engines agree.
 
-$RIG_RANDOM_SCHEMAS is how many sets of tools are tried; 10,000 take some ten minutes.
+$RIG_RANDOM_SCHEMAS is how many sets of tools are tried; 10,000 take some ten minutes of a processor.
 """
 
 import json
@@ -27,7 +27,7 @@ from rig.engine.settings import GrammarArm
 from rig.engine.tokenizer import Tokenizer
 from rig.models import ToolDoc
 
-COUNT = int(os.environ.get("RIG_RANDOM_SCHEMAS", "100"))
+COUNT = int(os.environ.get("RIG_RANDOM_SCHEMAS", "60"))
 
 
 class Engines:
@@ -68,7 +68,7 @@ def check(engines: Engines, seed: int, seen: Counter[str]) -> None:
         if text is not None:
             assert is_valid(text.decode(), offered, arm), (name, text)
             texts.append(text.decode())
-    texts += [mutated(source, text) for text in texts for _ in range(3)]
+    texts += [mutated(source, text) for text in texts]
     for text in texts:
         verdicts = {
             name: engines.walker.accepts(grammar.start(form.schema), text.encode())
@@ -153,4 +153,14 @@ def test_whatever_is_let_through_is_valid_and_the_engines_agree(engines: Engines
     print(dict(seen))
     for name in engines.grammars:
         assert seen[f"{name}: whole"] > 0.9 * COUNT
-    assert min(seen["accepted"], seen["refused"]) > COUNT
+    assert min(seen["accepted"], seen["refused"]) > COUNT / 2
+
+
+@pytest.mark.model
+def test_so_it_is_over_a_real_vocabulary(smollm2: Path, tmp_path: Path) -> None:
+    engines = Engines(smollm2, tmp_path)
+    seen: Counter[str] = Counter()
+    for seed in range(3):
+        check(engines, seed, seen)
+    engines.model.close()
+    assert min(seen[f"{name}: whole"] for name in engines.grammars) >= 2

@@ -7,6 +7,7 @@ What cannot be narrowed is refused, since a grammar that lets more through than 
 import json
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from rig.calls import JsonObject
@@ -20,7 +21,21 @@ RULES = "1"
 LARGEST = 10**15
 """Numbers stay within ±10^15, with no exponent: written out or as a double they are the same, and finite."""
 
-_DOCUMENTATION = frozenset({"description", "title", "default", "examples", "deprecated", "$comment"})
+_DOCUMENTATION = frozenset(
+    {
+        "description",
+        "title",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "$comment",
+        "$schema",
+    }
+)
+_MOST_PLACES = 30
+"""After the decimal point of a bound; each is a level of a regular expression."""
 _FORMATS = ("x-format", "format")
 _DEEPEST = 32
 
@@ -161,8 +176,7 @@ def _string(node: JsonObject, named: JsonObject, where: str) -> JsonObject:
             return {**node, "pattern": canonical(node["pattern"])}
         except ValueError as error:
             raise SchemaError(f"{where}: the pattern {_shown(node['pattern'])}: {error}") from error
-    _check_counts(node, "minLength", "maxLength", where)
-    return node
+    return _counts(node, "minLength", "maxLength", where)
 
 
 def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
@@ -171,13 +185,13 @@ def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
         if key == "type":
             continue
         value = node[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_plain(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_short(value):
             raise SchemaError(
-                f"{where}: {key} {_shown(value)} is not a number within ±10^15 without exponent"
+                f"{where}: {key} {_shown(value)} is not a number of at most {_MOST_PLACES} places"
             )
         limits[key] = value
-    low: int | float = _whole(limits.get("minimum", -LARGEST))
-    high: int | float = _whole(limits.get("maximum", LARGEST))
+    low: int | float = _whole(max(limits.get("minimum", -LARGEST), -LARGEST))
+    high: int | float = _whole(min(limits.get("maximum", LARGEST), LARGEST))
     if whole:
         low, high = math.ceil(low), math.floor(high)
         low = max(low, math.floor(limits.get("exclusiveMinimum", low - 1)) + 1)
@@ -192,6 +206,13 @@ def _number(node: JsonObject, where: str, *, whole: bool) -> JsonObject:
     return {"type": node["type"], "minimum": low, "maximum": high}
 
 
+def _is_short(value: float) -> bool:
+    if not math.isfinite(value):
+        return False
+    exponent = Decimal(repr(value)).as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -_MOST_PLACES
+
+
 def _beyond(bound: float, direction: float) -> float:
     """A number just beyond a bound: the nearest there is, but at least a billionth away."""
     step = math.copysign(1e-9, direction)
@@ -201,7 +222,7 @@ def _beyond(bound: float, direction: float) -> float:
 def _array(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObject:
     if "items" not in node:
         raise SchemaError(f"{where}: a list of anything cannot be enforced; say what its items are")
-    _check_counts(node, "minItems", "maxItems", where)
+    node = _counts(node, "minItems", "maxItems", where)
     items = _narrow(node["items"], f"{where}[]", formats, depth + 1)
     return {key: items if key == "items" else value for key, value in node.items()}
 
@@ -210,8 +231,8 @@ def _object(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObje
     properties = node.get("properties", {} if node.get("additionalProperties") is False else None)
     if not isinstance(properties, dict):
         raise SchemaError(f"{where}: an object of anything cannot be enforced; say what its properties are")
-    if not isinstance(node.get("additionalProperties", False), bool):
-        raise SchemaError(f"{where}: additionalProperties with a schema cannot be enforced; leave it out")
+    if not isinstance(node.get("additionalProperties", False), bool | dict):
+        raise SchemaError(f"{where}: additionalProperties has to be true, false or a schema")
     required = node.get("required", [])
     if not isinstance(required, list) or any(name not in properties for name in required):
         raise SchemaError(f"{where}: required has to be a list of names that properties has too")
@@ -223,13 +244,17 @@ def _object(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObje
     return {**narrowed, "properties": inner, "additionalProperties": False}
 
 
-def _check_counts(node: JsonObject, lowest: str, highest: str, where: str) -> None:
-    for key in (lowest, highest):
+def _counts(node: JsonObject, lowest: str, highest: str, where: str) -> JsonObject:
+    """The node with its highest count at most what automata can bear."""
+    for key, most in ((lowest, MOST), (highest, math.inf)):
         value = node.get(key, 0)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-            raise SchemaError(f"{where}: {key} {_shown(value)} is no count from 0 to {MOST}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+            raise SchemaError(
+                f"{where}: {key} {_shown(value)} is no count{f' up to {MOST}' * (key == lowest)}"
+            )
     if node.get(lowest, 0) > node.get(highest, MOST):
         raise SchemaError(f"{where}: {lowest} is more than {highest}")
+    return {key: min(value, MOST) if key == highest else value for key, value in node.items()}
 
 
 def _is_text(text: str) -> bool:
