@@ -57,6 +57,7 @@ _SELECTING = ("models", "only", "limit")
 @click.option("--grammar", type=click.Choice(get_args(GrammarArm)), help="As in `rig run`.")
 @click.option("--grammar-engine", type=click.Choice(get_args(GrammarEngine)), help="As in `rig run`.")
 @click.option("--parameter-order", type=click.Choice(get_args(ParameterOrder)), help="As in `rig run`.")
+@click.option("--exact", is_flag=True, help="Compute answers one token at a time, as `rig run --exact` does.")
 @click.option("--n-ctx", type=_COUNT, help="Context in tokens.")
 @click.option("--n-batch", type=click.IntRange(1, 16384), help="Tokens computed at once.")
 @click.option("--kv", type=click.Choice(get_args(KvType)), help="Type of the KV cache.")
@@ -92,7 +93,7 @@ def command(
     one pass: how likely the call is under the grammar, whether greedy decoding would make it, and how far
     the model's choices are from those of BASE. Nothing is stored.
     """
-    options = {name: value for name, value in given.items() if value not in (None, ())}
+    options = {name: value for name, value in given.items() if value not in (None, (), False)}
     if models:
         options["models"] = models
     if output is not None and not output.absolute().parent.is_dir():

@@ -48,7 +48,8 @@ class Assessment:
 
     @property
     def is_greedy(self) -> bool:
-        """Whether greedy decoding would give this very call, token by token, or would give a reply."""
-        if self.is_reply:
-            return self.fault is None and all(choice.agrees for choice in self.choices)
-        return self.fault is None and not any(choice.rank for choice in self.choices)
+        """Whether what greedy decoding takes goes on with this very call everywhere, or begins a reply.
+
+        By text, since there can be other tokens for it: `"}` and `}` for `"` and `}}`.
+        """
+        return self.fault is None and all(choice.agrees for choice in self.choices)

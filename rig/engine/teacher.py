@@ -116,7 +116,8 @@ class Teacher:
         # The prompt's last token tells of the answer's first; the answer's last one tells of nothing here.
         if tokens:
             take(given.tokens[0], context.logits())
-        size = min(PIECE, context.n_batch)
+        # One batch gives slightly other logits than token by token.
+        size = 1 if self._parts.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
             piece = tokens[start : min(start + size, len(tokens) - 1)]
             context.decode([Chunk(0, piece, True, every=True)])

@@ -127,7 +127,7 @@ class ArmScreen:
 
     @property
     def greedy_calls(self) -> float | None:
-        """The share of true calls that greedy decoding would make, token by token."""
+        """The share of true calls that greedy decoding would make."""
         return _mean(step.assessment.is_greedy for step in self.calls())
 
     @property

@@ -11,6 +11,7 @@ import pytest
 from rig.calls import Call, Outcome
 from rig.engine import EngineSettings, sampling
 from rig.engine.answers import AnswerForm, call_text, reply_text
+from rig.engine.assessment import Choice
 from rig.engine.engine import LlamaCppModel
 from rig.engine.given import NotInGrammar, arranged, follow, kinds_of_call
 from rig.engine.llama import Chunk
@@ -278,3 +279,40 @@ def test_equal_vocabularies_have_equal_names(teach: Callable[..., Teacher], tiny
     names = [teach(tiny_path(**choices)).vocabulary for choices in ({}, {"seed": 1}, {"tokenizer": "spm"})]
     assert names[0] == names[1] != names[2]
     assert reply_text("x").startswith('{"r')
+
+
+@pytest.mark.model
+def test_what_a_real_model_generates_greedily_is_exactly_as_likely_and_greedy(
+    open_model: Open, teach: Callable[..., Teacher], smollm2: Path, ask: Ask
+) -> None:
+    settings = {"n_ctx": 2048, "max_tokens": 96, "exact": True}
+    model, teacher = open_model(smollm2, **settings), teach(smollm2, **settings)
+    quick = teach(smollm2, n_ctx=2048)
+    calls = 0
+    for text in (
+        "Meet Ana and Bo about the budget.",
+        "AddAlarm at 06:30, call it.",
+        "Use the tool AddAlarm.",
+    ):
+        prediction = model.predict(ask(text), ignore)
+        if prediction.call is None:
+            continue
+        calls += 1
+        assessed = teacher.assess(ask(text), prediction.call, ignore)
+        assert assessed.is_greedy
+        assert len(list(_shared(assessed, prediction))) >= 5
+        for choice, logprob in _shared(assessed, prediction):
+            assert choice.logprob == pytest.approx(logprob, abs=1e-5)
+        for choice, logprob in _shared(quick.assess(ask(text), prediction.call, ignore), prediction):
+            assert choice.logprob == pytest.approx(logprob, abs=0.5)
+    assert calls >= 1
+
+
+def _shared(assessed: Assessment, prediction: Prediction) -> Iterator[tuple[Choice, float]]:
+    """Choices beside the numbers that were stored, until the model wrote the same text in other tokens."""
+    stored = zip(prediction.token_ids, prediction.logprobs, strict=True)
+    free = [(token, logprob) for token, logprob in stored if logprob != 0.0]
+    for choice, (token, logprob) in zip(assessed.choices, free, strict=False):
+        if choice.token != token:
+            return
+        yield choice, logprob
