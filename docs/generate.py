@@ -1,8 +1,11 @@
-"""Write docs/cli.md and the columns in docs/store.md; with --check, only say whether they are up to date.
+"""Write docs/cli.md, the columns in docs/store.md and the keys of screens; with --check, only compare.
 
-The one is made from the --help texts, the other from what the store says of its columns.
+The first is made from the --help texts, the second from what the store says of its columns, the keys from the
+bindings of the screens.
 """
 
+import importlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +15,16 @@ import click
 from rig.cli import cli
 from rig.store.describe import described
 from rig.store.views import EXPORTED
+from tui.keys import markdown
 
 TARGET = Path(__file__).with_name("cli.md")
 STORE = Path(__file__).with_name("store.md")
+SCREENS = sorted((TARGET.parent / "screens").glob("*.md"))
 COLUMNS = "<!-- From here on made by `make docs` from rig/store/datasette.json; edit that. -->"
+_END = "<!-- end of the keys -->"
+_KEYS = re.compile(
+    rf"(?P<begin><!-- keys of (?P<screen>[\w.:]+), made by `make docs` -->).*?{re.escape(_END)}", re.DOTALL
+)
 PREFACE = """# Command line
 
 Every verb takes `-h`. Exit codes: 0 when done; 1 when something was found (`rig check`, `rig doctor`,
@@ -67,12 +76,29 @@ def render_store() -> str:
     return "\n".join(parts)
 
 
+def render_screen(page: Path) -> str:
+    """A page of docs/screens: its text as it is, with the keys and signs of the screens it names."""
+    return _KEYS.sub(_keys, page.read_text(encoding="utf-8"))
+
+
+def _keys(found: re.Match[str]) -> str:
+    module, _, name = found["screen"].partition(":")
+    screen = getattr(importlib.import_module(module), name)
+    parts = [found["begin"], markdown(screen.KEYS)]
+    if screen.SIGNS:
+        rows = "\n".join(f"| `{sign}` | {meaning} |" for sign, meaning in screen.SIGNS)
+        parts.append(f"**Signs**\n\n| sign | |\n| --- | --- |\n{rows}")
+    return "\n\n".join([*parts, _END])
+
+
 def main() -> None:
     """Write, or compare."""
-    for target, page in ((TARGET, render()), (STORE, render_store())):
+    pages = [(TARGET, render()), (STORE, render_store())]
+    pages += [(page, render_screen(page)) for page in SCREENS]
+    for target, page in pages:
         if sys.argv[1:] == ["--check"]:
             if not target.is_file() or target.read_text(encoding="utf-8") != page:
-                sys.exit(f"docs/{target.name} is not what rig says; run `make docs`")
+                sys.exit(f"{target.relative_to(TARGET.parent.parent)} is not what rig says; run `make docs`")
         else:
             target.write_text(page, encoding="utf-8")
 

@@ -10,7 +10,7 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-PAGES = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+PAGES = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 
 
 def _generator() -> ModuleType:
@@ -35,6 +35,13 @@ def test_the_command_reference_is_what_help_says() -> None:
 def test_the_columns_of_the_store_are_those_it_describes() -> None:
     written = (CHECKOUT / "docs" / "store.md").read_text(encoding="utf-8")
     assert written == generator.render_store(), "run `make docs`"
+
+
+@pytest.mark.parametrize("page", generator.SCREENS, ids=lambda page: page.name)
+def test_the_keys_of_screens_are_their_bindings(page: Path) -> None:
+    written = page.read_text(encoding="utf-8")
+    assert written == generator.render_screen(page), "run `make docs`"
+    assert "| key | |" in written
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -87,7 +87,7 @@ class RigApp(App[Leave | Resume]):
     def action_help(self) -> None:
         screen = self.screen
         if isinstance(screen, RigScreen):
-            self.push_screen(HelpScreen(screen.SUBJECT, (*screen.KEYS, *self.KEYS)))
+            self.push_screen(HelpScreen(screen.SUBJECT, (*screen.KEYS, *self.KEYS), screen.SIGNS))
 
     def action_next_theme(self) -> None:
         self.theme = next_theme(self.theme)

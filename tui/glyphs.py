@@ -16,6 +16,13 @@ INCORRECT = "X"
 """A conversation that failed with an incorrect action."""
 
 
+SIGNS = (
+    *((sign, status.value) for status, (sign, _) in GLYPHS.items()),
+    (f"{INCORRECT} !!", "took an incorrect action"),
+)
+"""What the signs of conversations mean, for help and documentation."""
+
+
 def glyph(status: Status) -> Span:
     """The glyph of a status with its tint."""
     return GLYPHS[status]

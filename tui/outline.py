@@ -13,6 +13,17 @@ ERROR: Span = ("!", Tint.ERROR)
 REPLY: Span = ("=", Tint.USER)
 WAITING: Span = (".", Tint.MUTED)
 
+SIGNS = (
+    ("+", "matches, or all calls of the turn were made"),
+    ("x", "does not match, or a call is missing"),
+    ("X", "incorrect action"),
+    ("!", "error"),
+    ("=", "reply"),
+    (".", "not played yet"),
+    (">", "being played"),
+)
+"""What the signs mean, for help and documentation."""
+
 _LONGEST = 200
 
 

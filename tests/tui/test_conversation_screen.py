@@ -13,7 +13,8 @@ from textual.widgets import Input
 from rig.control import Control
 from rig.events import Where
 from rig.models import Prediction, Request
-from rig.protocols.replay import Scripted, replied
+from rig.protocols.prompt import Settings
+from rig.protocols.replay import Scripted, called, replied
 from rig.store import delete_run
 from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen
@@ -229,3 +230,34 @@ async def test_turns_appear_while_the_conversation_is_played(tmp_path: Path) -> 
         control.stop()
         go.release()
         writing.join(PATIENCE_S)
+
+
+def talkative(request: Request) -> Prediction:
+    if request.key.step < 40:
+        return called("FindAlarms", {"start_range": "00:00:00", "end_range": f"{request.key.step:02}:00:00"})
+    return replied("That is all.")
+
+
+async def test_a_long_conversation_is_gone_through_without_delay(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    settings = Settings(max_calls=50)
+    small_talks.play(small_talks.plan(path, Scripted(talkative), settings=settings))
+    shown = screen(path, arm=0)
+    async with seeing(shown, size=(80, 24)) as seen:
+        await seen.shows("conversation")
+        outline = shown.query_one(Outline)
+        assert len(outline.lines) == 1 + 3 * 42
+        await seen.press("G")
+        assert outline.scroll_offset.y == len(outline.lines) - outline.size.height
+        await seen.press("g")
+        assert outline.scroll_offset.y == 0
+        await seen.press(*["j"] * 30)
+        assert 30 < outline.scroll_offset.y + outline.size.height <= 34
+        top = outline.scroll_offset.y
+        # The wheel leads away, and what is read anew does not lead back.
+        outline.scroll_to(y=60, animate=False)
+        shown.show_state()
+        await seen.pilot.pause()
+        assert outline.scroll_offset.y == 60 != top
+        await seen.press("k")
+        assert outline.scroll_offset.y < 30

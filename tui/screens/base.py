@@ -12,12 +12,14 @@ class RigScreen(Screen[ScreenResultType]):
 
     A subclass names its keys as `KEYS`, derives `BINDINGS` from them with `bindings_of`, and refuses in
     `check_action` what makes no sense at the moment; help, the bar at the bottom, the command palette and
-    the documentation follow. `SUBJECT` is what it shows, in a few words.
+    the documentation follow. `SUBJECT` is what it shows, in a few words, `SIGNS` are its glyphs and
+    what they mean.
     """
 
     AUTO_FOCUS = ""
     SUBJECT: ClassVar[str] = ""
     KEYS: ClassVar[tuple[Section, ...]] = ()
+    SIGNS: ClassVar[tuple[tuple[str, str], ...]] = ()
     LISTS_RUNS: ClassVar[bool] = False
 
     def leave(self) -> None:

@@ -14,7 +14,7 @@ from tui.inert import inert_line
 from tui.keys import Section, bindings_of
 from tui.lines import BLANK, Span, Tint, spread
 from tui.messages import Rearranged, RowPicked, ViewPicked
-from tui.outline import sign_of
+from tui.outline import SIGNS, sign_of
 from tui.pages.copying import step_json
 from tui.reader import Reader, View
 from tui.record import Record, read_columns, read_record
@@ -34,6 +34,7 @@ class ConversationScreen(RigScreen[None]):
 
     SUBJECT = "One conversation, step by step"
     KEYS: ClassVar[tuple[Section, ...]] = KEYS
+    SIGNS = SIGNS
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
 
     def __init__(self, store: Path, run: str, where: Where) -> None:

@@ -10,7 +10,6 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.glyphs import GLYPHS, INCORRECT
 from tui.keys import Section, keys_of
 
 
@@ -19,8 +18,11 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
 
-    def __init__(self, subject: str, sections: Sequence[Section]) -> None:
+    def __init__(
+        self, subject: str, sections: Sequence[Section], signs: Sequence[tuple[str, str]] = ()
+    ) -> None:
         super().__init__()
+        self._signs = tuple(signs)
         self._subject = subject
         self._sections = tuple(sections)
 
@@ -36,10 +38,10 @@ class HelpScreen(ModalScreen[None]):
             text.append(f"\n{section.title}\n", style="bold")
             for key in keys_of(section):
                 _append(text, key.keys, key.does)
-        text.append("\nSigns\n", style="bold")
-        for status, (sign, _) in GLYPHS.items():
-            _append(text, sign, status.value)
-        _append(text, f"{INCORRECT} !!", "took an incorrect action")
+        if self._signs:
+            text.append("\nSigns\n", style="bold")
+        for sign, meaning in self._signs:
+            _append(text, sign, meaning)
         text.right_crop()
         return text
 

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
+from tui.glyphs import SIGNS
 from tui.inert import inert
 from tui.keys import Section, bindings_of
 from tui.messages import ConversationOpened, Rearranged, RunsOpened
@@ -47,6 +48,7 @@ class RunScreen(ReadingScreen):
 
     SUBJECT = "A run as it happens"
     KEYS: ClassVar[tuple[Section, ...]] = KEYS
+    SIGNS = SIGNS
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
 
     def __init__(self, watching: Watching) -> None:

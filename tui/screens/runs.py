@@ -30,7 +30,7 @@ from tui.screens.watch import WatchScreen
 from tui.shelf import Shelf
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import Lines
-from tui.widgets.run_list import RunList
+from tui.widgets.run_list import SIGNS, RunList
 from tui.widgets.search_bar import SearchBar
 
 LOOK_S = 1.0
@@ -52,6 +52,7 @@ class RunsScreen(RigScreen[None]):
     SUBJECT = "The stored runs"
     LISTS_RUNS = True
     KEYS: ClassVar[tuple[Section, ...]] = KEYS
+    SIGNS = SIGNS
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
 
     def __init__(self, store: Path, *, may_resume: bool = True) -> None:

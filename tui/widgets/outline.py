@@ -12,16 +12,28 @@ from tui.widgets.lines import Lines
 
 
 class Outline(Lines):
-    """A line for each row; the one at the cursor is kept in sight."""
+    """A line for each row; the one at the cursor comes in sight when the cursor moves."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[Sequence[Row], int] = ((), 0)
+        self._cursor = 0
 
     def show_rows(self, rows: Sequence[Row], cursor: int) -> None:
-        """Bring the outline up to date."""
-        if not self.size.width:
+        """Bring the outline up to date; of the rows that it shows already, only those the cursor concerns."""
+        width = self.size.width
+        if not width:
             return
-        self.show([_line(row, number == cursor, self.size.width) for number, row in enumerate(rows)])
-        top, height = self.scroll_offset.y, self.size.height
-        if not top <= cursor < top + height:
-            self.jump_to(max(cursor - height // 2, 0))
+        before, self._cursor = self._cursor, cursor
+        if (rows, width) == self._shown and len(rows) == len(self.lines):
+            for number in {before, cursor}:
+                self.show_line(number, _line(rows[number], number == cursor, width))
+        else:
+            self._shown = rows, width
+            self.show([_line(row, number == cursor, width) for number, row in enumerate(rows)])
+            before = -1
+        if cursor != before:
+            self.bring_into_sight(max(cursor - 1, 0), min(cursor + 1, len(rows) - 1))
 
     def on_click(self, event: events.Click) -> None:
         number = event.y + self.scroll_offset.y

@@ -17,8 +17,16 @@ STATES: dict[str, Span] = {
 }
 
 
+SIGNS = (*((sign, state) for state, (sign, _) in STATES.items()), ("*", "marked for comparing"))
+"""What the signs mean, for help and documentation."""
+
+
 class RunList(Lines):
     """A header and a row for each run in sight of the filter. A second click on a row opens it."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._place = 0
 
     def show_shelf(self, shelf: Shelf) -> None:
         """Bring the list up to date."""
@@ -32,14 +40,10 @@ class RunList(Lines):
         ]
         empty = "no run matches" if shelf.runs else "no run is stored yet; rig run makes one"
         self.show([_header(names, width), *(rows or [((f"   {empty}", Tint.MUTED),)])])
-        self._keep_in_sight(shelf.place + 1)
-
-    def _keep_in_sight(self, line: int) -> None:
-        top, height = self.scroll_offset.y, self.size.height
-        if line <= 1:
-            self.jump_to(0)
-        elif not top <= line < top + height:
-            self.jump_to(max(line - height // 2, 0))
+        before, self._place = self._place, shelf.place
+        if shelf.place != before:
+            # The first run brings the header with it.
+            self.bring_into_sight(shelf.place, min(shelf.place + 2, len(self.lines) - 1))
 
     def on_click(self, event: events.Click) -> None:
         number = event.y + self.scroll_offset.y - 1
