@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 RIG = f"{sys.executable} -m rig"
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 class Terminal:

@@ -152,6 +152,8 @@ class RunState:
     interrupted: bool = False
     changes: int = 0
     notices: deque[str] = field(default_factory=lambda: deque(maxlen=50))
+    playing: set[Where] = field(default_factory=set)
+    """The conversations of which a turn is being played."""
     _running: dict[Where, None] = field(default_factory=dict)
     _kept: deque[Where] = field(default_factory=deque)
     _weight: int = 0
@@ -245,6 +247,7 @@ class RunState:
 
     def _recalled(self, event: Recalled) -> None:
         self.apply_all(event.begun)
+        self.playing.clear()
         for cell in event.cells:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done
@@ -265,6 +268,7 @@ class RunState:
             self.current = event.where
 
     def _turn_started(self, event: TurnStarted) -> None:
+        self.playing.add(event.where)
         conversation = self.conversation(event.where)
         conversation.expected.append(
             tuple(_expected(event.turn, number, call) for number, call in enumerate(event.ground_truth))
@@ -289,6 +293,7 @@ class RunState:
         transcript.judged(event.turn, event.step, event.executed.outcome, event.verdict)
 
     def _turn_finished(self, event: TurnFinished) -> None:
+        self.playing.discard(event.where)
         conversation = self.conversation(event.where)
         conversation.turns_done += 1
         self.turns_done += 1
@@ -322,6 +327,7 @@ class RunState:
 
     def _leave(self, where: Where) -> None:
         self._running.pop(where, None)
+        self.playing.discard(where)
         if self.current == where and self._running:
             self.current = next(iter(self._running))
 

@@ -79,7 +79,7 @@ class Watching:
         if self.stopping:
             return "stopping"
         if self.paused:
-            return "paused"
+            return "pausing" if self.state.playing else "paused"
         return "loading the model" if any(arm.loading for arm in self.state.arms) else ""
 
     def catch_up(self) -> list[Event | Recalled]:

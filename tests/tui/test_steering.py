@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rig.events import Event, Where
+from rig.events import Event, Speed, TurnFinished, Where
+from rig.verdicts import Metrics
 from tui.leave import Leave
 from tui.screens.ask import AskScreen
 from tui.screens.quit import QuitScreen
@@ -20,6 +21,9 @@ async def test_pause_and_go_on(watch: Watch, mid_run: list[Event]) -> None:
         await pilot.pause()
         await pilot.press("p")
         assert watched.control.is_paused
+        assert "pausing" in watched.screen
+        watched.tell([TurnFinished(Where(0, "DeleteAlarm-easy"), 3, Metrics(), Speed())])
+        watched.run.catch_up()
         assert "paused" in watched.screen
         assert watched.app.screen.active_bindings["p"].binding.description == "go on"
         await pilot.press("p")

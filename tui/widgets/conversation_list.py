@@ -38,13 +38,19 @@ class ConversationList(Lines):
         self._looks: list[_Look | None] = []
         self._repeats = 1
         self._arms = range(1)
+        self._shown: tuple[object, ...] = ()
         self.cursor: Where | None = None
 
     def show_run(self, state: RunState, cursor: Where | None) -> None:
         """Bring the list up to date, with the cursor on `cursor` and in sight when it moved."""
         rows = self._board.rows
-        if rows != self._rows:
-            self._rows = list(rows)
+        shown = (self.size, state.changes, state.turns_done, len(state.arms), cursor, len(rows))
+        if rows is self._rows and shown == self._shown:
+            return
+        self._shown = shown
+        is_rearranged = rows != self._rows
+        self._rows = rows
+        if is_rearranged:
             self._looks = [None] * len(rows)
             self.show([BLANK] * len(rows))
         place = self._board.place(cursor)
