@@ -49,7 +49,8 @@ def load(
     )
     settings = _decided(settings, plan)
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")
-    for remark in (*plan.remarks, *([info.origin.note] if info.origin else [])):
+    remarks = (*plan.remarks, *([info.origin.note] if info.origin else []), grammar.remark(settings))
+    for remark in filter(None, remarks):
         notify(f"{name}: {remark}")
     try:
         tokenizer = Tokenizer(model)

@@ -47,6 +47,7 @@ _FENCE = re.compile(r"```[\w-]{0,20}\s{0,9}\Z")
 _OBJECT = re.compile(r'\{\s{0,99}"')
 _LOOKS_LIKE_JSON = re.compile(r"(?:```[\w-]{0,20}\s{0,9})?(?:\{|\[\s{0,9}\{)")
 _LOOKS_LIKE_A_CALL = re.compile(r"""["'](?:tool|tool_calls|arguments|parameters)["']\s{0,9}:|<function=""")
+_PYTHON_CALL = re.compile(r"\[\s{0,9}[A-Za-z_][\w.]{0,200}\(")
 _BEFORE = 300
 """Characters before a value that are looked at."""
 
@@ -116,6 +117,8 @@ def salvage(text: str) -> Salvaged:
         cut = "before JSON that cannot be read" if broken else ""
         return Salvaged(answer, ", ".join(filter(None, [*notes, *how, calls, cut])))
     mark = next((mark for mark in _CALL_MARKS if mark in said), "")
+    if _PYTHON_CALL.match(said) and said.endswith(")]"):
+        raise Unreadable("calls written as Python are not read", ", ".join(notes))
     if mark or _LOOKS_LIKE_JSON.match(said) or _LOOKS_LIKE_A_CALL.search(said):
         reason = f"not JSON: {broken}" if broken else "neither a tool call nor a reply"
         raise Unreadable(reason, ", ".join(filter(None, [*notes, mark])))

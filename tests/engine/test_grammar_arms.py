@@ -12,6 +12,8 @@ from spoken import speak
 from rig.calls import Call
 from rig.engine.answers import AnswerForm
 from rig.engine.engine import LlamaCppModel
+from rig.engine.loading import load
+from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
 from rig.models import Piece, Prediction, Request
 
@@ -87,6 +89,22 @@ def test_settings_of_the_grammar_are_in_the_fingerprint(open_model: Open, tiny_p
     assert (default["grammar"], default["parameter_order"]) == ("json", "fixed")
     assert str(default["grammar_engine"]).startswith("llguidance 1.")
     assert (free["grammar"], "grammar_engine" in free, "salvage_rules" in free) == ("none", False, True)
+
+
+def test_a_grammar_is_remarked_on_where_it_is_not_the_default(tiny_path: Write) -> None:
+    remarks = []
+    for arm in [*ARMS, {"grammar": "none", "parameter_order": "free"}]:
+        notices: list[str] = []
+        load(tiny_path(), EngineSettings(n_threads=1, **arm), "tiny", notices.append).close()
+        remarks += [notice for notice in notices if "grammar" in notice]
+    assert remarks == [
+        "tiny: grammar json: parameters in any order",
+        "tiny: grammar json: by outlines_core",
+        "tiny: grammar strict: formats are enforced",
+        "tiny: grammar strict: formats are enforced, parameters in any order",
+        "tiny: grammar strict: formats are enforced, by outlines_core",
+        "tiny: no grammar; answers are salvaged",
+    ]
 
 
 def test_settings_that_cannot_go_together_are_refused(open_model: Open, tiny_path: Write) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from random_schemas import Walker, mutated, tools
 
@@ -82,6 +83,27 @@ def check(engines: Engines, seed: int, seen: Counter[str]) -> None:
         seen["accepted" if verdicts["llguidance"] else "refused"] += 1
 
 
+def check_masks(engines: Engines, seed: int) -> int:
+    """Walk both engines side by side; how many tokens were chosen.
+
+    They allow the same tokens. Only where the text can go on in one way does llguidance allow one way alone
+    of cutting it into tokens.
+    """
+    source = random.Random(seed)
+    schema = AnswerForm(tools(source), source.choice(("json", "strict"))).schema
+    one, other = (engines.grammars[name].start(schema) for name in ("llguidance", "outlines_core"))
+    chosen = 0
+    while not one.complete and chosen < 150:
+        few, many = one.allowed(), other.allowed()
+        assert (few & ~many).sum() == 0
+        assert (few == many).all() or few.sum() == 1
+        token = int(source.choice(np.flatnonzero(few)))
+        one.accept(token)
+        other.accept(token)
+        chosen += 1
+    return chosen
+
+
 def is_valid(text: str, offered: tuple[ToolDoc, ...], arm: GrammarArm) -> bool:
     """Whether a text is an answer, by the tools as they were declared and code that is not rig's."""
     answer = json.loads(text)
@@ -147,6 +169,7 @@ def test_whatever_is_let_through_is_valid_and_the_engines_agree(engines: Engines
     for seed in range(COUNT):
         try:
             check(engines, seed, seen)
+            seen["tokens"] += check_masks(engines, seed)
         except Exception as error:
             error.add_note(f"of the tools made with {seed}")
             raise
@@ -162,5 +185,6 @@ def test_so_it_is_over_a_real_vocabulary(smollm2: Path, tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
     for seed in range(3):
         check(engines, seed, seen)
+        check_masks(engines, seed)
     engines.model.close()
     assert min(seen[f"{name}: whole"] for name in engines.grammars) >= 2

@@ -116,6 +116,8 @@ def test_arguments_that_are_no_json_stay_the_text_that_they_are() -> None:
         ('{"tool": "A", "arguments": {}, "parameters": {}}', "neither a tool call nor a reply", ""),
         ('[{"reply": "x"}, 1]', "neither a tool call nor a reply", ""),
         ("<tool_call>AddAlarm at noon</tool_call>", "neither a tool call nor a reply", "<tool_call>"),
+        ('[AddAlarm(time="07:00:00")]', "calls written as Python are not read", ""),
+        ("<think>x</think>[f(a=1), g()]", "calls written as Python are not read", "after thoughts"),
         ("[TOOL_CALLS]AddAlarm", "neither a tool call nor a reply", "[TOOL_CALLS]"),
         ("<function=AddAlarm><parameter=time>noon</parameter>", "neither a tool call nor a reply", ""),
     ],

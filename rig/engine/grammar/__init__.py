@@ -22,6 +22,7 @@ __all__ = [
     "Mask",
     "fingerprint",
     "make_grammar",
+    "remark",
 ]
 
 
@@ -45,6 +46,18 @@ def make_grammar(
     from rig.engine.grammar.llguidance import LLGuidanceGrammar
 
     return LLGuidanceGrammar(model, tokenizer, free_order=settings.parameter_order == "free")
+
+
+def remark(settings: EngineSettings) -> str:
+    """What a person should know of the grammar before a run; empty where it is as it is by default."""
+    if settings.grammar == "none":
+        return "no grammar; answers are salvaged"
+    parts = [
+        *(["formats are enforced"] if settings.grammar == "strict" else []),
+        *([f"by {settings.grammar_engine}"] if settings.grammar_engine != "llguidance" else []),
+        *(["parameters in any order"] if settings.parameter_order == "free" else []),
+    ]
+    return f"grammar {settings.grammar}: {', '.join(parts)}" if parts else ""
 
 
 def fingerprint(settings: EngineSettings) -> JsonObject:
