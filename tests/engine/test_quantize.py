@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import tiny_gguf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.engine import EngineSettings, load, local_models, registry
@@ -160,6 +160,7 @@ def test_a_local_registry_that_cannot_be_understood_is_one_line(models: Path) ->
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 
 
+@settings(deadline=None)
 @given(NAMES, NAMES)
 def test_any_name_is_read_as_it_was_written(name: str, parent: str) -> None:
     entry = LocalEntry(

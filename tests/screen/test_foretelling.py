@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import small_talks
 import tiny_gguf
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rig.engine import EngineSettings
@@ -115,6 +115,7 @@ def test_arms_of_other_files_are_refused(found: Screen, tmp_path: Path) -> None:
         foretell(found, runs, ["latest"])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=30))
 def test_the_auc_is_the_share_of_pairs_in_order(turns: list[tuple[bool, int]]) -> None:
     positive = [value for happened, value in turns if happened]

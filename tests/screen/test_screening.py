@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import small_talks
 import tiny_gguf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import rel_entr, softmax
@@ -169,6 +169,7 @@ def test_a_model_that_fails_does_not_stop_the_others(
 LOGITS = arrays.arrays(np.float32, 7, elements=st.floats(-50, 50, width=32))
 
 
+@settings(deadline=None)
 @given(LOGITS, LOGITS)
 def test_a_divergence_is_that_of_scipy(p: Any, q: Any) -> None:
     expected = float(rel_entr(softmax(p.astype(np.float64)), softmax(q.astype(np.float64))).sum())
@@ -176,6 +177,7 @@ def test_a_divergence_is_that_of_scipy(p: Any, q: Any) -> None:
     assert divergence(p, p) == 0
 
 
+@settings(deadline=None)
 @given(st.lists(arrays.arrays(np.float32, st.integers(1, 9), elements=st.floats(width=32)), max_size=9))
 def test_rows_come_back_bit_by_bit(values: list[Any]) -> None:
     with Rows() as rows:
