@@ -70,6 +70,7 @@ def show_fit(name: str, info: GgufInfo, wished: Wishes, *, load: bool, as_json: 
                 "context_length": info.context_length,
                 "llama_cpp": count and count.as_json(),
                 "loaded": load,
+                "made_from": info.origin and info.origin.as_json(),
                 "tried": tried,
             }
         )
@@ -102,6 +103,7 @@ def _print_choices(plan: FitPlan, info: GgufInfo) -> None:
         "sequences": f"{plan.n_seq}; {plan.most_sequences} would fit",
         "KV cache": f"{plan.kv_type}, flash attention {'on' if plan.flash_attention else 'off'}",
         "threads": str(available_cores()),
+        **({"made": info.origin.note} if info.origin else {}),
     }
     for title, value in facts.items():
         click.echo(f"{title:<13} {printable(value)}")

@@ -47,6 +47,7 @@ def test_list_info_and_verify_know_it(rig: Rig, models: Path) -> None:
     row = {row["name"]: row for row in rig("models", "list", "--json").json}["tiny-q8_0"]
     assert (row["status"], row["made_from"]["quantizations"]) == ("quantized from tiny (F32)", ["F32"])
     assert "quantized from tiny (F32)" in rig("models", "info", "tiny-q8_0").out
+    assert "made          quantized from tiny (F32)" in rig("models", "info", "tiny-q8_0", "--fit").out
     assert rig("models", "verify", "tiny-q8_0").code == 0
     with (models / "tiny-q8_0.gguf").open("r+b") as file:
         file.seek(-1, 2)
