@@ -7,24 +7,36 @@ from pathlib import Path
 
 from rig.errors import RigError
 
-PATIENCE_S = 300
 
-
-def comparison(store: Path, runs: Sequence[str]) -> str:
-    """What `rig compare` says of these runs, whatever they differ in. Raises RigError with its fault.
+class Comparing:
+    """`rig compare` of these runs, whatever they differ in, under way.
 
     It is a process of its own: the statistics take seconds, which a view and a run beside it must not miss.
+    Raises RigError when it cannot be started.
     """
-    command = [sys.executable, "-m", "rig", "compare", "--across-settings", "--runs", str(store), "--", *runs]
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=PATIENCE_S
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise RigError(f"rig compare: {error}") from error
-    if done.returncode not in (0, 1):
-        said = done.stderr.strip().splitlines()
-        raise RigError(
-            said[-1].removeprefix("rig: ") if said else f"rig compare ended with {done.returncode}"
-        )
-    return done.stdout
+
+    def __init__(self, store: Path, runs: Sequence[str]) -> None:
+        self.runs = tuple(runs)
+        command = [sys.executable, "-m", "rig", "compare", "--across-settings", "--runs", str(store), "--"]
+        try:
+            self._process = subprocess.Popen(
+                [*command, *runs],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+            )
+        except OSError as error:
+            raise RigError(f"rig compare: {error}") from error
+
+    def text(self) -> str:
+        """What it says, once it is through. Raises RigError with its fault."""
+        out, said = self._process.communicate()
+        if self._process.returncode not in (0, 1):
+            last = said.strip().splitlines()[-1:] or [f"it ended with {self._process.returncode}"]
+            raise RigError(last[0].removeprefix("rig: "))
+        return out
+
+    def give_up(self) -> None:
+        """End it; nobody waits for what it says."""
+        self._process.kill()

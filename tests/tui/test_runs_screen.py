@@ -1,5 +1,6 @@
 """The runs screen under a pilot: every key of it, and what becomes of the store."""
 
+import signal
 import threading
 from pathlib import Path
 
@@ -263,3 +264,18 @@ async def test_what_cannot_be_compared_is_said(store: Path) -> None:
         await seen.press("c")
         await seen.until(lambda: any("nothing to compare" in each for each in seen.said))
         assert shown.check_action("compare", ())
+
+
+async def test_leaving_does_not_wait_for_a_comparison(store: Path) -> None:
+    shown = RunsScreen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("begun")
+        await seen.press("c")
+        comparing = shown._comparing
+        assert comparing is not None
+        assert not shown.check_action("compare", ())
+        comparing._process.send_signal(signal.SIGSTOP)
+        await seen.press("q")
+        await seen.until(lambda: not seen.app.is_running)
+    assert comparing._process.wait(PATIENCE_S) == -signal.SIGKILL
+    assert seen.app.fault is None

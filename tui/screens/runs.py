@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from textual.screen import ModalScreen
 from rig.errors import RigError
 from rig.replaying import Player
 from rig.store import Runs, StoredRun, delete_run
-from tui.comparing import comparison
+from tui.comparing import Comparing
 from tui.inert import inert, inert_line
 from tui.keys import Section, bindings_of
 from tui.leave import Resume
@@ -64,7 +65,7 @@ class RunsScreen(RigScreen[None]):
         self.is_read = False
         self._seen: tuple[object, ...] = ()
         self._next_look = 0.0
-        self._is_comparing = False
+        self._comparing: Comparing | None = None
         self._previewed: StoredRun | None = None
 
     def compose(self) -> ComposeResult:
@@ -173,7 +174,7 @@ class RunsScreen(RigScreen[None]):
         run = self.shelf.run
         match action:
             case "compare":
-                return not self._is_comparing and run is not None
+                return self._comparing is None and run is not None
             case "open" | "mark" | "copy" | "move" | "scroll" | "watch":
                 return run is not None
             case "delete":
@@ -249,25 +250,34 @@ class RunsScreen(RigScreen[None]):
             self.notify(f"copied {inert_line(self.shelf.run.id)}", markup=False)
 
     def action_compare(self) -> None:
-        runs = self.shelf.chosen
-        self._is_comparing = True
-        self.notify(f"comparing {', '.join(map(inert_line, runs))} ..", timeout=2, markup=False)
-        self.run_worker(lambda: self._compare(runs), thread=True, group="compare")
-
-    def _compare(self, runs: Sequence[str]) -> None:
         try:
-            found: TextScreen | str = TextScreen(f"compare {' '.join(runs)}", comparison(self.store, runs))
+            comparing = self._comparing = Comparing(self.store, self.shelf.chosen)
         except RigError as error:
-            found = str(error)
-        self.app.call_from_thread(self._compared, found)
-
-    def _compared(self, found: TextScreen | str) -> None:
-        self._is_comparing = False
-        if isinstance(found, str):
-            self._say(found)
-        elif self.is_current:
-            self.app.push_screen(found)
+            self._say(str(error))
+            return
+        self.notify(f"comparing {', '.join(map(inert_line, comparing.runs))} ..", timeout=2, markup=False)
+        self.run_worker(lambda: self._compare(comparing), thread=True, group="compare")
         self.refresh_bindings()
+
+    def _compare(self, comparing: Comparing) -> None:
+        try:
+            done = partial(self._compared, comparing.runs, comparing.text())
+        except RigError as error:
+            done = partial(self._compared, comparing.runs, None, str(error))
+        self.app.call_from_thread(done)
+
+    def _compared(self, runs: Sequence[str], text: str | None, fault: str = "") -> None:
+        self._comparing = None
+        if text is None:
+            self._say(fault)
+        elif self.is_current:
+            self.app.push_screen(TextScreen(f"compare {' '.join(runs)}", text))
+        self.refresh_bindings()
+
+    def on_unmount(self) -> None:
+        if self._comparing is not None:
+            # The process would keep the application from ending.
+            self._comparing.give_up()
 
     def action_delete(self) -> None:
         run = self.shelf.run
