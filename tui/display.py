@@ -142,7 +142,7 @@ def _played_before(store: Path, run: str) -> Recalled:
                 transcript = runs.transcript(stored, cell.conversation, cell.arm, cell.repeat)
                 for turn in transcript.turns:
                     begun += turn_events(where, transcript, turn)
-    return Recalled(tuple(cells), tuple(begun))
+    return Recalled(tuple(cells), tuple(begun), stored.arms)
 
 
 def _watch(feed: Feed, control: Control) -> Exception | None:

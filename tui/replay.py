@@ -66,7 +66,7 @@ class Replay(Watching):
     def _emit(self, event: Event) -> None:
         self.feed.emit(event)
         if isinstance(event, RunStarted) and self.player.known:
-            self.feed.emit(Recalled(tuple(self.player.known)))
+            self.feed.emit(Recalled(tuple(self.player.known), arms=self.player.stored.arms))
 
     @property
     def failure_text(self) -> str:

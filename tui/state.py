@@ -29,7 +29,7 @@ from rig.events import (
     TurnStarted,
     Where,
 )
-from rig.store import Cell
+from rig.store import Cell, StoredArm
 from rig.verdicts import Metrics
 from tui.clip import Clip, clip, clip_json
 from tui.transcript import NAME, VALUE, Remark, Said, Transcript, TurnHeading, shown
@@ -60,11 +60,13 @@ class Status(Enum):
 class Recalled:
     """What the store held of a run when it was resumed. Events tell only of what is played from then on.
 
-    `begun` are the turns played before of conversations that were interrupted, as events.
+    `begun` are the turns played before of conversations that were interrupted, as events; `arms` have the
+    numbers of what was played.
     """
 
     cells: tuple[Cell, ...]
     begun: tuple[Event, ...] = ()
+    arms: tuple[StoredArm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,10 @@ class RunState:
     def _recalled(self, event: Recalled) -> None:
         self.apply_all(event.begun)
         self.playing.clear()
+        for arm in event.arms:
+            if arm.fingerprint is not None:
+                known = self.arm(arm.position)
+                known.metrics, known.speed, known.errors = arm.metrics, arm.speed, arm.errors
         for cell in event.cells:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done

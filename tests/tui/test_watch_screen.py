@@ -180,6 +180,28 @@ async def test_a_run_in_progress_is_attached_to(tmp_path: Path) -> None:
         assert "rig run --resume abcde" in seen.screen.state.notices[0]
 
 
+async def test_who_comes_between_two_conversations_has_the_numbers_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    go, control = threading.Semaphore(3), Control()
+
+    def answer(request: Request) -> Prediction:
+        assert go.acquire(timeout=PATIENCE_S)
+        control.check()
+        return replied(f"Good day {request.key.turn}.")
+
+    todo = small_talks.plan(path, Scripted(answer))
+    writing = threading.Thread(target=small_talks.play, args=(todo, control), daemon=True)
+    writing.start()
+    small_talks.wait_for(path, 3)
+    async with seeing(Player(path, "abcde", stay=True)) as seen:
+        await seen.shows("live", "x alarms", "waiting for the next turn", "recall 0.0%", "1/3")
+        go.release()
+        await seen.shows("> reminders", "Good day 1.")
+        control.stop()
+        go.release()
+        writing.join(PATIENCE_S)
+
+
 async def test_a_store_that_goes_away_is_said_in_a_line(store: Path) -> None:
     player = Player(store, "abcde", stay=True)
     delete_run(store, "abcde")

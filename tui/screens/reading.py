@@ -43,7 +43,7 @@ class ReadingScreen(TakingActions, SteeringScreen):
         """A conversation from memory or from the store, and words for where there is nothing of it."""
         conversation = self.state.conversations.get(where) if where else None
         if where is None or conversation is None:
-            return None, "waiting for the run to start"
+            return None, f"waiting for the {'next turn' if self.state.turns_done else 'run to start'}"
         if conversation.transcript is not None or not conversation.dropped:
             return conversation, _NOT_BEGUN.get(conversation.status, "")
         if self._recall.want(where):
