@@ -95,7 +95,7 @@ class OutlinesCoreGrammar:
         self._key = f"{NAME} {sorted(pieces.items())}".encode()
         self._cache = cache
         self._notify = notify
-        self._index = lru_cache(maxsize=8)(self._compile)
+        self._index = lru_cache(maxsize=4)(self._compile)
 
     def start(self, schema: JsonObject) -> OutlinesCoreConstraint:
         """A fresh constraint to a narrowed JSON Schema. Raises ConstraintError where it is too large."""
