@@ -222,7 +222,7 @@ class _Progress:
         label = printable(name)
         if not self._is_terminal:
             if done == of:
-                click.echo(f"{label}: {of} conversations screened", err=True)
+                click.echo(f"{label}: {of} conversation{'s' * (of != 1)} screened", err=True)
         elif time.monotonic() - self._drawn > _REDRAW_S or done == of:
             self._drawn = time.monotonic()
             click.echo(f"\r\x1b[K{label}: conversation {done} of {of}", nl=done == of, err=True)

@@ -22,8 +22,9 @@ def screen_text(found: Screen, foretold: Sequence[Foretold] = ()) -> str:
         ).rstrip()
         for label, cells in rows
     ]
+    count = len(found.conversations)
     lines.append(
-        f"\n{len(found.conversations)} conversations; log-probabilities and divergences in nats;"
+        f"\n{count} conversation{'s' * (count != 1)}; log-probabilities and divergences in nats;"
         f" against {found.base.name}"
     )
     for arm in found.arms:

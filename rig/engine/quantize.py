@@ -60,8 +60,9 @@ def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callab
         raise RigError(
             f"{name}: the registry has another model of this name; copy {parent.path} under a new name"
         )
+    known = local_registry()  # before the work, for it may be unreadable
     if target.exists():
-        return _there_already(target, origin)
+        return _there_already(target, known.get(target.name), origin)
     started = time.perf_counter()
     try:
         with temporary_folder(target.parent, "quantize") as folder:
@@ -89,8 +90,7 @@ def _origin(parent: ResolvedModel, before: GgufInfo) -> Origin:
     )
 
 
-def _there_already(target: Path, origin: Origin) -> Made:
-    entry = local_registry().get(target.name)
+def _there_already(target: Path, entry: LocalEntry | None, origin: Origin) -> Made:
     found = inspect(target)
     if entry is None or found.origin != origin or sha256_of(target) != entry.sha256:
         raise RigError(
