@@ -1,6 +1,7 @@
 """How the engine's time grows with what it is given; prints one Markdown table for each question.
 
     .venv/bin/python benchmarks/engine/scaling.py [turns] [tools] [vocabulary] [sequences] [--repeats 3]
+        [--threads 1 --cpu-time]
 
 turns: one conversation that grows and grows, an answer at every point of it
 tools: the first so many tools in the prompt
@@ -27,12 +28,14 @@ from rig.bench.work import Work, prefixes
 from rig.conversations import load_suite
 from rig.engine.loading import load
 from rig.engine.registry import resolve
-from rig.engine.settings import EngineSettings
+from rig.engine.settings import EngineSettings, available_cores
 from rig.errors import RigError
 from rig.models import Message, Prediction, Request, StepKey
 
 MAX_TOKENS = 64
 CONTEXT = 8192
+threads = available_cores()
+clock: Callable[[], float] = perf_counter
 POINTS = 30
 """Prompts where the number of answers at once is asked about; elsewhere fewer will do."""
 TURNS = (8, 16, 32, 48)
@@ -43,10 +46,9 @@ SEQUENCES = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Run:
-    """Requests answered once: seconds of wall and CPU time, inside llama.cpp, and of each answer."""
+    """Requests answered once: seconds in all, inside llama.cpp, of the shared part and of each answer."""
 
-    wall_s: float
-    cpu_s: float
+    all_s: float
     llama_s: float
     prepare_s: float
     seconds: Sequence[float]
@@ -60,7 +62,7 @@ class Run:
     @property
     def outside_us(self) -> float:
         """Microseconds outside llama.cpp for each token generated, everything counted."""
-        return 1e6 * (self.wall_s - self.llama_s) / self.total("completion_tokens")
+        return 1e6 * (self.all_s - self.llama_s) / self.total("completion_tokens")
 
 
 def measure(
@@ -69,21 +71,23 @@ def measure(
     """Load a model, let it answer, close it; loading does not count. Raises RigError."""
     resolved = resolve(model)
     max_tokens = max_tokens or MAX_TOKENS
-    settings = EngineSettings(n_ctx=CONTEXT, max_tokens=max_tokens, parallel=parallel, prefix_cache=False)
+    settings = EngineSettings(
+        n_ctx=CONTEXT, n_threads=threads, max_tokens=max_tokens, parallel=parallel, prefix_cache=False
+    )
     loaded = load(resolved.path, settings, resolved.name, notify=lambda text: None)
     try:
         tape = Tape()
-        with recording(tape):
-            clock, cpu = perf_counter(), process_time()
+        with recording(tape, clock):
+            began = clock()
             loaded.prepare(opening(requests[0]), None)
-            prepare_s = perf_counter() - clock
-            predictions, seconds = predict_all(loaded, requests)
-            wall_s, cpu_s = perf_counter() - clock, process_time() - cpu
+            prepare_s = clock() - began
+            predictions, seconds = predict_all(loaded, requests, clock)
+            all_s = clock() - began
         if failed := [one for one in predictions if one.finish_reason == "error"]:
             raise RigError(f"a prediction failed: {failed[0].error_detail}")
         if any(one.usage.prompt_tokens + max_tokens > CONTEXT for one in predictions):
             raise RigError(f"a prompt does not fit into {CONTEXT} tokens")
-        return Run(wall_s, cpu_s, tape.seconds, prepare_s, seconds, predictions, tape.tokens)
+        return Run(all_s, tape.seconds, prepare_s, seconds, predictions, tape.tokens)
     finally:
         loaded.close()
 
@@ -119,7 +123,7 @@ def turns(repeats: int) -> Iterator[str]:
     points = list(islice(long_conversation(), max(TURNS)))
     runs = [measure(MODELS[0], points, max_tokens=16) for _ in range(repeats)]
     yield from header(
-        "turns", "tokens of the last prompt", "tokens of all prompts", "wall s", "s for each of the last 8"
+        "turns", "tokens of the last prompt", "tokens of all prompts", "s", "s for each of the last 8"
     )
     for count in TURNS:
         usages = [prediction.usage for prediction in runs[0].predictions[:count]]
@@ -154,7 +158,7 @@ def tools(repeats: int) -> Iterator[str]:
             f"{count}",
             f"{runs[0].predictions[0].usage.prompt_tokens:,}",
             spread([one.prepare_s for one in runs], "{:.1f}"),
-            spread([(one.wall_s - one.prepare_s) / len(every) for one in runs], "{:.2f}"),
+            spread([(one.all_s - one.prepare_s) / len(every) for one in runs], "{:.2f}"),
             spread([1e6 * one.total("mask_s") / one.total("completion_tokens") for one in runs], "{:.0f}"),
             spread([one.outside_us for one in runs], "{:.0f}"),
         )
@@ -168,7 +172,7 @@ def vocabulary(repeats: int) -> Iterator[str]:
         "mask, us a token",
         "outside llama.cpp, us a token",
         "inside llama.cpp, ms a token",
-        "wall over inside",
+        "all over inside",
     )
     found = interleaved(present, lambda name: measure(str(name), requests), repeats)
     for name, runs in found.items():
@@ -177,7 +181,7 @@ def vocabulary(repeats: int) -> Iterator[str]:
             spread([1e6 * one.total("mask_s") / one.total("completion_tokens") for one in runs], "{:.0f}"),
             spread([one.outside_us for one in runs], "{:.0f}"),
             spread([1e3 * one.llama_s / one.total("completion_tokens") for one in runs], "{:.1f}"),
-            spread([one.wall_s / one.llama_s for one in runs], "{:.3f}"),
+            spread([one.all_s / one.llama_s for one in runs], "{:.3f}"),
         )
     for name in MODELS:
         if name not in present:
@@ -189,9 +193,7 @@ def sequences(repeats: int) -> Iterator[str]:
     found = interleaved(
         SEQUENCES, lambda count: measure(MODELS[0], requests, parallel=int(str(count))), repeats
     )
-    yield from header(
-        "answers at once", "wall s", "against one at a time", "CPU s", "other answers than alone"
-    )
+    yield from header("answers at once", "s", "against one at a time", "other answers than alone")
     for count, runs in found.items():
         alone = found[1]
         differ = sum(
@@ -199,9 +201,8 @@ def sequences(repeats: int) -> Iterator[str]:
         )
         yield row(
             str(count),
-            spread([one.wall_s for one in runs], "{:.1f}"),
-            spread([one.wall_s / other.wall_s for one, other in zip(runs, alone, strict=True)], "{:.2f}"),
-            spread([one.cpu_s for one in runs], "{:.1f}"),
+            spread([one.all_s for one in runs], "{:.1f}"),
+            spread([one.all_s / other.all_s for one, other in zip(runs, alone, strict=True)], "{:.2f}"),
             f"{differ} of {len(requests)}",
         )
 
@@ -238,12 +239,19 @@ QUESTIONS: Mapping[str, Callable[[int], Iterator[str]]] = {
 
 
 def main() -> None:
+    global threads, clock
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("questions", nargs="*", choices=[*QUESTIONS, []], help="default: all of them")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=threads, help="default: the cores that may be used")
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="count CPU time: with --threads 1 good on a busy machine too"
+    )
     given = parser.parse_args()
+    threads, clock = given.threads, process_time if given.cpu_time else perf_counter
+    print(f"{threads} threads; s is {'CPU' if given.cpu_time else 'wall'} time\n")
     for question in given.questions or QUESTIONS:
         print(f"### {question}\n", flush=True)
         for line in QUESTIONS[question](given.repeats):

@@ -66,18 +66,18 @@ class Tape:
 
 
 @contextmanager
-def recording(tape: Tape) -> Iterator[None]:
+def recording(tape: Tape, clock: Callable[[], float] = perf_counter) -> Iterator[None]:
     """While this lasts, what the process has llama.cpp do is added to the tape, and timed."""
 
     def timed(function: Callable[..., Any], note: Callable[..., Operation] | None) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             if note is not None:
                 tape.operations.append(note(*arguments))
-            clock = perf_counter()
+            began = clock()
             try:
                 return function(*arguments)
             finally:
-                tape.seconds += perf_counter() - clock
+                tape.seconds += clock() - began
 
         return call
 

@@ -1,6 +1,6 @@
 """rig's own engine, as a run uses it; what it has llama.cpp do is recorded for the floor."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -76,7 +76,9 @@ def open_model(job: Job, clients: int) -> LlamaCppModel:
     return load(Path(job.model), settings, job.name, notify=print)
 
 
-def predict_all(model: Model, requests: Sequence[Request]) -> tuple[list[Prediction], list[float]]:
+def predict_all(
+    model: Model, requests: Sequence[Request], clock: Callable[[], float] = perf_counter
+) -> tuple[list[Prediction], list[float]]:
     """The predictions in the order of the requests, a free slot taking the next one; how long each took."""
     coming = iter(enumerate(requests))
     under_way: dict[int, tuple[int, float]] = {}
@@ -85,14 +87,14 @@ def predict_all(model: Model, requests: Sequence[Request]) -> tuple[list[Predict
         for slot in range(model.slots):
             if slot not in under_way and (following := next(coming, None)):
                 number, request = following
-                under_way[slot] = number, perf_counter()
+                under_way[slot] = number, clock()
                 model.begin(slot, request, _ignore)
         if not under_way:
             ordered = [made[number] for number in range(len(requests))]
             return [prediction for prediction, _ in ordered], [seconds for _, seconds in ordered]
         for slot, prediction in model.advance():
             number, began = under_way.pop(slot)
-            made[number] = prediction, perf_counter() - began
+            made[number] = prediction, clock() - began
 
 
 def opening(request: Request) -> Request:
