@@ -359,3 +359,14 @@ async def test_a_long_conversation_stays_within_its_share_of_memory(watch: Watch
         watched.tell([PieceGenerated(where, 1001, 0, "more", 1, False)])
         watched.run.catch_up()
         assert watched.run.query_one(TranscriptView).scroll_offset.y == 0
+
+
+async def test_what_is_typed_after_the_words_is_not_searched(watch: Watch, mid_run: list[Event]) -> None:
+    watched = watch(mid_run)
+    async with watched.app.run_test(size=(80, 16)) as pilot:
+        await pilot.press("x", "slash", *"plumber")
+        for key in ("enter", "t"):
+            # As a terminal sends them: the second is there before the first has had its effect.
+            watched.app.simulate_key(key)
+        await watched.until(lambda: watched.app.theme == "rig-light")
+        assert watched.run.transcript.search.term == "plumber"

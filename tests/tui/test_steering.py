@@ -63,6 +63,9 @@ async def test_a_conversation_is_skipped(watch: Watch, mid_run: list[Event]) -> 
         assert watched.said == [
             f"{name} is left for a later resume" for name in ("DeleteAlarm-easy", "DeleteEvent-easy")
         ]
+        await pilot.press("s", "s")
+        assert watched.said[-1] == "DeleteEvent-easy is played after all"
+        assert not watched.control.take_skip(Where(0, "DeleteEvent-easy"))
         await pilot.press("g")
         assert "s" not in watched.app.screen.active_bindings
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.keys import Section, keys_of
+from tui.keys import Key, Section, keys_of
 
 
 class HelpScreen(ModalScreen[None]):
@@ -28,24 +29,31 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog"):
-            yield Static(self.text, markup=False)
+            yield Static(Text(self._subject, style="bold"), markup=False)
+            for title, lines in self.parts:
+                yield Static(Text(f"\n{title}", style="bold"), markup=False)
+                yield Static(_table(lines), markup=False)
+
+    @property
+    def parts(self) -> list[tuple[str, list[Key]]]:
+        """What it lists, under titles."""
+        parts = [(section.title, keys_of(section)) for section in self._sections]
+        return [*parts, ("Signs", [Key(*sign) for sign in self._signs])] if self._signs else parts
 
     @property
     def text(self) -> Text:
-        """All of it."""
-        text = Text(f"{self._subject}\n", style="bold")
-        for section in self._sections:
-            text.append(f"\n{section.title}\n", style="bold")
-            for key in keys_of(section):
-                _append(text, key.keys, key.does)
-        if self._signs:
-            text.append("\nSigns\n", style="bold")
-        for sign, meaning in self._signs:
-            _append(text, sign, meaning)
-        text.right_crop()
-        return text
+        """All of it, as text."""
+        lines = [self._subject]
+        for title, keys in self.parts:
+            lines += ["", title, *(f"  {key.keys:<14}{key.does}" for key in keys)]
+        return Text("\n".join(lines))
 
 
-def _append(text: Text, key: str, meaning: str) -> None:
-    text.append(f"  {key:<14}", style="bold")
-    text.append(f"{meaning}\n", style="not bold")
+def _table(keys: Sequence[Key]) -> Table:
+    """The keys, and beside them what they do, however many lines that takes."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(style="bold", no_wrap=True, min_width=15)
+    table.add_column()
+    for key in keys:
+        table.add_row(Text(f"  {key.keys}"), Text(key.does))
+    return table

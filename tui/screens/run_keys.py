@@ -15,7 +15,7 @@ RUN = Section(
         _key("q", "leave", "quit", "quit (asks while the run is going)"),
         _key("p", "pause", "pause", "pause after the current turn"),
         _key("p", "resume", "go on", "go on, when paused"),
-        _key("s", "skip", "skip", "leave this conversation for a later resume"),
+        _key("s", "skip", "skip", "leave this conversation for a later resume; again takes it back"),
         _key("S", "stop", "stop", "stop and keep what there is (resumable)", show=False),
     ),
 )

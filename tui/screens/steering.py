@@ -38,11 +38,15 @@ class SteeringScreen(RigScreen[None]):
             self.show_state()
 
     def action_skip(self) -> None:
+        """Leave a conversation out; a second time, before its turn has come, takes that back."""
         where = self.reading
         if self.watching.control is not None and where is not None:
-            self.watching.control.skip(where)
-            text = f"{where.conversation} is left for a later resume"
-            self.notify(inert_line(text), markup=False)
+            if self.watching.control.take_skip(where):
+                text = f"{where.conversation} is played after all"
+            else:
+                self.watching.control.skip(where)
+                text = f"{where.conversation} is left for a later resume"
+            self.notify(inert_line(text), timeout=3, markup=False)
 
     def action_stop(self) -> None:
         state = self.watching.state

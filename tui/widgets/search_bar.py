@@ -28,12 +28,14 @@ class SearchBar(Input):
         if self.display:
             self.post_message(SearchChanged(event.value))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.close()
-        self.post_message(SearchChanged(event.value, done=True))
-
     def on_key(self, event: events.Key) -> None:
-        if event.key == "escape":
+        if not self.display:
+            # Written before the bar was gone; it is meant for the screen.
             event.stop()
+            event.prevent_default()
+            self.app.simulate_key(event.key)
+        elif event.key in ("enter", "escape"):
+            event.stop()
+            event.prevent_default()
             self.close()
-            self.post_message(SearchChanged("", done=True))
+            self.post_message(SearchChanged(self.value if event.key == "enter" else "", done=True))
