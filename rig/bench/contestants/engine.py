@@ -12,7 +12,7 @@ from rig.bench.tape import Tape, recording
 from rig.calls import JsonObject
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.models import Model, Piece, Prediction, Request
+from rig.models import Model, Piece, Prediction, Request, StepKey
 
 
 class Engine:
@@ -28,7 +28,10 @@ class Engine:
         self._requests: list[Request] = []
         if job.work is not None:
             requests = job.work.requests()
-            self._requests = [requests[prompt.id] for prompt in prompts]
+            # As a turn begins: the history is the true one, and not what the model itself wrote in the turn.
+            self._requests = [
+                replace(requests[prompt.id], key=StepKey(prompt.id, 0, 0)) for prompt in prompts
+            ]
         self._predictions: list[Prediction] = []
         self._prepare_s = 0.0
         self._tape = Tape()
