@@ -8,7 +8,6 @@ import pytest
 import small_talks
 import stored_runs
 from stored_runs import PATIENCE_S, seeing
-from textual.widgets import Input
 
 from rig.control import Control
 from rig.events import Where
@@ -191,7 +190,6 @@ async def test_a_run_that_is_gone_is_said_in_a_line(store: Path) -> None:
     async with seeing(screen(store)) as seen:
         await seen.shows("no run 'abcde'")
         assert not seen.app.screen.check_action("move", (1,))
-        assert not seen.app.screen.query(Input)
         await seen.press("q")
         await seen.until(lambda: not seen.app.is_running)
 
@@ -261,3 +259,55 @@ async def test_a_long_conversation_is_gone_through_without_delay(tmp_path: Path)
         assert outline.scroll_offset.y == 60 != top
         await seen.press("k")
         assert outline.scroll_offset.y < 30
+
+
+async def test_words_are_searched_in_a_page(store: Path) -> None:
+    shown = screen(store)
+    async with seeing(shown, size=(80, 12)) as seen:
+        await seen.shows("conversation")
+        assert not shown.check_action("match", (1,))
+        await seen.press("x", "slash", *"addalarm")
+        await seen.shows("1 of 3")
+        await seen.press("enter", "n")
+        await seen.shows("2 of 3")
+        assert shown.page.scroll_offset.y > 0
+        painted = [shown.page.render_line(y) for y in range(shown.page.size.height)]
+        assert any("AddAlarm" in strip.text for strip in painted)
+        await seen.press("n", "n")
+        await seen.shows("1 of 3")
+        await seen.press("N")
+        await seen.shows("3 of 3")
+        await seen.press("3")
+        await seen.shows("2 of 2")
+        await seen.press("escape")
+        await seen.until(lambda: not shown.page.search.term)
+        assert seen.app.screen is shown
+        await seen.press("slash", *"zzz")
+        await seen.shows("not found")
+        await seen.press("escape")
+        await seen.until(lambda: not shown.page.search.term)
+
+
+async def test_what_is_read_is_written_to_files(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(store.parent)
+    shown = screen(store)
+    async with seeing(shown) as seen:
+        await seen.shows("conversation")
+        await seen.press("x", "w", "escape")
+        for key, ending in (("j", "json"), ("t", "txt"), ("p", "svg")):
+            await seen.press("w", key)
+            name = f"rig-abcde-alarms-arm2.{ending}"
+            await seen.until(lambda name=name: f"wrote {name}" in seen.said)  # type: ignore[misc]
+        written = json.loads((store.parent / "rig-abcde-alarms-arm2.json").read_text())
+        assert written["turns"][1]["steps"][0]["verdict"]["bad_action"] is True
+        page = (store.parent / "rig-abcde-alarms-arm2.txt").read_text()
+        assert "INCORRECT ACTION" in page
+        assert "\x1b" not in page
+        assert (store.parent / "rig-abcde-alarms-arm2.svg").read_text().startswith("<svg")
+        monkeypatch.setattr("tui.screens.conversation.write_new", _full)
+        await seen.press("w", "j")
+        await seen.until(lambda: any("cannot write: " in each for each in seen.said))
+
+
+def _full(*_: object) -> Path:
+    raise OSError("No space left on device")

@@ -239,6 +239,15 @@ async def test_runs_are_compared_in_a_text_to_read(store: Path) -> None:
         await seen.shows("baseline arm0")
         await seen.press("c")
         assert "baseline arm0" in seen.copied[0]
+        assert not seen.app.screen.check_action("match", (1,))
+        await seen.press("slash", *"recall", "enter")
+        await seen.shows("1 of 2")
+        await seen.press("n")
+        await seen.shows("2 of 2")
+        await seen.press("N")
+        await seen.shows("1 of 2")
+        await seen.press("escape")
+        assert isinstance(seen.app.screen, TextScreen)
         await seen.press("q")
         assert seen.app.screen is shown
 

@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from rig.errors import RigError
 from rig.events import Where
 from rig.rescore import Effects
+from tui.blocks import plain
 from tui.inert import inert_line
 from tui.keys import Section, bindings_of
 from tui.lines import BLANK, Span, Tint, spread
@@ -18,18 +19,25 @@ from tui.outline import SIGNS, sign_of
 from tui.pages.copying import step_json
 from tui.reader import Reader, View
 from tui.record import Record, read_columns, read_record
-from tui.screens.base import RigScreen
+from tui.screens.ask import Answer, AskScreen
 from tui.screens.conversation_keys import KEYS
+from tui.screens.paged import PagedScreen
+from tui.taking import file_name, stored_json, write_new
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import Lines
 from tui.widgets.outline import Outline
+from tui.widgets.page import Page
+from tui.widgets.search_bar import SearchBar
 from tui.widgets.tabs import Tabs
+
+_WIDTH = 122
+"""Cells of a page written as text."""
 
 LOOK_S = 1.0
 """How often the store is asked for more while the conversation is not over."""
 
 
-class ConversationScreen(RigScreen[None]):
+class ConversationScreen(PagedScreen[None]):
     """Reads a conversation from the store, and again while turns are added to it."""
 
     SUBJECT = "One conversation, step by step"
@@ -54,13 +62,9 @@ class ConversationScreen(RigScreen[None]):
             yield Outline(id="outline")
             with Vertical(id="reading"):
                 yield Tabs(id="tabs")
-                yield Lines(id="page")
+                yield Page(id="page")
+                yield SearchBar("search this page", id="search")
         yield KeyBar()
-
-    @property
-    def page(self) -> Lines:
-        """The widget with the page."""
-        return self.query_one("#page", Lines)
 
     # Reading the store
 
@@ -155,16 +159,16 @@ class ConversationScreen(RigScreen[None]):
             text = self.failure or "reading .."
             self.page.show([BLANK, ((f" {inert_line(text)}", Tint.ERROR if self.failure else Tint.MUTED),)])
             return
-        self._show_header(reader)
         self.query_one(Outline).show_rows(reader.rows, reader.cursor)
         self.query_one(Tabs).show_views(reader.views, reader.views.index(self.view))
         key = (reader.cursor, self.view, reader.revision, self.full, width)
         if key != self._shown:
             is_other = key[:2] != self._shown[:2]
             self._shown = key
-            self.page.show(reader.page(self.view, width, full=self.full))
+            self.page.show_page(reader.page(self.view, width, full=self.full))
             if is_other:
                 self.page.jump_to(0)
+        self._show_header(reader)
         self.refresh_bindings()
 
     def _show_header(self, reader: Reader) -> None:
@@ -181,11 +185,14 @@ class ConversationScreen(RigScreen[None]):
             (sign, tint),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]
-        header.show([spread(left, [(f"run {inert_line(record.run.id)} ", Tint.MUTED)], header.size.width)])
+        found = self.page.search.count
+        right: list[Span] = [(found, Tint.FOUND_HERE), ("  ", Tint.PLAIN)] if found else []
+        right.append((f"run {inert_line(record.run.id)} ", Tint.MUTED))
+        header.show([spread(left, right, header.size.width)])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         reader = self.reader
-        if action in ("leave", "command_palette"):
+        if action in ("leave", "back", "command_palette"):
             return True
         if reader is None:
             return False
@@ -200,6 +207,8 @@ class ConversationScreen(RigScreen[None]):
                 return reader.has_wrong
             case "copy", _:
                 return reader.step is not None
+            case "match", _:
+                return bool(self.page.search.term)
             case _:
                 return True
 
@@ -266,12 +275,29 @@ class ConversationScreen(RigScreen[None]):
             self.app.copy_to_clipboard(text)
             self.notify(f"copied step {step.step + 1}, {len(text):,} characters", markup=False)
 
-    def action_scroll(self, pages: int) -> None:
-        page = self.page
-        page.jump_to(max(page.scroll_offset.y + pages * max(page.size.height - 2, 1), 0))
+    def action_write(self) -> None:
+        self.app.push_screen(
+            AskScreen(
+                "Write to the folder that rig was started in:",
+                Answer("j", "this conversation as JSON, all that is stored of it", "json"),
+                Answer("t", "this page as text", "txt"),
+                Answer("p", "this screen as a picture (SVG)", "svg"),
+            ),
+            self._write,
+        )
 
-    def action_scroll_to(self, end: int) -> None:
-        if end:
-            self.page.jump_to_end()
+    def _write(self, ending: str | None) -> None:
+        if ending is None or self.reader is None:
+            return
+        if ending == "json":
+            text = stored_json(self.reader.record.transcript)
+        elif ending == "txt":
+            text = f"{plain(self.reader.page(self.view, _WIDTH, full=True))}\n"
         else:
-            self.page.jump_to(0)
+            text = self.app.export_screenshot()
+        try:
+            path = write_new(Path.cwd(), file_name(self.run_id, self.where, ending), text)
+        except OSError as error:
+            self.notify(inert_line(f"cannot write: {error}"), severity="error", markup=False)
+        else:
+            self.notify(inert_line(f"wrote {path.name}"), markup=False)

@@ -14,7 +14,8 @@ def _key(
 PLACES = Section(
     "Places",
     (
-        _key("q,escape", "leave", "back", "back to where you came from", shown="q esc"),
+        _key("q", "leave", "back", "back to where you came from"),
+        _key("escape", "back", "back", "end the search; without one, back", show=False),
         _key("down,j", "move(1)", "next", "next step", show=False),
         _key("up,k", "move(-1)", "previous", "step before", show=False),
         _key("right_square_bracket", "turn(1)", "turn", "next turn", shown="]"),
@@ -56,6 +57,10 @@ VIEWS = Section(
         _key("a,6", "view(5)", "arms", "all arms side by side", shown="a 6"),
         _key("r", "full", "all", "show all of long texts, or their beginnings"),
         _key("c", "copy", "copy", "copy the step as JSON"),
+        _key("w", "write", "write", "write the conversation, the page, or a picture of the screen to a file"),
+        _key("slash", "search", "search", "search in this page", shown="/"),
+        _key("n", "match(1)", "next", "go to the next match"),
+        _key("N", "match(-1)", "before", "go to the match before", show=False),
         _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
         _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
         _key("home", "scroll_to(0)", "top", "scroll to the beginning", show=False),
