@@ -19,10 +19,11 @@ from rig.store import Runs
 Turn = tuple[str, int]
 """A conversation's name, and the position of one of its assistant turns."""
 
-Signal = Literal["kl", "less_likely", "other_top"]
+Signal = Literal["decision", "kl", "less_likely", "other_top"]
 Outcome = Literal["changed", "flipped", "lost"]
 
 SIGNALS: dict[Signal, str] = {
+    "decision": "KL divergence from the base where the turn's first step calls or replies",
     "kl": "KL divergence from the base, summed over the turn's choices",
     "less_likely": "how much less likely than the base the model finds the turn's true answers",
     "other_top": "choices of the turn whose likeliest token is not the base's",
@@ -33,10 +34,11 @@ OUTCOMES: dict[Outcome, str] = {
     "lost": "of the turns that the base got right, the model did not",
 }
 _DIRECTIONS: dict[Outcome, tuple[Signal, ...]] = {
-    "changed": ("kl", "other_top"),
-    "flipped": ("kl", "other_top"),
-    "lost": ("less_likely", "kl"),
+    "changed": ("decision", "kl", "other_top"),
+    "flipped": ("decision", "kl", "other_top"),
+    "lost": ("decision", "less_likely", "kl"),
 }
+"""The first decision is the one choice of a turn that a run meets too, whatever the model does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ def _first(played: PlayedTurn) -> object:
 
 def _signals(base: ArmScreen, arm: ArmScreen) -> dict[Signal, dict[Turn, float]]:
     before = {turn: sum(step.assessment.logprob for step in steps) for turn, steps in by_turn(base)}
+    decision: dict[Turn, float] = {}
     kl: dict[Turn, float] = {}
     less: dict[Turn, float] = {}
     other: dict[Turn, float] = {}
@@ -148,9 +151,11 @@ def _signals(base: ArmScreen, arm: ArmScreen) -> dict[Signal, dict[Turn, float]]
         if turn in before:
             less[turn] = before[turn] - sum(step.assessment.logprob for step in steps)
         if all(len(step.divergences) == len(step.assessment.choices) for step in steps):
+            first = zip(steps[0].assessment.choices, steps[0].divergences, strict=True)
+            decision[turn] = sum(divergence for choice, divergence in first if choice.kind == "answer")
             kl[turn] = sum(sum(step.divergences) for step in steps)
             other[turn] = float(sum(not same for step in steps for same in step.same_top))
-    return {"kl": kl, "less_likely": less, "other_top": other}
+    return {"decision": decision, "kl": kl, "less_likely": less, "other_top": other}
 
 
 def _foretold(

@@ -75,11 +75,19 @@ def test_turns_that_change_and_flip_are_those_of_the_stored_runs(found: Screen, 
     base, arm = found.arms
     kl = dict.fromkeys(turns, 0.0)
     less = dict.fromkeys(turns, 0.0)
+    decision = dict.fromkeys(turns, 0.0)
     for before, after in zip(base.steps, arm.steps, strict=True):
         turn = (after.key.conversation, after.key.turn)
         kl[turn] += sum(after.divergences)
+        if after.key.step == 0:
+            kinds = [choice.kind for choice in after.assessment.choices]
+            decision[turn] = sum(after.divergences[: kinds.count("answer")])
         less[turn] += before.assessment.logprob - after.assessment.logprob
-    for outcome, signal, strength in (("flipped", "kl", kl), ("lost", "less_likely", less)):
+    for outcome, signal, strength in (
+        ("changed", "decision", decision),
+        ("flipped", "kl", kl),
+        ("lost", "less_likely", less),
+    ):
         pairs = [
             (strength[a] > strength[b]) + 0.5 * (strength[a] == strength[b])
             for a, b in product(lost, set(turns) - lost)
