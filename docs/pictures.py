@@ -1,50 +1,71 @@
-"""Make docs/live.svg: the live view itself, in the middle of a real run.
+"""Make the pictures of the run screen, exported from the application itself.
 
-    .venv/bin/python docs/pictures.py [MODEL] [--after N]
+    .venv/bin/python docs/pictures.py live [MODEL] [--after N]
+    .venv/bin/python docs/pictures.py arms FILE RUN [--after N]
 
-The picture is taken once N conversations are over (default 3), as soon as the model is writing something
-below a call that matched, or that differed from the ground truth. The run is made in a temporary store and
-stopped after the picture.
+live is docs/live.svg: a run of one arm in a temporary store, once N conversations are over, as soon as the
+model is writing something below a call that matched, or that differed from the ground truth. arms are
+docs/screens/run-arms.svg, the stored run RUN with two arms as it stood when N conversations of the second
+were over, and docs/screens/run-sides.svg, the first turn of the conversation at that moment, side by side.
 """
 
 import argparse
 import asyncio
+import math
 import tempfile
 import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
 
 from rig.control import Control
+from rig.events import Event, TurnStarted
 from rig.planning import Options, plan
+from rig.replaying import Player
 from rig.runner import run
 from tui.app import RigApp
 from tui.feed import Feed
 from tui.screens.run import RunScreen
 from tui.state import RunState
-from tui.transcript import Draft, Judged
+from tui.transcript import Draft, Entry, Judged
 from tui.watching import Watching
 
-PICTURE = Path(__file__).resolve().parent / "live.svg"
+DOCS = Path(__file__).resolve().parent
 SIZE = (124, 34)
+LOOK_S = 0.05
 
 
-def worth_a_picture(state: RunState, after: int) -> bool:
-    """Whether enough is over and the current conversation shows a verdict and a prediction being written."""
-    over = sum(conversation.status.over for conversation in state.conversations.values())
+def entries_of(state: RunState) -> list[Entry]:
+    """What is told of the current conversation."""
     conversation = state.conversations.get(state.current) if state.current else None
-    if over < after or conversation is None or conversation.transcript is None:
-        return False
-    entries = conversation.transcript.entries
-    writing = bool(entries) and isinstance(entries[-1], Draft) and len(entries[-1].text) > 30
-    return writing and any(
-        isinstance(entry, Judged) and (entry.match or entry.differences) for entry in entries
-    )
+    return conversation.transcript.entries if conversation and conversation.transcript else []
 
 
-async def take(model: str, after: int) -> None:
-    """Run `model` under the view, write the picture, stop the run."""
+def judged(state: RunState) -> bool:
+    """Whether the current conversation shows a verdict that has something to tell."""
+    return any(isinstance(each, Judged) and (each.match or each.differences) for each in entries_of(state))
+
+
+def writes(state: RunState) -> bool:
+    """Whether it shows, below such a verdict, a prediction being written."""
+    last = entries_of(state)[-1:]
+    return judged(state) and any(isinstance(each, Draft) and len(each.text) > 30 for each in last)
+
+
+def over(state: RunState, arm: int) -> int:
+    """How many conversations of an arm are over."""
+    return sum(each.status.over for where, each in state.conversations.items() if where.arm == arm)
+
+
+@asynccontextmanager
+async def live(options: Options) -> AsyncIterator[tuple[RunScreen, Pilot[Any]]]:
+    """A run under the view; it is stopped when this ends."""
     feed, control = Feed(), Control()
     with tempfile.TemporaryDirectory() as directory:
-        planned = plan(Options(models=(model,)), Path(directory) / "runs.sqlite")
+        planned = plan(options, Path(directory) / "runs.sqlite")
 
         def job() -> None:
             try:
@@ -54,24 +75,81 @@ async def take(model: str, after: int) -> None:
 
         thread = threading.Thread(target=job)
         screen = RunScreen(Watching(feed, control))
-        app = RigApp(screen)
-        async with app.run_test(size=SIZE) as pilot:
+        async with RigApp(screen).run_test(size=SIZE) as pilot:
             thread.start()
-            while not worth_a_picture(screen.state, after):
-                if feed.over:
-                    raise SystemExit("the run was over before there was anything to picture")
-                await asyncio.sleep(0.05)
+            try:
+                yield screen, pilot
+            finally:
+                control.stop()
+                await asyncio.to_thread(thread.join)
+
+
+async def until(screen: RunScreen, condition: Callable[[RunState], bool]) -> None:
+    """Wait for a state of the run. Raises SystemExit when it ends before."""
+    while not condition(screen.state):
+        if screen.watching.over:
+            raise SystemExit("the run was over before there was anything to picture")
+        await asyncio.sleep(LOOK_S)
+
+
+async def take(screen: RunScreen, pilot: Pilot[Any], name: str) -> None:
+    """Write a picture of the screen as it is."""
+    screen.catch_up()
+    await pilot.pause()
+    (DOCS / name).write_text(screen.app.export_screenshot(), encoding="utf-8")
+    print(f"wrote docs/{name}", flush=True)
+
+
+async def picture_of_one(model: str, after: int) -> None:
+    """A run of one arm."""
+    async with live(Options(models=(model,))) as (screen, pilot):
+        await until(screen, lambda state: over(state, 0) >= after and writes(state))
+        await take(screen, pilot, "live.svg")
+
+
+def cut(store: Path, run: str, after: int) -> list[Event]:
+    """The events of a stored run up to where it is worth a picture."""
+    events: list[Event] = []
+    Player(store, run, speed=math.inf).play(events.append)
+    state = RunState()
+    for number, event in enumerate(events, 1):
+        state.apply(event)
+        if over(state, 1) >= after and judged(state):
+            return events[:number]
+    raise SystemExit("there is nothing to picture in this run")
+
+
+async def pictures_of_several(store: Path, run: str, after: int) -> None:
+    """A stored run of two arms as it was when it was made, and a turn in both."""
+    events = cut(store, run, after)
+    seconds = 0.0
+    watching = Watching(Feed(), Control(), clock=lambda: seconds)
+    screen = RunScreen(watching)
+    async with RigApp(screen).run_test(size=SIZE) as pilot:
+        first = next(number for number, event in enumerate(events) if isinstance(event, TurnStarted))
+        for part in (events[: first + 1], events[first + 1 :]):
+            for event in part:
+                watching.feed.emit(event)
             screen.catch_up()
-            await pilot.pause()
-            PICTURE.write_text(app.export_screenshot(), encoding="utf-8")
-            control.stop()
-            await asyncio.to_thread(thread.join)
-    print(f"wrote {PICTURE}")
+            seconds = sum(arm.speed.wall_s for arm in screen.state.arms if arm.speed)
+        await take(screen, pilot, "screens/run-arms.svg")
+        await pilot.press("a", *["left_square_bracket"] * 99)
+        await take(screen, pilot, "screens/run-sides.svg")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", nargs="?", default="smollm2-135m")
-    parser.add_argument("--after", type=int, default=3)
-    arguments = parser.parse_args()
-    asyncio.run(take(arguments.model, arguments.after))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    one, several = kinds.add_parser("live"), kinds.add_parser("arms")
+    one.add_argument("model", nargs="?", default="smollm2-135m")
+    one.add_argument("--after", type=int, default=3)
+    several.add_argument("store", type=Path)
+    several.add_argument("run")
+    several.add_argument("--after", type=int, default=40)
+    given = parser.parse_args()
+    if given.kind == "live":
+        asyncio.run(picture_of_one(given.model, given.after))
+    else:
+        asyncio.run(pictures_of_several(given.store, given.run, given.after))

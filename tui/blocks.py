@@ -9,7 +9,7 @@ from tui.clip import Clip
 from tui.flow import Flow, wrap
 from tui.inert import inert, inert_line
 from tui.json_tint import JsonTint, tint_json
-from tui.lines import BLANK, Line, Span, Tint, fit
+from tui.lines import BLANK, Line, Span, Tint, fit, width_of
 from tui.transcript import (
     Called,
     Differing,
@@ -150,8 +150,9 @@ def _judged(entry: Judged, form: Form) -> list[Line]:
         reason = [(inert_line(entry.reason.text), Tint.PLAIN), *_omitted(entry.reason.omitted)]
         lines = wrap(reason, form.text)
     if entry.bad_action:
-        alarm = fit([(" INCORRECT ACTION ", Tint.ALARM), (" it changed the world", Tint.FAILURE)], form.text)
-        lines = [alarm, *lines]
+        alarm: Line = ((" INCORRECT ACTION ", Tint.ALARM),)
+        said: Line = (*alarm, (" it changed the world", Tint.FAILURE))
+        lines = [fit(said if width_of(said) <= form.text else alarm, form.text), *lines]
     return _beside(("x no match", Tint.FAILURE), lines or [BLANK], form)
 
 

@@ -33,4 +33,4 @@ def cell(conversation: ConversationState) -> Span:
     sign, tint = GLYPHS[conversation.status]
     if not conversation.incorrect_actions:
         return sign, tint
-    return (INCORRECT if conversation.status is Status.FAILED else sign), Tint.ALARM
+    return (INCORRECT if conversation.failed else sign), Tint.ALARM

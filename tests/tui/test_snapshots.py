@@ -51,6 +51,16 @@ def test_reading_a_failure(snap: Callable[..., None], mid_run: list[Event], size
     snap(mid_run, "x", size=size)
 
 
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_several_arms(snap: Callable[..., None], three_arms: list[Event], size: tuple[int, int]) -> None:
+    snap(three_arms, size=size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_side_by_side(snap: Callable[..., None], three_arms: list[Event], size: tuple[int, int]) -> None:
+    snap(three_arms, "g", "a", size=size)
+
+
 def test_reading_an_error(snap: Callable[..., None], mid_run: list[Event]) -> None:
     snap(mid_run, "x", "x")
 
