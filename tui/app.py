@@ -6,6 +6,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.worker import WorkerFailed
 
 from tui.commands import KeyCommands
 from tui.keys import Section, bindings_of
@@ -56,7 +57,7 @@ class RigApp(App[Leave | Resume]):
     def __init__(self, first: Screen[None]) -> None:
         super().__init__()
         self.animation_level = "none"
-        self.fault: Exception | None = None
+        self.fault: BaseException | None = None
         self._first = first
         for theme in THEMES:
             self.register_theme(theme)
@@ -66,7 +67,8 @@ class RigApp(App[Leave | Resume]):
         return self._first
 
     def _handle_exception(self, error: Exception) -> None:
-        self.fault = error
+        # What failed in a thread has its traceback in the exception that this one only tells of.
+        self.fault = error.error if isinstance(error, WorkerFailed) else error
         super()._handle_exception(error)
 
     def _print_error_renderables(self) -> None:

@@ -145,7 +145,7 @@ def _played_before(store: Path, run: str) -> Recalled:
     return Recalled(tuple(cells), tuple(begun), stored.arms)
 
 
-def _watch(feed: Feed, control: Control) -> Exception | None:
+def _watch(feed: Feed, control: Control) -> BaseException | None:
     """Show the run until the view ends; the fault that ended it, if one did."""
     try:
         app = RigApp(RunScreen(Watching(feed, control)))

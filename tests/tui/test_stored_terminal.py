@@ -168,3 +168,34 @@ def test_two_watch_a_run_at_once_and_neither_disturbs_it(
     terminal.press("q")
     terminal.wait("code 1", "rig run --resume abcde")
     assert small_talks.stored(store).state == "interrupted"
+
+
+BROKEN = """
+import sys
+from rig.cli import main
+from tui.reader import Reader
+
+def breaks(self, *arguments, **named):
+    raise RuntimeError("the page is torn")
+
+Reader.page = breaks
+main(sys.argv[1:])
+"""
+
+
+def test_a_page_that_crashes_leaves_the_run_and_the_terminal_in_order(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN)
+    command = "broken.py run oracle --similarity exact --repeats 8 --runs runs.sqlite"
+    terminal.type(f"stty -g > before; {sys.executable} {command}; echo code $?")
+    terminal.wait("following", "#1")
+    terminal.press("p", "Enter")
+    terminal.wait("code 0")
+    seen = terminal.screen(history=True)
+    assert "RuntimeError: the page is torn" in seen
+    assert "the live view failed" in seen
+    with Runs.open(tmp_path / "runs.sqlite") as runs:
+        assert [run.state for run in runs.all()] == ["finished"]
+    terminal.type("stty -g | cmp - before && echo same terminal")
+    terminal.wait("same terminal")
