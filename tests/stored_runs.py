@@ -21,7 +21,7 @@ from tui.blocks import plain
 from tui.screens.base import RigScreen
 from tui.widgets.lines import Lines
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 USAGE = Usage(
     prompt_tokens=2025,

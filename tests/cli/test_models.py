@@ -223,16 +223,20 @@ def complete(before: list[str], typed: str) -> list[tuple[str, str]]:
 def test_a_pull_that_is_ended_leaves_no_file(models: Path, tmp_path: Path, ending: signal.Signals) -> None:
     slow_pip = tmp_path / "slow"  # stands before the real pip on the path of the new process
     (slow_pip / "pip").mkdir(parents=True)
-    script = "import pathlib, time; pathlib.Path(__file__).with_name('began').touch(); time.sleep(20)"
+    script = "import pathlib, time; pathlib.Path(__file__).with_name('began').touch(); time.sleep(60)"
     (slow_pip / "pip" / "__init__.py").touch()
     (slow_pip / "pip" / "__main__.py").write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(slow_pip)}
     command = [sys.executable, "-P", "-m", "rig", "models", "pull", "smollm2-135m"]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-    while not (slow_pip / "pip" / "began").exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(ending)
-    assert process.wait(timeout=10) != 0
+    try:
+        while not (slow_pip / "pip" / "began").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(ending)
+        assert process.wait(timeout=60) != 0
+    finally:
+        process.kill()
+        process.wait()
     left = list(models.iterdir())
     assert left == [] if ending != signal.SIGKILL else [path.name[:6] for path in left] == [".pull-"]

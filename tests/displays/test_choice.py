@@ -96,5 +96,5 @@ def test_the_second_interrupt_kills() -> None:
         "    time.sleep(30)\n"
         "NoDisplay().run(job, Control())\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=20, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=120, check=False)
     assert done.returncode == -signal.SIGINT

@@ -88,7 +88,7 @@ def test_a_pause_holds_the_next_turn_until_it_is_over(tmp_path: Path) -> None:
         target=lambda: run(small_talks.plan(tmp_path / "runs.sqlite", model), emit, control)
     )
     worker.start()
-    assert paused.wait(10)
+    assert paused.wait(60)
     worker.join(0.2)
     counts.append(turns)
     assert control.is_paused

@@ -75,7 +75,7 @@ def test_a_pause_lets_every_turn_end_and_begins_none(tmp_path: Path) -> None:
     todo = small_talks.plan(tmp_path / "runs.sqlite", model)
     worker = threading.Thread(target=lambda: run(todo, emit, control))
     worker.start()
-    assert paused.wait(10)
+    assert paused.wait(60)
     worker.join(0.2)
     assert worker.is_alive()
     under_way = sum(isinstance(event, ConversationStarted) for event in events)

@@ -198,7 +198,7 @@ def _writes(path: Path, pid: int) -> bool:
 
 
 def _until_true(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -114,7 +114,7 @@ def test_after_the_view_the_run_goes_on_in_plain_lines(
         for number, event in enumerate(whole_run):
             emit(event)
             if number == len(whole_run) // 2:
-                left.wait(10)
+                left.wait(60)
         return number
 
     control = Control()
