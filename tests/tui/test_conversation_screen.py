@@ -201,7 +201,7 @@ async def test_a_world_that_cannot_be_had_does_not_hide_the_rest(store: Path) ->
         await seen.press("x", "x")
         await seen.shows("INCORRECT ACTION")
         await seen.press("4")
-        await seen.shows("Alarm.json")
+        await seen.shows("not JSON")
 
 
 async def test_turns_appear_while_the_conversation_is_played(tmp_path: Path) -> None:
