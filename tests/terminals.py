@@ -17,7 +17,9 @@ class Terminal:
 
     def __init__(self, directory: Path) -> None:
         self._socket = str(directory / "tmux")
-        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
+        # COLUMNS and LINES, which pytest-xdist sets, would stand for the size whatever the terminal says.
+        ours = {"TMUX", "NO_COLOR", "COLUMNS", "LINES"}
+        environment = {name: value for name, value in os.environ.items() if name not in ours}
         command = ["new-session", "-d", "-x", "80", "-y", "24", "-s", "rig", "sh"]
         self._tmux(*command, cwd=directory, env={**environment, "PS1": "$ ", "ENV": ""})
 
