@@ -55,7 +55,7 @@ lint: $(VENV)/.dev
 docs: $(VENV)/.dev
 	@$(BIN)/python docs/generate.py
 
-# The engine against its floor and its peers, on a quiet machine: a quarter of an hour on 2 cores. See docs/performance.md.
+# The engine against its floor and its peers, on a quiet machine: about half an hour on 2 cores. See docs/performance.md.
 bench: setup $(VENV)/.dev
 	@$(BIN)/rig bench $(MODEL) $(ARGS)
 
