@@ -189,7 +189,7 @@ def test_a_page_that_crashes_leaves_the_run_and_the_terminal_in_order(
     (tmp_path / "broken.py").write_text(BROKEN)
     command = "broken.py run oracle --similarity exact --repeats 8 --runs runs.sqlite"
     terminal.type(f"stty -g > before; {sys.executable} {command}; echo code $?")
-    terminal.wait("following", "#1")
+    terminal.wait("following", "turn 1 of")
     terminal.press("p", "Enter")
     terminal.wait("code 0")
     seen = terminal.screen(history=True)
