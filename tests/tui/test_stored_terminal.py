@@ -72,7 +72,7 @@ def test_stored_runs_are_chosen_from_read_and_deleted(terminal: Terminal, tmp_pa
 
 
 def test_an_interrupted_run_is_resumed_from_the_list(terminal: Terminal, tmp_path: Path) -> None:
-    terminal.type(f"{RIG} run oracle --similarity exact --repeats 12 --runs runs.sqlite; echo code $?")
+    terminal.type(f"{RIG} run oracle --similarity exact --repeats 100 --runs runs.sqlite; echo code $?")
     terminal.wait("following", "#1")
     terminal.press("p", "C-c")
     terminal.wait("The run is still going")
