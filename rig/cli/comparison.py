@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from rig.compare import Comparison, Flip, Pair
+from rig.displays.columns import columns
 from rig.report.rows import Row, cost_rows, difference_rows, heading, how_often, quality_rows
 
 _MOST_FLIPS = 20
@@ -53,10 +54,4 @@ def _turns(flips: Iterable[Flip]) -> str:
 def table(corner: str, header: Sequence[str], rows: Sequence[Row]) -> str:
     """Labels, and a column of numbers under each heading."""
     labelled = [(f"  {row.label}" if row.detail else row.label, row.cells) for row in rows]
-    every = [(corner, tuple(header)), *labelled]
-    width = max(len(label) for label, _ in every)
-    widths = [max(len(cells[column]) for _, cells in every) for column in range(len(header))]
-    return "\n".join(
-        "  ".join([label.ljust(width), *(cell.rjust(w) for cell, w in zip(cells, widths, strict=True))])
-        for label, cells in every
-    )
+    return "\n".join(columns([(corner, tuple(header)), *labelled]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from rig.displays.columns import columns
 from rig.displays.numbers import UNKNOWN, clock_time, percent
 from rig.screen import ArmScreen, Foretold, Screen
 from rig.screen.foretelling import OUTCOMES, SIGNALS
@@ -14,14 +15,7 @@ def screen_text(found: Screen, foretold: Sequence[Foretold] = ()) -> str:
     """Everything that is known of the models, and what could not be assessed."""
     rows = [("", [arm.name for arm in found.arms])]
     rows += [(label, [cell(arm) for arm in found.arms]) for label, cell in _rows(found)]
-    width = max(len(label) for label, _ in rows)
-    widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(found.arms))]
-    lines = [
-        "  ".join(
-            [label.ljust(width), *(cell.rjust(w) for cell, w in zip(cells, widths, strict=True))]
-        ).rstrip()
-        for label, cells in rows
-    ]
+    lines = [line.rstrip() for line in columns(rows)]
     count = len(found.conversations)
     lines.append(
         f"\n{count} conversation{'s' * (count != 1)}; log-probabilities and divergences in nats;"

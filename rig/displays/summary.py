@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
+from rig.displays.columns import columns
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 from rig.paths import runs_file
 from rig.store import StoredArm, StoredRun
@@ -44,12 +45,7 @@ def summary(run: StoredRun) -> str:
     rows += _by_kind("faults", [arm.faults for arm in run.arms])
     speed = [(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
     rows += [(label, cells) for label, cells in speed if set(cells) != {UNKNOWN}]
-    width = max(len(label) for label, _ in rows)
-    widths = [max(len(cells[column]) for _, cells in rows) for column in range(len(run.arms))]
-    lines = [
-        "  ".join([label.ljust(width), *(cell.rjust(w) for cell, w in zip(cells, widths, strict=True))])
-        for label, cells in rows
-    ]
+    lines = columns(rows)
     lines += [f"{arm.name} failed: {arm.failure}" for arm in run.arms if arm.failure]
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     graders = {arm.grader for arm in run.arms if arm.grader}
