@@ -21,13 +21,6 @@ pytestmark = [
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    opened = Terminal(tmp_path)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def other(tmp_path: Path) -> Iterator[Terminal]:
     (tmp_path / "other").mkdir()
     opened = Terminal(tmp_path / "other")
