@@ -118,7 +118,7 @@ async def test_a_page_is_scrolled_and_a_step_copied(store: Path) -> None:
         await seen.shows("conversation")
         assert not shown.check_action("copy", ())
         await seen.press("x", "x")
-        await seen.shows("[x] missed")
+        await seen.shows(" x  missed")
         page = shown.query_one("#page", Lines)
         await seen.press("pagedown")
         first = page.scroll_offset.y

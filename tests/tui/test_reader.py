@@ -109,7 +109,7 @@ def test_a_step_tells_its_call_its_response_its_verdict_and_what_was_expected(st
         'expected "07:00:00"',
         'got      "09:00:00"',
         "+ added    alarms",
-        "[x] missed AddAlarm",
+        "x  missed AddAlarm",
     ):
         assert part in shown
     refused = text(reader(store, 1, 1), View.STORY)

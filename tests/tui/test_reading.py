@@ -284,7 +284,7 @@ async def test_what_is_no_longer_in_memory_is_read_from_the_store(watch: Watch, 
         again, _ = watched.run.shown(Where(0, "alarms", 1))
         assert [type(entry) for entry in again.transcript.entries] == before
         assert again.expected == expected
-        assert "[x] AddAlarm" in plain(watched.run.query_one(Expectations).lines)
+        assert "x  AddAlarm missed" in plain(watched.run.query_one(Expectations).lines)
 
 
 async def test_what_cannot_be_read_says_why(watch: Watch, stored: list[Event], tmp_path: Path) -> None:

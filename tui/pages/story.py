@@ -104,7 +104,7 @@ def write_truth(paper: Paper, record: Record, turn: int) -> None:
         if (turn, number) in matched:
             label: Span = ("[+] made", Tint.SUCCESS)
         else:
-            label = ("[x] missed", Tint.FAILURE) if is_played else ("[ ] open", Tint.MUTED)
+            label = (" x  missed", Tint.FAILURE) if is_played else ("[ ] open", Tint.MUTED)
         paper.arguments(label, executed.name, shown(executed.call))
         if executed.outcome.exception is not None:
             paper.words(("refused", Tint.MUTED), executed.outcome.exception, Tint.MUTED)

@@ -39,8 +39,6 @@ LINGER_S = 1.0
 """How long the last state stays in sight when a run that was being followed ends."""
 
 NOTICE_S = 8.0
-_MOST_ARMS = 6
-"""Arms whose bars are in sight at once."""
 
 
 class RunScreen(ReadingScreen):
@@ -144,7 +142,7 @@ class RunScreen(ReadingScreen):
     def _make_room_for_arms(self, arms: int) -> None:
         if (arms > 1) != self.has_class("-several"):
             self.set_class(arms > 1, "-several")
-            self.query_one(Arms).styles.height = min(arms, _MOST_ARMS)
+            self.query_one(Arms).styles.height = arms
 
     def _show_board(self) -> None:
         is_grid = self.has_class("-grid")

@@ -14,7 +14,7 @@ _LINES = 4
 class Expectations(Lines):
     """The current turn of a conversation that runs, every turn of one that is over.
 
-    `[+]` is matched, `[ ]` still open, `[x]` missed.
+    `[+]` is matched, `[ ]` still open, `x` missed: a cross in brackets would look like a tick.
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -65,8 +65,9 @@ class Expectations(Lines):
         if is_matched:
             sign: Span = (" [+] ", Tint.SUCCESS)
         else:
-            sign = (" [x] ", Tint.FAILURE) if over else (" [ ] ", Tint.MUTED)
-        name, *rest = wrap([(inert_line(expected.name.text), Tint.CALL)], width)
+            sign = ("  x  ", Tint.FAILURE) if over else (" [ ] ", Tint.MUTED)
+        missed: list[Span] = [(" missed", Tint.FAILURE)] if over and not is_matched else []
+        name, *rest = wrap([(inert_line(expected.name.text), Tint.CALL), *missed], width)
         lines: list[Line] = [(sign, *name), *(((" " * _INDENT, Tint.PLAIN), *line) for line in rest)]
         for name_of, value in expected.arguments:
             spans = [(f"{inert_line(name_of.text)} ", Tint.KEY), *tint_json(inert_line(value.text))]
