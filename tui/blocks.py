@@ -151,7 +151,7 @@ def _judged(entry: Judged, form: Form) -> list[Line]:
         lines = wrap(reason, form.text)
     if entry.bad_action:
         alarm: Line = ((" INCORRECT ACTION ", Tint.ALARM),)
-        said: Line = (*alarm, (" it changed the world", Tint.FAILURE))
+        said: Line = (*alarm, (" it was carried out", Tint.FAILURE))
         lines = [fit(said if width_of(said) <= form.text else alarm, form.text), *lines]
     return _beside(("x no match", Tint.FAILURE), lines or [BLANK], form)
 

@@ -7,7 +7,7 @@ import click
 
 from rig.cli.comparing import arms_and_question, noise_beside
 from rig.cli.comparison import comparison_text
-from rig.cli.output import print_json, printable
+from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import METRICS, Comparison, Pair, Question, VerdictKind, compare
 from rig.paths import runs_file
 from rig.store import Runs
@@ -39,7 +39,7 @@ def command(
     run; RUN/ARM is one of them.
 
     For each arm: its rates with intervals, the differences from the baseline, what a suite of this size
-    could have shown, one sentence that says what follows, and the conversations and turns won and lost.
+    could have shown, the conversations and turns won and lost, and one sentence that says what follows.
     """
     with Runs.open(runs or runs_file()) as stored:
         measured = noise_beside(stored, noise, alpha)
@@ -48,7 +48,7 @@ def command(
     if as_json:
         print_json({**found.as_json(), "failed": [pair.arm for pair in worse]})
     else:
-        click.echo(printable(comparison_text(found)))
+        click.echo(printable(comparison_text(found, terminal_width())))
         for pair in worse:
             click.echo(
                 printable(f"\n{pair.arm} is worse than {pair.baseline} by more than {fail_if_worse:g} points")

@@ -1,47 +1,66 @@
-"""A comparison as text: the arms, their differences, what can be said of them, and what flipped."""
+"""A comparison as text: the arms, their differences, what flipped, and what can be said of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from rig.compare import Comparison, Flip, Pair
+from rig.compare import Comparison, Flip, Pair, VerdictKind
 from rig.displays.columns import columns
 from rig.report.rows import Row, cost_rows, difference_rows, heading, how_often, quality_rows
 
 _MOST_FLIPS = 20
-"""Lines of flips shown for an arm; `--json` has all."""
+"""Conversations shown of an arm that flipped, and of those in which only turns did; `--json` has all."""
+_OF_NO_USE = {VerdictKind.NOTHING_TO_LOSE, VerdictKind.CANNOT_TELL}
 
 
-def comparison_text(comparison: Comparison) -> str:
-    """Everything but the transcripts, in the order in which it is to be read."""
+def comparison_text(comparison: Comparison, width: int | None = None) -> str:
+    """Everything but the transcripts; the verdicts last, where a reader of a terminal is.
+
+    Arms that do not fit into `width` cells follow below.
+    """
     arms = comparison.arms
     parts = [
         "\n".join(heading(comparison)),
-        table("", [arm.label for arm in arms], [*quality_rows(arms), *cost_rows(arms)]),
+        table("", [arm.label for arm in arms], [*quality_rows(arms), *cost_rows(arms)], width),
         table(
             "points more or less",
             [pair.arm for pair in comparison.pairs],
             difference_rows(comparison),
+            width,
         ),
-        "\n".join(f"{pair.arm}: {pair.verdict.text}" for pair in comparison.pairs),
         *(_flips(pair) for pair in comparison.pairs if pair.flips or pair.turn_flips),
+        "\n".join([*(f"{pair.arm}: {pair.verdict.text}" for pair in comparison.pairs), *_hint(comparison)]),
     ]
     return "\n\n".join(parts)
 
 
 def _flips(pair: Pair) -> str:
-    """The conversations that flipped, each with its turns; then turns in conversations that did not."""
+    """The conversations that flipped, each with its turns; then, in short, turns in those that did not."""
     lines = [f"{pair.arm} against {pair.baseline}"]
-    by_conversation: dict[str, list[Flip]] = {}
+    turns: dict[str, list[Flip]] = {}
     for turn in pair.turn_flips:
-        by_conversation.setdefault(turn.conversation, []).append(turn)
-    for flip in pair.flips:
-        turns = by_conversation.pop(flip.conversation, [])
-        lines.append(f"  {flip.outcome}  {flip.conversation}{how_often(flip)}{_turns(turns)}")
+        turns.setdefault(turn.conversation, []).append(turn)
+    for flip in pair.flips[:_MOST_FLIPS]:
+        found = turns.get(flip.conversation, [])
+        lines.append(f"  {flip.outcome}  {flip.conversation}{how_often(flip)}{_turns(found)}")
         lines += [f"        {command}" for command in flip.commands]
-    for conversation, turns in by_conversation.items():
-        lines.append(f"  alike {conversation}{_turns(turns)}")
-        lines += [f"        {command}" for command in turns[0].commands]
-    shown, left = lines[: 3 * _MOST_FLIPS], len(lines) - 3 * _MOST_FLIPS
-    return "\n".join([*shown, *([f"  … {left} more lines; --json has all flips"] if left > 0 else [])])
+    lines += _left(len(pair.flips) - _MOST_FLIPS)
+    flipped = {flip.conversation for flip in pair.flips}
+    lines += _turns_only({name: found for name, found in turns.items() if name not in flipped})
+    return "\n".join(lines)
+
+
+def _turns_only(turns: Mapping[str, Sequence[Flip]]) -> list[str]:
+    """Conversations that ended alike in spite of single turns, the first with the command that shows it."""
+    if not turns:
+        return []
+    lines = ["  turns of conversations that ended alike"]
+    for number, (name, flips) in enumerate(list(turns.items())[:_MOST_FLIPS]):
+        lines.append(f"    {name}{_turns(flips)}")
+        lines += [f"        {command}" for command in flips[0].commands] if not number else []
+    return [*lines, *_left(len(turns) - _MOST_FLIPS)]
+
+
+def _left(conversations: int) -> list[str]:
+    return [f"    … {conversations} more; --json has all flips"] if conversations > 0 else []
 
 
 def _turns(flips: Iterable[Flip]) -> str:
@@ -51,7 +70,15 @@ def _turns(flips: Iterable[Flip]) -> str:
     return "".join(f", {outcome} turn {', '.join(found)}" for outcome, found in numbers.items())
 
 
-def table(corner: str, header: Sequence[str], rows: Sequence[Row]) -> str:
-    """Labels, and a column of numbers under each heading."""
+def _hint(comparison: Comparison) -> list[str]:
+    """What to ask instead, where the metric asked for cannot tell losses of calls from none."""
+    kinds = {pair.verdict.kind for pair in comparison.pairs}
+    if comparison.metric != "success_rate" or kinds.isdisjoint(_OF_NO_USE):
+        return []
+    return ["to ask for lost calls instead of lost conversations: --metric recall"]
+
+
+def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | None = None) -> str:
+    """Labels, and a column of numbers under each heading; what does not fit into `width` follows below."""
     labelled = [(f"  {row.label}" if row.detail else row.label, row.cells) for row in rows]
-    return "\n".join(columns([(corner, tuple(header)), *labelled]))
+    return "\n".join(columns([(corner, tuple(header)), *labelled], width))

@@ -1,6 +1,8 @@
 """How the verbs print: aligned tables, sizes for people, JSON, and never a control character from a file."""
 
 import json
+import shutil
+import sys
 from collections.abc import Sequence
 
 import click
@@ -12,6 +14,11 @@ from rig.displays.text import printable as printable
 def print_json(value: Json) -> None:
     """One JSON value, indented, on stdout. ASCII, so that no text in it can steer a terminal."""
     click.echo(json.dumps(value, indent=2))
+
+
+def terminal_width() -> int | None:
+    """The cells of a line of the terminal that stdout is; None where it is a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from rig import displays
 from rig.cli import INTERRUPTED, completion
-from rig.cli.output import printable
+from rig.cli.output import printable, terminal_width
 from rig.control import Control
 from rig.conversations import SUITES
 from rig.displays.summary import summary, whereabouts
@@ -170,7 +170,8 @@ def command(
             json.dumps({"run": stored.id, "store": str(store), "arms": [a.as_json() for a in stored.arms]})
         )
     elif display in ("auto", "plain", "tui"):
-        click.echo(f"\n{printable(summary(stored))}\n\n{printable(whereabouts(stored, str(store)))}")
+        text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"
+        click.echo(printable(text))
     if control.is_stopped and (as_json or display in ("log", "none")):
         click.echo(printable(whereabouts(stored, str(store))), err=True)
     sys.exit(exit_code(stored, control))

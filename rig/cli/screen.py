@@ -11,7 +11,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.output import print_json, printable
+from rig.cli.output import print_json, printable, terminal_width
 from rig.cli.screen_text import screen_text
 from rig.conversations import SUITES, Conversation, load_directory, load_suite, select
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
@@ -118,7 +118,7 @@ def command(
     if as_json:
         print_json({**found.as_json(), **told})
     else:
-        click.echo(printable(screen_text(found, foretold)))
+        click.echo(printable(screen_text(found, foretold, terminal_width())))
     failures = [f"{arm.name}: {arm.failure}" for arm in found.arms if arm.failure]
     for failure in failures:
         click.echo(f"rig: {printable(failure)}", err=True)

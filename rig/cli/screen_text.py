@@ -11,11 +11,14 @@ from rig.screen.results import KINDS
 _KINDS = {"answer": "call or reply", "tool": "tool", "parameter": "parameters", "value": "values"}
 
 
-def screen_text(found: Screen, foretold: Sequence[Foretold] = ()) -> str:
-    """Everything that is known of the models, and what could not be assessed."""
+def screen_text(found: Screen, foretold: Sequence[Foretold] = (), width: int | None = None) -> str:
+    """Everything that is known of the models, and what could not be assessed.
+
+    Models that do not fit into `width` cells follow below.
+    """
     rows = [("", [arm.name for arm in found.arms])]
     rows += [(label, [cell(arm) for arm in found.arms]) for label, cell in _rows(found)]
-    lines = [line.rstrip() for line in columns(rows)]
+    lines = [line.rstrip() for line in columns(rows, width)]
     count = len(found.conversations)
     lines.append(
         f"\n{count} conversation{'s' * (count != 1)}; log-probabilities and divergences in nats;"

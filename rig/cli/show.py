@@ -6,7 +6,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.output import print_json, print_table, printable
+from rig.cli.output import print_json, print_table, printable, terminal_width
 from rig.cli.runs import run_json
 from rig.cli.scores import print_scores, score_json
 from rig.cli.tables import tables_markdown
@@ -81,7 +81,7 @@ def _show_run(
         return
     name = f" ({run.name})" if run.name else ""
     click.echo(printable(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}"))
-    click.echo(f"\n{printable(summary(run))}\n")
+    click.echo(f"\n{printable(summary(run, terminal_width()))}\n")
     columns = [(arm.position, repeat) for arm in run.arms for repeat in range(run.repeats)]
     by_place = {(cell.conversation, cell.arm, cell.repeat): cell for cell in cells}
     header = [

@@ -10,7 +10,7 @@ import click
 
 from rig import displays
 from rig.cli import INTERRUPTED, completion
-from rig.cli.output import printable
+from rig.cli.output import printable, terminal_width
 from rig.cli.runs import go_on
 from rig.displays.summary import summary, whereabouts
 from rig.paths import runs_file
@@ -92,7 +92,8 @@ def command(
         arms = [arm.as_json() for arm in stored.arms]
         click.echo(json.dumps({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
     elif shown in ("plain", "tui"):
-        click.echo(f"\n{printable(summary(stored))}\n\n{printable(whereabouts(stored, str(store)))}")
+        text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"
+        click.echo(printable(text))
     if player.is_stopped and not live:
         sys.exit(INTERRUPTED)
     sys.exit(1 if was_running and stored.state == "interrupted" else 0)

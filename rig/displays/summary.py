@@ -36,8 +36,11 @@ _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
 )
 
 
-def summary(run: StoredRun) -> str:
-    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded."""
+def summary(run: StoredRun, width: int | None = None) -> str:
+    """Rates, counts, what went wrong by kind, and speed; then what failed, in words, and who graded.
+
+    Arms that do not fit into `width` cells follow below.
+    """
     rows = [("", [arm.name for arm in run.arms])]
     rows += [(label, [cell(arm) for arm in run.arms]) for label, cell in _ROWS]
     rows += _by_kind("failed steps", [arm.errors for arm in run.arms])
@@ -45,7 +48,7 @@ def summary(run: StoredRun) -> str:
     rows += _by_kind("faults", [arm.faults for arm in run.arms])
     speed = [(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
     rows += [(label, cells) for label, cells in speed if set(cells) != {UNKNOWN}]
-    lines = columns(rows)
+    lines = columns(rows, width)
     lines += [f"{arm.name} failed: {arm.failure}" for arm in run.arms if arm.failure]
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     graders = {arm.grader for arm in run.arms if arm.grader}

@@ -98,7 +98,7 @@ def effect_lines(effect: Effect) -> list[str]:
         lines.append(f"and {effect.diff.omitted} more records")
     if effect.differs:
         lines.append("executed again, this call gives another response than the one stored")
-    return [f"world: {line}" for line in lines or ["unchanged"]]
+    return [f"world: {line}" for line in lines or ["no record changed"]]
 
 
 def _record(change: RecordChange) -> str:

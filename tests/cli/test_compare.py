@@ -32,7 +32,7 @@ def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return path
 
 
-def test_it_reads_from_the_numbers_to_the_verdicts_to_the_flips(rig: Rig, store: Path) -> None:
+def test_it_reads_from_the_numbers_to_the_flips_to_the_verdicts(rig: Rig, store: Path) -> None:
     done = rig("compare", "latest")
     assert (done.code, done.err) == (0, "")
     places = [
@@ -43,12 +43,12 @@ def test_it_reads_from_the_numbers_to_the_verdicts_to_the_flips(rig: Rig, store:
             "time per turn",
             "points more or less",
             "p of success (exact McNemar, corrected)",
-            "\nq2: loss found: success is 50.0 points lower",
-            "\nq8: no loss found; a loss above",
             "q2 against f16",
             "lost  talk01, lost turn 3",
             "rig show abcde talk01 --arm f16 --arm q2\n",
             "q8 against f16",
+            "\nq2: loss found: success is 50.0 points lower",
+            "\nq8: no loss found; a loss above",
         )
     ]
     assert places == sorted(places)

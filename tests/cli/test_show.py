@@ -138,7 +138,7 @@ def test_what_each_call_did_to_the_world_is_below_it(rig: Rig, with_world: Path)
     found = [line for line in lines if line.startswith("world:")]
     assert found == [
         'world: changed users mara: session_token "' + found[0].partition('"')[2],
-        "world: unchanged",
+        "world: no record changed",
         'world: removed alarms mara 0001-0002: time "07:30:00"',
     ]
     assert lines[lines.index(found[2]) - 1] == "match: matches the ground truth"

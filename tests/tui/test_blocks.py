@@ -62,7 +62,7 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
         ),
         (
             missed(reason="not wanted", bad_action=True),
-            "x no match  INCORRECT ACTION  it changed the world\nnot wanted",
+            "x no match  INCORRECT ACTION  it was carried out\nnot wanted",
         ),
         (Replied(Clip("Done."), Usage()), "reply      Done."),
         (Replied(NOTHING, Usage()), "reply      (empty)"),

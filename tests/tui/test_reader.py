@@ -105,7 +105,7 @@ def test_a_step_tells_its_call_its_response_its_verdict_and_what_was_expected(st
         "user       Wake me at seven.",
         "call       AddAlarm",
         'time  "09:00:00"',
-        "INCORRECT ACTION  it changed the world",
+        "INCORRECT ACTION  it was carried out",
         'expected "07:00:00"',
         'got      "09:00:00"',
         "+ added    alarms",
@@ -114,7 +114,7 @@ def test_a_step_tells_its_call_its_response_its_verdict_and_what_was_expected(st
         assert part in shown
     refused = text(reader(store, 1, 1), View.STORY)
     assert "refused" in refused
-    assert "world      unchanged" in refused
+    assert "world      no record changed" in refused
     truncated = text(reader(store, 3, 0), View.STORY)
     assert "! error    truncated" in truncated
     assert "incomplete after 256 tokens" in truncated

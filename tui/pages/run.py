@@ -42,7 +42,7 @@ def write_run(paper: Paper, run: StoredRun) -> None:
     if settings:
         paper.words(("settings", Tint.MUTED), ", ".join(settings))
     paper.gap()
-    for line in summary(run).splitlines():
+    for line in summary(run, paper.width - 1).splitlines():
         paper.lines.append(fit([(f" {inert_line(line)}", Tint.PLAIN)], paper.width))
 
 

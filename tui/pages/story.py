@@ -131,7 +131,7 @@ def _write_verdict(paper: Paper, step: StepRecord, verdict: Verdict) -> None:
         return
     label: Span = ("x no match", Tint.FAILURE)
     if verdict.bad_action:
-        paper.beside(label, [(" INCORRECT ACTION ", Tint.ALARM), (" it changed the world", Tint.FAILURE)])
+        paper.beside(label, [(" INCORRECT ACTION ", Tint.ALARM), (" it was carried out", Tint.FAILURE)])
         label = NOTHING
     for difference in verdict.differences:
         if difference.what == "exception" and difference.expected is None:

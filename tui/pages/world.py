@@ -38,7 +38,7 @@ def write_effect(paper: Paper, effect: Effect, *, with_bookkeeping: bool = False
     """What one call did. The simulator's own state: its clock, who is logged in, ids drawn."""
     changes = [change for change in effect.diff.changes if with_bookkeeping or not change.is_bookkeeping]
     if not any(not change.is_bookkeeping for change in changes):
-        paper.beside(_WORLD, [("unchanged", Tint.MUTED)])
+        paper.beside(_WORLD, [("no record changed", Tint.MUTED)])
     for change in changes:
         own = change.is_bookkeeping
         word, tint = _KINDS[change.kind]
