@@ -26,6 +26,7 @@ _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("first token after", lambda arm: seconds(arm.speed.first_token)),
     ("time", lambda arm: clock_time(arm.speed.wall_s)),
     ("  in the model", lambda arm: _share(arm, arm.speed.prefill_s + arm.speed.decode_s)),
+    ("    of it in the grammar", lambda arm: _share(arm, arm.speed.mask_s)),
     ("  in tools", lambda arm: _share(arm, arm.speed.tools_s)),
     ("  in scoring", lambda arm: _share(arm, arm.speed.scoring_s)),
     ("  in the store", lambda arm: _share(arm, arm.speed.store_s)),

@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import small_talks
@@ -82,6 +83,19 @@ def test_the_summary_has_a_column_for_each_arm_and_a_row_for_each_kind_of_error(
     for kind, count in stored.arms[1].errors.items():
         assert rows[kind] == ["0", str(count)]
     assert int(rows["failed steps"][1]) == sum(stored.arms[1].errors.values())
+
+
+def test_the_summary_says_where_the_time_went(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
+    arm = small_talks.stored(path).arms[0]
+    speed = replace(
+        arm.speed, wall_s=10.0, prefill_s=2.0, decode_s=4.0, mask_s=1.5, tools_s=0.5, scoring_s=0.25
+    )
+    run = replace(small_talks.stored(path), arms=(replace(arm, speed=speed),))
+    lines = [line.split() for line in summary(run).splitlines()]
+    for words in ("in the model 60.0%", "of it in the grammar 15.0%", "in tools 5.0%", "in scoring 2.5%"):
+        assert words.split() in lines
 
 
 def test_where_a_run_is_and_how_to_go_on_with_it(tmp_path: Path) -> None:
