@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
+from tui.survivor import survivor
+
 _LOOK_S = 0.5
 
 
@@ -38,10 +40,12 @@ def guarded(stop: Callable[[], bool]) -> Iterator[None]:
 def restored() -> Iterator[None]:
     """Give the terminal back its line discipline even where the application could not."""
     assert sys.__stdin__ is not None
+    assert sys.__stderr__ is not None
     number = sys.__stdin__.fileno()
     attributes = termios.tcgetattr(number)
     try:
-        yield
+        with survivor(number, sys.__stderr__.fileno()):
+            yield
     finally:
         termios.tcsetattr(number, termios.TCSANOW, attributes)
 

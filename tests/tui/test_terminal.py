@@ -114,6 +114,24 @@ def test_a_signal_stops_the_run_and_restores_the_terminal(terminal: Terminal, na
     terminal.wait("same terminal")
 
 
+def test_a_killed_run_leaves_a_terminal_in_order_and_a_store_to_resume_from(
+    terminal: Terminal, stored: Callable[[], dict[str, object]]
+) -> None:
+    terminal.type("stty -g > before; echo was here; " + RIG + " run oracle --repeats 400 --runs runs.sqlite")
+    terminal.wait("following", "#1")
+    pid = terminal._tmux("display-message", "-p", "-t", "rig", "#{pane_pid}").strip()
+    subprocess.run(["pkill", "-KILL", "-P", pid], check=True)
+    screen = terminal.wait("was here")
+    assert "following" not in screen
+    modes = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}"
+    assert terminal._tmux("display-message", "-p", "-t", "rig", modes).split() == ["0", "0", "1"]
+    terminal.type("stty -g | cmp - before && echo same terminal")
+    terminal.wait("same terminal")
+    run = stored()
+    assert run["state"] == "interrupted"
+    assert run["turns_done"]
+
+
 BROKEN = """
 import sys
 from rig.cli import main
