@@ -68,7 +68,8 @@ def verdict(
     if difference.p_holm <= alpha and worse:
         kind = VerdictKind.LOSS if worse > 0 else VerdictKind.GAIN
         won, lost = flips
-        return Verdict(kind, f"{kind}: {_measured(metric, difference)}; {won} conversations won, {lost} lost")
+        flipped = f"; {won} conversations won, {lost} lost" if won or lost else ""
+        return Verdict(kind, f"{kind}: {_measured(metric, difference)}{flipped}")
     excludes_zero = difference.low > 0 or difference.high < 0
     if worse > 0 and (excludes_zero or (difference.p is not None and difference.p <= alpha)):
         text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {_p(difference)}"

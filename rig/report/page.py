@@ -1,6 +1,7 @@
 """The HTML page: one file that needs nothing but a browser, and lets nothing in it reach out or run."""
 
 import base64
+import gzip
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from rig.report.rows import cost_rows, difference_rows, heading, how_often, qual
 from rig.report.views import conversation_views
 
 LARGEST = 1_000_000
-"""Bytes that a page should not exceed; texts of models are cut shorter until it does not."""
+"""Bytes that a page should not exceed; transcripts are packed, and texts of models cut, until it does not."""
 
 _LENGTHS = (2_000, 600, 300, 150, 80, 40)
 
@@ -29,16 +30,31 @@ _CALIBRATED = "minilm"
 
 
 def page(material: Material, largest: int = LARGEST) -> str:
-    """The whole page, with texts cut as little as its size allows, or larger where even that is too much."""
+    """The whole page, or a larger one where even the shortest texts are too much.
+
+    Transcripts that would be too large are packed (gzip, base64), and unpacked by the page's script. Where
+    that is not enough, texts are cut as little as the size allows.
+    """
     fixed = _fixed(material)
-    for longest in _LENGTHS:
-        views = conversation_views(material.comparison, material.transcripts, material.letters, longest)
+    text = ""
+    for longest, is_packed in ((_LENGTHS[0], False), *((each, True) for each in _LENGTHS)):
+        views = list(conversation_views(material.comparison, material.transcripts, material.letters, longest))
+        told = _environment().get_template("conversations.html").render(views=views)
+        transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
         text = (
-            _environment().get_template("report.html").render(**fixed, longest=longest, conversations=views)
+            _environment()
+            .get_template("report.html")
+            .render(**fixed, **transcripts, longest=longest, views=views)
         )
         if len(text.encode("utf-8", "backslashreplace")) <= largest:
             break
     return text
+
+
+def _packed(text: str) -> Markup:
+    """A text for `DecompressionStream("gzip")`, the same bytes for the same text."""
+    packed = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
+    return Markup(base64.b64encode(packed).decode())
 
 
 @dataclass(frozen=True, slots=True)

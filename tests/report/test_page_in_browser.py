@@ -10,6 +10,7 @@ from graded_talks import model, play
 from rig.models import Prediction, Request
 from rig.protocols.replay import Scripted, called, replied
 from rig.report import gather, render, write
+from rig.report.page import page as html
 from rig.store import Runs
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
@@ -27,16 +28,30 @@ def _hostile(request: Request) -> Prediction:
     return replied(HOSTILE + "<iframe src='http://192.0.2.1/'></iframe>" + "W" * 3000)
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["plain", "packed"])
+def report(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """Of three arms: a good one, one that loses eight conversations, and one that attacks its reader."""
     folder = tmp_path_factory.mktemp("report")
     arms = (model(N), model(N, set(range(8))), Scripted(_hostile, fingerprint={"file_sha256": "0"}))
     names = ("good", "worse", "<b onmouseover='window.hacked=5'>hostile</b> $x_$")
     play(folder / "runs.sqlite", *arms, number=N, names=names, name="<i>run</i>")
     with Runs.open(folder / "runs.sqlite") as runs:
-        write(render(gather(runs, ["latest"]), "html"), folder / "report.html")
+        material = gather(runs, ["latest"])
+    text = render(material, "html")
+    if request.param == "packed":
+        text = html(material, len(text.encode()) - 1)
+    assert ("id=packed" in text) == (request.param == "packed")
+    write(text, folder / "report.html")
     return folder / "report.html"
+
+
+def show(page: Page, report: Path, width: int = 1280, *, dark: bool = False) -> None:
+    """Open the page and wait until its transcripts are unpacked."""
+    page.open(report, width, dark=dark)
+    page.evaluate(
+        "new Promise((done) => { const look = () => document.getElementById('packed')"
+        " ? setTimeout(look, 10) : done(true); look(); })"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +64,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 def page(browser: Page, report: Path) -> Page:
     browser.requests.clear()
     browser.complaints.clear()
-    browser.open(report)
+    show(browser, report)
     return browser
 
 
@@ -91,7 +106,7 @@ def test_what_a_model_wrote_stays_text(page: Page) -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_width_makes_the_page_scroll_sideways(page: Page, report: Path, width: int, dark: bool) -> None:
-    page.open(report, width, dark=dark)
+    show(page, report, width, dark=dark)
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert page.evaluate("document.documentElement.clientWidth") == width
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -108,7 +123,7 @@ def test_no_width_makes_the_page_scroll_sideways(page: Page, report: Path, width
 def test_text_can_be_told_from_its_ground_in_light_and_dark(page: Page, report: Path) -> None:
     grounds = []
     for dark in (False, True):
-        page.open(report, dark=dark)
+        show(page, report, dark=dark)
         for part in ("body", ".m", ".good", ".bad", "a", "svg text"):
             ratio = page.evaluate(CONTRAST % part)
             assert ratio >= 4.5, (part, dark, ratio)

@@ -1,8 +1,11 @@
 """What reports say, in every format, and how they are written."""
 
+import base64
 import csv
+import gzip
 import io
 import json
+import random
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -13,6 +16,7 @@ import pytest
 from graded_talks import model, play
 
 from rig.errors import RigError
+from rig.models import Prediction, Request
 from rig.protocols.replay import Scripted, called, replied
 from rig.report import FORMATS, Material, gather, render, write
 from rig.report.page import page
@@ -114,16 +118,34 @@ def test_calls_that_repeat_are_counted_not_repeated(tmp_path: Path) -> None:
     assert text.count("<b>×3</b>") == 4
 
 
-def test_texts_are_cut_until_the_page_is_small_enough(tmp_path: Path) -> None:
+def _unpacked(text: str) -> str:
+    """The transcripts of a page that has them packed."""
+    (packed,) = re.findall(r'<script type="text/plain" id=packed>([\w+/=]+)</script>', text)
+    return gzip.decompress(base64.b64decode(packed)).decode()
+
+
+def test_transcripts_are_packed_before_they_are_cut_to_make_a_page_small(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "runs.sqlite"
-    play(path, Scripted(lambda request: replied(f"{request.key.turn} " + "blah " * 2_000)), number=8)
+    noise = random.Random(7)
+
+    def rambling(request: Request) -> Prediction:
+        return replied(f"{request.key.turn} " + noise.randbytes(1_500).hex())
+
+    play(path, Scripted(rambling), number=8)
     with Runs.open(path) as runs:
         material = gather(runs, ["latest"])
-    large, small = page(material, 10_000_000), page(material, 60_000)
-    assert len(small.encode()) <= 60_000 < len(large.encode())
-    assert "Texts are cut at 2000 characters" in large
-    assert "… (10002 characters)" in small
-    assert "Wake me at 3." in small, "what the user says is not cut"
+    plain = page(material, 10_000_000)
+    assert "id=packed" not in plain
+    assert "Texts are cut at 2000 characters" in plain
+    whole = page(material, len(plain.encode()) - 1)
+    assert "Texts are cut at 2000 characters" in whole
+    assert _unpacked(whole) in plain
+    small = page(material, 60_000)
+    assert len(small.encode()) <= 60_000 < len(whole.encode())
+    assert "… (3002 characters)" in _unpacked(small)
+    assert "Wake me at 3." in _unpacked(small), "what the user says is not cut"
 
 
 def test_one_arm_will_do(store: Path) -> None:
