@@ -89,10 +89,11 @@ def verdict(
         text = f"cannot tell: with {conversations} conversations {worst} cannot be ruled out"
         return Verdict(VerdictKind.CANNOT_TELL, text)
     seen = max(difference.detectable, allowed)
+    where = "" if metric.name == "success_rate" else f"in {metric.noun} "
     alike = ", no conversation ended differently" if flips == (0, 0) else ""
     return Verdict(
         VerdictKind.NO_LOSS_FOUND,
-        f"no loss found{alike}; a loss above {_whole(seen)} would have been seen",
+        f"no loss {where}found{alike}; a loss above {_whole(seen)} would have been seen",
         seen,
     )
 

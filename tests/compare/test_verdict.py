@@ -54,7 +54,11 @@ CASES = [
     ),
     (
         ("incorrect_action_rate", 0.2, difference(-0.01, -0.07, 0.05, 0.8, 0.08)),
-        "no loss found; a loss above 8 points would have been seen",
+        "no loss in incorrect action rate found; a loss above 8 points would have been seen",
+    ),
+    (
+        ("recall", 0.4, difference(-0.08, -0.14, -0.02, 0.01, 0.07), (0, 0)),
+        "loss found: recall is 8.0 points lower (2.0 to 14.0)",
     ),
     (
         ("success_rate", 0.4, difference(-0.1, -0.18, -0.02, 0.02, 0.12, 0.06)),
