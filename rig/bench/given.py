@@ -8,7 +8,7 @@ import jsonschema
 
 from rig.bench.prompts import BenchPrompt, Segments
 from rig.calls import JsonObject
-from rig.engine.answers import AnswerError
+from rig.engine.answers import AnswerError, Reading
 from rig.engine.engine import LlamaCppModel
 from rig.models import Request, StepKey, ToolDoc
 
@@ -34,11 +34,11 @@ class GivenForm:
         self.schema = schema
         self._fault = validator(schema)
 
-    def parse(self, text: str) -> str:
+    def read(self, text: str) -> Reading:
         """The text itself. Raises AnswerError."""
         if (fault := self._fault(text)) is not None:
             raise AnswerError(fault)
-        return text
+        return Reading(text)
 
 
 class _GivenPrompts:

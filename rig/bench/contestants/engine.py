@@ -39,10 +39,10 @@ class Engine:
     def run(self) -> Sequence[Answer]:
         with recording(self._tape):
             clock = perf_counter()
-            if self._requests:
-                self._model.prepare(opening(self._requests[0]), None)
-            self._prepare_s = perf_counter() - clock
             requests = self._requests or give(self._model, self._prompts)
+            # Prompts of others begin alike, too, as far as the first place where two of them part.
+            self._model.prepare(opening(requests[0]), None)
+            self._prepare_s = perf_counter() - clock
             self._predictions, seconds = predict_all(self._model, requests)
         return [
             _answer(prompt, self._predictions[number], seconds[number])

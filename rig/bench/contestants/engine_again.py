@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rig.bench.contestants.engine import Engine, open_model, opening
+from rig.bench.given import give
 from rig.bench.job import Job
 from rig.bench.prompts import BenchPrompt
 
 
 def make(job: Job, prompts: Sequence[BenchPrompt], clients: int) -> Engine:
-    """The engine, after a first start whose time does not count. Prompts of others share nothing on disk."""
+    """The engine, after a first start whose time does not count."""
     job = replace(job, keeps_prefix=True, tape=None)
-    if job.work is not None:
-        first = open_model(job, clients)
-        first.prepare(opening(next(iter(job.work.requests().values()))), None)
-        first.close()
+    first = open_model(job, clients)
+    requests = list(job.work.requests().values()) if job.work is not None else give(first, prompts)
+    first.prepare(opening(requests[0]), None)
+    first.close()
     return Engine(job, prompts, clients)
