@@ -45,7 +45,7 @@ def installed(name: str) -> Entry:
 
 
 @pytest.mark.parametrize("name", ["rig", *(entry.name for entry in PEERS)])
-def test_all_answer_prompts_of_others_with_what_the_schema_allows(make_job: MakeJob, tmp_path: Path, name: str) -> None:
+def test_all_answer_what_the_schema_allows(make_job: MakeJob, tmp_path: Path, name: str) -> None:
     installed(name)
     prompts = [BenchPrompt(f"p{number}", f"is {number} odd?", (), YES_OR_NO, 30) for number in range(5)]
     render(given(make_job("render", n_ctx=512, max_tokens=30), *prompts))
