@@ -38,6 +38,7 @@ def test_no_check_raises_or_depends_on_the_order(kind: Text, first: str, second:
 
 
 @given(KINDS, TEXTS)
+@example(Text.EVENT, 'NO"AND"B')
 def test_a_text_means_what_it_means(kind: Text, text: str) -> None:
     assert refusal(pair(kind, text, text)) is None
 

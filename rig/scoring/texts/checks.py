@@ -67,6 +67,8 @@ def refusal(pair: Pair, without: Collection[str] = ()) -> str | None:
     """Why the texts cannot mean the same, in one line; None where no check objects. Checks named in
     `without` are left out.
     """
+    if pair.first == pair.second:
+        return None  # whatever a check makes of such a text, it says what it says
     for name, check in CHECKS.items():
         if name not in without and (reason := check(pair)):
             return reason[:LONGEST_REASON]
