@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -115,10 +116,14 @@ def test_a_signal_stops_the_run_and_restores_the_terminal(terminal: Terminal, na
 
 
 def test_a_killed_run_leaves_a_terminal_in_order_and_a_store_to_resume_from(
-    terminal: Terminal, stored: Callable[[], dict[str, object]]
+    terminal: Terminal, stored: Callable[[], dict[str, object]], tmp_path: Path
 ) -> None:
     terminal.type("stty -g > before; echo was here; " + RIG + " run oracle --repeats 400 --runs runs.sqlite")
     terminal.wait("following", "#1")
+    deadline = time.monotonic() + PATIENCE_S
+    while not _holds_a_turn(tmp_path / "runs.sqlite"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     pid = terminal._tmux("display-message", "-p", "-t", "rig", "#{pane_pid}").strip()
     subprocess.run(["pkill", "-KILL", "-P", pid], check=True)
     screen = terminal.wait("was here")
