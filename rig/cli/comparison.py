@@ -1,10 +1,18 @@
 """A comparison as text: the arms, their differences, what flipped, and what can be said of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from rig.compare import Comparison, Flip, Pair, VerdictKind
 from rig.displays.columns import columns
-from rig.report.rows import Row, cost_rows, difference_rows, heading, how_often, quality_rows
+from rig.report.rows import (
+    Row,
+    cost_rows,
+    difference_rows,
+    flips_with_turns,
+    heading,
+    how_often,
+    quality_rows,
+)
 
 _MOST_FLIPS = 20
 """Conversations shown of an arm that flipped, and of those in which only turns did; `--json` has all."""
@@ -34,29 +42,20 @@ def comparison_text(comparison: Comparison, width: int | None = None) -> str:
 
 def _flips(pair: Pair) -> str:
     """The conversations that flipped, each with its turns; then, in short, turns in those that did not."""
+    found = flips_with_turns(pair)
+    flipped, alike = found[: len(pair.flips)], found[len(pair.flips) :]
     lines = [f"{pair.arm} against {pair.baseline}"]
-    turns: dict[str, list[Flip]] = {}
-    for turn in pair.turn_flips:
-        turns.setdefault(turn.conversation, []).append(turn)
-    for flip in pair.flips[:_MOST_FLIPS]:
-        found = turns.get(flip.conversation, [])
-        lines.append(f"  {flip.outcome}  {flip.conversation}{how_often(flip)}{_turns(found)}")
+    for flip, turns in flipped[:_MOST_FLIPS]:
+        lines.append(f"  {flip.outcome}  {flip.conversation}{how_often(flip)}{_turns(turns)}")
         lines += [f"        {command}" for command in flip.commands]
-    lines += _left(len(pair.flips) - _MOST_FLIPS)
-    flipped = {flip.conversation for flip in pair.flips}
-    lines += _turns_only({name: found for name, found in turns.items() if name not in flipped})
-    return "\n".join(lines)
-
-
-def _turns_only(turns: Mapping[str, Sequence[Flip]]) -> list[str]:
-    """Conversations that ended alike in spite of single turns, the first with the command that shows it."""
-    if not turns:
-        return []
-    lines = ["  turns of conversations that ended alike"]
-    for number, (name, flips) in enumerate(list(turns.items())[:_MOST_FLIPS]):
-        lines.append(f"    {name}{_turns(flips)}")
-        lines += [f"        {command}" for command in flips[0].commands] if not number else []
-    return [*lines, *_left(len(turns) - _MOST_FLIPS)]
+    lines += _left(len(flipped) - _MOST_FLIPS)
+    if alike:
+        lines.append("  turns of conversations that ended alike")
+    for number, (flip, turns) in enumerate(alike[:_MOST_FLIPS]):
+        lines.append(f"    {flip.conversation}{_turns(turns)}")
+        # The command is alike for all of them.
+        lines += [f"        {command}" for command in flip.commands] if not number else []
+    return "\n".join([*lines, *_left(len(alike) - _MOST_FLIPS)])
 
 
 def _left(conversations: int) -> list[str]:

@@ -17,7 +17,7 @@ from rig.compare import METRICS, Comparison, Flip, Pair
 from rig.displays.text import printable
 from rig.report import calibration, plots
 from rig.report.material import Material
-from rig.report.rows import cost_rows, difference_rows, heading, how_often, quality_rows
+from rig.report.rows import cost_rows, difference_rows, flips_with_turns, heading, how_often, quality_rows
 from rig.report.views import conversation_views
 
 LARGEST = 1_000_000
@@ -37,17 +37,15 @@ def page(material: Material, largest: int = LARGEST) -> str:
     """
     fixed = _fixed(material)
     text = ""
-    for longest, is_packed in ((_LENGTHS[0], False), *((each, True) for each in _LENGTHS)):
+    template = _environment().get_template("report.html")
+    for longest in _LENGTHS:
         views = list(conversation_views(material.comparison, material.transcripts, material.letters, longest))
         told = _environment().get_template("conversations.html").render(views=views)
-        transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
-        text = (
-            _environment()
-            .get_template("report.html")
-            .render(**fixed, **transcripts, longest=longest, views=views)
-        )
-        if len(text.encode("utf-8", "backslashreplace")) <= largest:
-            break
+        for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
+            transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
+            text = template.render(**fixed, **transcripts, longest=longest, views=views)
+            if len(text.encode("utf-8", "backslashreplace")) <= largest:
+                return text
     return text
 
 
@@ -111,14 +109,9 @@ def _fixed(material: Material) -> dict[str, Any]:
 def _flips(pair: Pair, comparison: Comparison) -> Iterator[FlipView]:
     """Conversations that flipped, then those of which only turns did."""
     numbers = {name: number for number, (name, _) in enumerate(comparison.conversations)}
-    turns: dict[str, list[Flip]] = {}
-    for turn in pair.turn_flips:
-        turns.setdefault(turn.conversation, []).append(turn)
-    for flip in pair.flips:
-        of_it = turns.pop(flip.conversation, [])
-        yield FlipView(flip, numbers[flip.conversation], how_often(flip), tuple(of_it))
-    for name, of_it in turns.items():
-        yield FlipView(of_it[0], numbers[name], "", tuple(of_it))
+    for flip, turns in flips_with_turns(pair):
+        often = how_often(flip) if flip.turn is None else ""
+        yield FlipView(flip, numbers[flip.conversation], often, turns)
 
 
 def _settings(comparison: Comparison) -> dict[str, list[str]]:

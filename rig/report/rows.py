@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rig.compare import METRICS, ArmResult, Comparison, Difference, Estimate, Flip
+from rig.compare import METRICS, ArmResult, Comparison, Difference, Estimate, Flip, Pair
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 
 
@@ -98,6 +98,15 @@ def difference_rows(comparison: Comparison) -> list[Row]:
         *([Row(flipped, tuple(percent(pair.flip_rate) for pair in pairs))] if noise else []),
         Row("turns won, lost", tuple(_won_lost(pair.turn_flips) for pair in pairs)),
     ]
+
+
+def flips_with_turns(pair: Pair) -> list[tuple[Flip, tuple[Flip, ...]]]:
+    """The conversations that flipped, each with its turns; then turns of the others, under their first."""
+    turns: dict[str, list[Flip]] = {}
+    for turn in pair.turn_flips:
+        turns.setdefault(turn.conversation, []).append(turn)
+    found = [(flip, tuple(turns.pop(flip.conversation, ()))) for flip in pair.flips]
+    return [*found, *((of_it[0], tuple(of_it)) for of_it in turns.values())]
 
 
 def how_often(flip: Flip) -> str:

@@ -7,11 +7,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
-from rig.compare import Flip, Pair
+from rig.compare import Pair
 from rig.displays.text import printable
 from rig.displays.transcript import transcript_json
 from rig.report.material import Material
-from rig.report.rows import Row, cost_rows, difference_rows, heading, how_often, quality_rows
+from rig.report.rows import (
+    Row,
+    cost_rows,
+    difference_rows,
+    flips_with_turns,
+    heading,
+    how_often,
+    quality_rows,
+)
 
 _COUNTS = ("matches", "ground_truths", "predictions", "actions", "bad_actions")
 
@@ -84,15 +92,10 @@ def _rows(material: Material) -> Iterator[dict[str, object]]:
 
 
 def _flips(pair: Pair) -> str:
-    turns: dict[str, list[Flip]] = {}
-    for turn in pair.turn_flips:
-        turns.setdefault(turn.conversation, []).append(turn)
     lines = []
-    for flip in (*pair.flips, *(found[0] for name, found in turns.items())):
+    for flip, turns in flips_with_turns(pair):
         is_turn = flip.turn is not None
-        if is_turn and any(each.conversation == flip.conversation for each in pair.flips):
-            continue
-        of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns.get(flip.conversation, []))
+        of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns)
         outcome = "alike" if is_turn else flip.outcome
         commands = "".join(f"\n  {_code(command)}" for command in flip.commands)
         said = f"- {outcome} {_inert(flip.conversation)}{'' if is_turn else how_often(flip)}"
