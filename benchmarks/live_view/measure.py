@@ -7,15 +7,17 @@ Programs run in pseudo-terminals whose output is taken in at once, as fast termi
 results go into docs/screens/run.md.
 
 - ratio: the same conversations of a real model with `--display tui` and with `--display none`, in turns
-  (none, tui, tui, none, …), by the seconds of the turns.
+  (none, tui, tui, none, …), by the seconds of the turns and by the CPU time of the process.
 - keys: `f` toggles whether the view follows. From writing the key until the word for it was painted, at
   random moments, while a scripted model writes 60 pieces of text a second.
 - memory: 500 conversations of a scripted model as fast as they go, with and without the view.
 """
 
 import argparse
+import math
 import os
 import random
+import resource
 import statistics
 import sys
 import tempfile
@@ -111,23 +113,39 @@ def ratio(arguments: argparse.Namespace) -> str:
     order = [("none", "tui") if pair % 2 == 0 else ("tui", "none") for pair in range(arguments.pairs)]
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder)
-        _wall_s("none", arguments, store)  # the state of the prompt's beginning is on disk from here on
-        pairs = []
+        _cost("none", arguments, store)  # the state of the prompt's beginning is on disk from here on
+        walls, cpus = [], []
         for number, displays in enumerate(order, 1):
-            seconds = {display: _wall_s(display, arguments, store) for display in displays}
-            pairs.append(seconds["none"] / seconds["tui"])
-            print(f"pair {number}: none {seconds['none']:.2f} s, tui {seconds['tui']:.2f} s", flush=True)
-    rows = [f"| {arguments.model} | {arguments.limit} | {len(pairs)} | {_spread(pairs)} |"]
-    head = "| model | conversations | pairs | throughput with the view, of that without |"
-    return "Median of the pairs and, in brackets, the smallest and the largest.\n\n" + table(head, rows)
+            costs = {display: _cost(display, arguments, store) for display in displays}
+            (none_wall, none_cpu), (tui_wall, tui_cpu) = costs["none"], costs["tui"]
+            walls.append(tui_wall / none_wall)
+            cpus.append(tui_cpu / none_cpu)
+            print(
+                f"pair {number}: turns took {none_wall:.2f} s, watched {tui_wall:.2f} s; "
+                f"CPU {none_cpu:.2f} s, watched {tui_cpu:.2f} s",
+                flush=True,
+            )
+    rows = [f"| seconds of the turns | {_spread(walls)} |", f"| CPU time of the process | {_spread(cpus)} |"]
+    return f"{arguments.model}, {arguments.limit} conversations, {len(walls)} pairs of runs.\n\n" + table(
+        "| watched, of not watched | median | its 95% interval | smallest | largest |", rows
+    )
 
 
-def _spread(pairs: list[float]) -> str:
-    percents = [100 * each for each in pairs]
-    return f"{statistics.median(percents):.1f}% [{min(percents):.1f}, {max(percents):.1f}]"
+def _spread(ratios: list[float]) -> str:
+    """Median of the pairs, its interval by order statistics (no distribution assumed), and the extremes."""
+    ordered, count = sorted(ratios), len(ratios)
+    # As many at each end as fewer than 2.5% of fair coins would show heads.
+    tail = 0.0
+    outside = -1
+    while tail <= 0.025 and outside < count // 2:
+        outside += 1
+        tail += math.comb(count, outside) / 2**count
+    low, high = (ordered[outside - 1], ordered[count - outside]) if outside else (-math.inf, math.inf)
+    return f"{statistics.median(ratios):.3f} | {low:.3f} to {high:.3f} | {ordered[0]:.3f} | {ordered[-1]:.3f}"
 
 
-def _wall_s(display: str, arguments: argparse.Namespace, folder: Path) -> float:
+def _cost(display: str, arguments: argparse.Namespace, folder: Path) -> tuple[float, float]:
+    """Seconds of the turns, and CPU seconds of the whole process from its start to its end."""
     options = [
         "--limit",
         str(arguments.limit),
@@ -137,9 +155,12 @@ def _wall_s(display: str, arguments: argparse.Namespace, folder: Path) -> float:
         "runs.sqlite",
     ]
     command = [*RIG, "run", arguments.model, *options, "--display", display, "--json"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with PseudoTerminal(command, (120, 40), environment(), folder) as terminal:
         (arm,) = terminal.result()["arms"]
-    return float(arm["speed"]["wall_s"])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return float(arm["speed"]["wall_s"]), cpu_s
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], str]] = {"ratio": ratio, "keys": keys, "memory": memory}

@@ -19,6 +19,7 @@ from rig.cli.output import mebibytes, print_json, printable
 from rig.conversations import available_suites, load_suite
 from rig.engine.gguf import inspect
 from rig.engine.registry import check, known_names, load_registry, resolve
+from rig.engine.settings import available_cores
 from rig.errors import RigError
 from rig.paths import models_directory, runs_file
 from rig.scoring import similarity
@@ -96,14 +97,13 @@ def _print(finding: Finding) -> None:
 
 
 def _python() -> Iterator[Finding]:
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        cores = os.cpu_count() or 1
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.platform()}")
+    cores = f"{available_cores()} of {os.cpu_count()}"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     yield Finding(
-        "machine", "ok", f"{cores} of {os.cpu_count()} cores may be used, {mebibytes(memory)} of memory"
+        "machine",
+        "ok",
+        f"{cores} cores may be used, {mebibytes(memory)} of memory",
     )
 
 

@@ -1,7 +1,6 @@
 """The run as it happens: conversations, the transcript of one of them, its ground truth, the numbers."""
 
 import os
-import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +15,7 @@ from tui.glyphs import SIGNS
 from tui.inert import inert
 from tui.keys import Section, bindings_of
 from tui.messages import ConversationOpened, Rearranged, RunsOpened
-from tui.pace import Pace
+from tui.pace import Pace, Spending
 from tui.screens.quit import QuitScreen
 from tui.screens.reading import ReadingScreen
 from tui.screens.run_keys import KEYS
@@ -52,9 +51,11 @@ class RunScreen(ReadingScreen):
     def __init__(self, watching: Watching) -> None:
         super().__init__(watching)
         self._pace = Pace(os.environ)
-        self._spent_s = time.thread_time()
+        self._spending = Spending()
         self._possible: tuple[object, ...] = ()
         self._ended = False
+        self._moment: tuple[int, str] | None = None
+        self._metered: tuple[object, ...] = ()
         self._estimated: tuple[int, int] | None = None
         self._estimates: dict[str, Estimate] = {}
 
@@ -83,17 +84,19 @@ class RunScreen(ReadingScreen):
     def _tick(self) -> None:
         self.catch_up()
         # Painting happens after this callback, so what is measured is the time from tick to tick.
-        spent_s = time.thread_time()
-        cost_s, self._spent_s = spent_s - self._spent_s, spent_s
-        self.set_timer(self._pace.next_s(cost_s), self._tick)
+        self.set_timer(self._pace.next_s(*self._spending.since()), self._tick)
 
     def catch_up(self) -> None:
         """Take in what happened since the last time, and show it."""
-        self._announce(self.watching.catch_up())
+        events = self.watching.catch_up()
+        self._announce(events)
         if self.watching.over and not self._ended:
             self._ended = True
             self._run_ended()
-        self.show_state()
+        moment = int(self.watching.elapsed_s), self.watching.condition
+        if events or moment != self._moment:
+            self._moment = moment
+            self.show_state()
 
     def _announce(self, events: list[Event | Recalled]) -> None:
         for event in events:
@@ -177,9 +180,13 @@ class RunScreen(ReadingScreen):
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
 
     def _show_numbers(self, arm: int) -> None:
+        meters, elapsed_s = self.query_one(Meters), self.watching.elapsed_s
+        metered = meters.size, arm, self.state.turns_done, self.state.changes, int(elapsed_s)
+        if metered == self._metered:
+            return
+        self._metered = metered
         known = self.state.arm(arm) if self.state.arms else None
-        elapsed_s, remaining_s = self.watching.elapsed_s, self.watching.remaining_s
-        self.query_one(Meters).show_arm(known, self._estimates_of(arm), elapsed_s, remaining_s)
+        meters.show_arm(known, self._estimates_of(arm), elapsed_s, self.watching.remaining_s)
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
         """How well the rates of an arm are known, worked out again when a conversation came to its end."""

@@ -6,12 +6,16 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.lines import Line, Tint
+from tui.lines import Line, Tint, width_of
 from tui.messages import Rearranged
+
+_KEPT = 256
+"""Strips that a widget keeps: more than the lines of a high terminal."""
 
 
 class Lines(ScrollView, can_focus=False):
@@ -25,6 +29,7 @@ class Lines(ScrollView, can_focus=False):
         self._lines: list[Line] = []
         self._styles: dict[Tint, Style] = {}
         self._base: Style | None = None
+        self._strips: LRUCache[tuple[Line, int], Strip] = LRUCache(_KEPT)
 
     @property
     def lines(self) -> Sequence[Line]:
@@ -78,10 +83,36 @@ class Lines(ScrollView, can_focus=False):
     def render_line(self, y: int) -> Strip:
         number = y + self.scroll_offset.y
         line = self.look_of(number) if number < len(self._lines) else ()
+        width = self.size.width
+        painted = self._strips.get((line, width))
+        if painted is None:
+            painted = self._strips[line, width] = self._strip(line, width)
+        return painted
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # As Textual does it, without what these widgets do not have: borders, padding, tints. Lines that a
+        # stream scrolls by are then the same strips again, and a strip keeps what was made of it.
+        background, filters = self.background_colors[1], self.get_line_filters()
+        first, last = crop.column_span
+        width = self.region.width
+        strips = []
+        for y in crop.line_range:
+            strip = self.render_line(y).adjust_cell_length(width, self._base)
+            for each in filters:
+                strip = strip.apply_filter(each, background)
+            strips.append(strip if (first, last) == (0, width) else strip.crop(first, last))
+        return strips
+
+    def _strip(self, line: Line, width: int) -> Strip:
         if self._base is None:
             self._base = self.rich_style
         segments = [Segment(text, self._style(tint)) for text, tint in line]
-        return Strip(segments).adjust_cell_length(self.size.width, self._base)
+        length = width_of(line)
+        if length > width:
+            return Strip(segments, length).crop(0, width)
+        if length < width:
+            segments.append(Segment(" " * (width - length), self._base))
+        return Strip(segments, width)
 
     def look_of(self, number: int) -> Line:
         """A line as it is painted; a subclass may add what is not of the text."""
@@ -104,6 +135,7 @@ class Lines(ScrollView, can_focus=False):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._styles.clear()
+        self._strips.clear()
         self._base = None
 
     def on_resize(self, event: events.Resize) -> None:
