@@ -126,7 +126,7 @@ def ratio(arguments: argparse.Namespace) -> str:
                 flush=True,
             )
     rows = [f"| seconds of the turns | {_spread(walls)} |", f"| CPU time of the process | {_spread(cpus)} |"]
-    return f"{arguments.model}, {arguments.limit} conversations, {len(walls)} pairs of runs.\n\n" + table(
+    return f"{arguments.model}, conversations: {arguments.limit}, pairs of runs: {len(walls)}.\n\n" + table(
         "| watched, of not watched | median | its 95% interval | smallest | largest |", rows
     )
 

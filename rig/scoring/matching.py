@@ -16,7 +16,7 @@ from rig.scoring.upstream import UpstreamRules
 from rig.tools import TOOLS
 from rig.verdicts import Difference, Metrics, Verdict
 
-GRADER_VERSION = "3"
+GRADER_VERSION = "4"
 """Raised whenever a change to this room can change a score; stored with every score."""
 
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]

@@ -18,6 +18,7 @@ REFUSED = [
     ("I can come to the party", "I can't come to the party", "negation"),
     ("dont water the plants", "water the plants", "negation"),
     ("Take it with food", "Take it without food", "negation"),
+    ("Call Bob and do not tell Alice", "Do not call Bob and tell Alice", "negation"),
     ("I ate the rice but did not touch the soup", "I touched the soup but did not eat the rice", "negation"),
     ("Cancel the table", "Confirm the table", "opposites"),
     ("Lend Max the drill", "Borrow the drill from Max", "opposites"),
@@ -61,6 +62,7 @@ ACCEPTED = [
     ("Mum's house", "mom's house"),
     ("organise the colour samples", "organize the color samples"),
     ("Dinner at Rosa's", "Dinner at Rosas"),
+    ("No and bring the milk", "No and bring milk"),
 ]
 
 

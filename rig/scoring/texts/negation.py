@@ -85,8 +85,10 @@ def denial(
         return "negation: only one says not " + " ".join(
             next((scope[:2] for scope in scopes if scope), ("so",))
         )
-    for scopes, words in ((ones, second), (others, first)):
-        in_denials = {word.stem for clause in _clauses(words) if any(denied(clause)) for word in clause}
+    for scopes, words, denials in ((ones, second, others), (others, first, ones)):
+        # What a denial is about may stand in the next clause: "No and bring the milk".
+        in_denials = {scope[0] for scope in denials if scope}
+        in_denials |= {word.stem for clause in _clauses(words) if any(denied(clause)) for word in clause}
         said = {word.stem for word in words}
         for scope in scopes:
             if scope and scope[0] in said and not _related(scope, in_denials):
