@@ -9,8 +9,9 @@ from typing import Any, Literal
 from rig.arms import ORACLE, make_arms
 from rig.calls import JsonObject
 from rig.conversations import Conversation, load_directory, load_suite, select
+from rig.cores import available_cores
 from rig.engine import EngineSettings
-from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder, available_cores
+from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
 from rig.plan import Plan
 from rig.protocols.prompt import Docs, History, Settings, Tools

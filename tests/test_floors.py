@@ -14,6 +14,7 @@ FLOORS = {
     "rig": 0,
     "rig.calls": 0,
     "rig.conversations": 0,
+    "rig.cores": 0,
     "rig.errors": 0,
     "rig.events": 0,
     "rig.meters": 0,

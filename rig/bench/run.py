@@ -14,7 +14,7 @@ from rig.bench.prompts import BenchPrompt
 from rig.bench.statistics import Spread, ratios
 from rig.bench.work import Work
 from rig.calls import Json, JsonObject
-from rig.engine.settings import available_cores
+from rig.cores import available_cores
 from rig.errors import RigError
 
 Notify = Callable[[str], None]

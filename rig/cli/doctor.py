@@ -17,9 +17,9 @@ from packaging.requirements import Requirement
 from rig import __version__
 from rig.cli.output import mebibytes, print_json, printable
 from rig.conversations import available_suites, load_suite
+from rig.cores import available_cores
 from rig.engine.gguf import inspect
 from rig.engine.registry import check, known_names, load_registry, resolve
-from rig.engine.settings import available_cores
 from rig.errors import RigError
 from rig.paths import models_directory, runs_file
 from rig.scoring import similarity

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from rig.cli.output import mebibytes, print_json, print_table, printable
+from rig.cores import available_cores
 from rig.engine.fit_plan import FitPlan, Use, Wishes
 from rig.engine.gguf import GgufInfo
-from rig.engine.settings import available_cores
 
 _COUNT = click.IntRange(min=1)
 _HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")

@@ -10,10 +10,10 @@ from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.endings import endings_as_exceptions
 from rig.cli.output import mebibytes, print_json, print_table, printable
+from rig.cores import available_cores
 from rig.engine.quantize import LADDER, TYPES, Made
 from rig.engine.quantize import quantize as make
 from rig.engine.registry import resolve
-from rig.engine.settings import available_cores
 
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 _REDRAW_S = 0.1

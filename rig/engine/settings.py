@@ -1,10 +1,10 @@
 """Everything about generation that a user can set. All of it is part of an arm's fingerprint."""
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from rig.cores import available_cores
 from rig.errors import RigError
 
 DEFAULT_CONTEXT = 8192
@@ -35,7 +35,7 @@ class EngineSettings:
 
     n_ctx: int | None = None
     n_batch: int | None = None
-    n_threads: int = field(default_factory=lambda: available_cores())
+    n_threads: int = field(default_factory=available_cores)
     n_gpu_layers: int | None = None
     flash_attention: bool | None = None
     kv_type: KvType = "f16"
@@ -63,11 +63,3 @@ class EngineSettings:
                 "--grammar-engine outlines_core cannot take --parameter-order free: its regular expression"
                 " would have to list every order, up to 13,700 for a tool of 7 parameters; use llguidance"
             )
-
-
-def available_cores() -> int:
-    """Cores this process may use; more threads than that make llama.cpp spin."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1

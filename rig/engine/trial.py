@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rig.cores import available_cores
 from rig.engine import llama
 from rig.engine.devices import gpus, machine_memory
 from rig.engine.fit import Fit
 from rig.engine.fit_plan import FitPlan, Wishes, size
 from rig.engine.gguf import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel, NoMemory
-from rig.engine.settings import available_cores
 from rig.errors import RigError
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +229,9 @@ def test_a_pull_that_is_ended_leaves_no_file(models: Path, tmp_path: Path, endin
     (slow_pip / "pip" / "__main__.py").write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(slow_pip)}
     command = [sys.executable, "-P", "-m", "rig", "models", "pull", "smollm2-135m"]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    # Where the tests run in the background the shell has SIGINT ignored, which a process would inherit.
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, preexec_fn=heeds)
     try:
         while not (slow_pip / "pip" / "began").exists():
             assert process.poll() is None
