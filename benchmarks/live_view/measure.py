@@ -14,7 +14,6 @@ results go into docs/screens/run.md.
 """
 
 import argparse
-import math
 import os
 import random
 import resource
@@ -26,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pseudo_terminal import PseudoTerminal
+from scipy import stats
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -132,16 +132,10 @@ def ratio(arguments: argparse.Namespace) -> str:
 
 
 def _spread(ratios: list[float]) -> str:
-    """Median of the pairs, its interval by order statistics (no distribution assumed), and the extremes."""
-    ordered, count = sorted(ratios), len(ratios)
-    # As many at each end as fewer than 2.5% of fair coins would show heads.
-    tail = 0.0
-    outside = -1
-    while tail <= 0.025 and outside < count // 2:
-        outside += 1
-        tail += math.comb(count, outside) / 2**count
-    low, high = (ordered[outside - 1], ordered[count - outside]) if outside else (-math.inf, math.inf)
-    return f"{statistics.median(ratios):.3f} | {low:.3f} to {high:.3f} | {ordered[0]:.3f} | {ordered[-1]:.3f}"
+    """Median of the pairs, its interval by order statistics (nan for too few pairs), and the extremes."""
+    low, high = stats.quantile_test(ratios, q=1, p=0.5).confidence_interval(0.95)
+    middle = statistics.median(ratios)
+    return f"{middle:.3f} | {low:.3f} to {high:.3f} | {min(ratios):.3f} | {max(ratios):.3f}"
 
 
 def _cost(display: str, arguments: argparse.Namespace, folder: Path) -> tuple[float, float]:

@@ -100,11 +100,7 @@ def _python() -> Iterator[Finding]:
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.platform()}")
     cores = f"{available_cores()} of {os.cpu_count()}"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    yield Finding(
-        "machine",
-        "ok",
-        f"{cores} cores may be used, {mebibytes(memory)} of memory",
-    )
+    yield Finding("machine", "ok", f"{cores} cores may be used, {mebibytes(memory)} of memory")
 
 
 def _libraries() -> Iterator[Finding]:

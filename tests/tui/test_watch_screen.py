@@ -107,6 +107,15 @@ async def test_speed_is_changed_by_keys(store: Path) -> None:
         assert played(seen) == 0
 
 
+async def test_a_paused_replay_says_at_once_how_long_it_takes_at_another_speed(store: Path) -> None:
+    async with seeing(Player(store, "abcde", stay=True)) as seen:
+        await seen.shows("reads the prompt", "left 8:00")
+        await seen.press("p")
+        await seen.shows("paused")
+        await seen.press("plus")
+        await seen.shows("left 4:00")
+
+
 async def test_it_is_paused_stepped_and_let_go_on(store: Path) -> None:
     async with seeing(Player(store, "abcde", stay=True)) as seen:
         await seen.shows("reads the prompt")

@@ -55,7 +55,6 @@ class RunScreen(ReadingScreen):
         self._possible: tuple[object, ...] = ()
         self._ended = False
         self._moment: tuple[int, str] | None = None
-        self._metered: tuple[object, ...] = ()
         self._estimated: tuple[int, int] | None = None
         self._estimates: dict[str, Estimate] = {}
 
@@ -180,13 +179,9 @@ class RunScreen(ReadingScreen):
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
 
     def _show_numbers(self, arm: int) -> None:
-        meters, elapsed_s = self.query_one(Meters), self.watching.elapsed_s
-        metered = meters.size, arm, self.state.turns_done, self.state.changes, int(elapsed_s)
-        if metered == self._metered:
-            return
-        self._metered = metered
         known = self.state.arm(arm) if self.state.arms else None
-        meters.show_arm(known, self._estimates_of(arm), elapsed_s, self.watching.remaining_s)
+        elapsed_s, remaining_s = self.watching.elapsed_s, self.watching.remaining_s
+        self.query_one(Meters).show_arm(known, self._estimates_of(arm), elapsed_s, remaining_s)
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
         """How well the rates of an arm are known, worked out again when a conversation came to its end."""
