@@ -21,17 +21,17 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from rig.control import Control
 from rig.events import Event, TurnStarted
-from rig.planning import Options, plan
-from rig.replaying import Player
-from rig.runner import run
+from rig.replay import Player
+from rig.running.control import Control
+from rig.running.planning import Options, plan
+from rig.running.runner import run
 from tui.app import RigApp
-from tui.feed import Feed
+from tui.live.feed import Feed
+from tui.live.live_run import LiveRun
+from tui.live.state import RunState
+from tui.live.transcript import Draft, Entry, Judged
 from tui.screens.run import RunScreen
-from tui.state import RunState
-from tui.transcript import Draft, Entry, Judged
-from tui.watching import Watching
 
 DOCS = Path(__file__).resolve().parent
 SIZE = (124, 34)
@@ -74,7 +74,7 @@ async def live(options: Options) -> AsyncIterator[tuple[RunScreen, Pilot[Any]]]:
                 feed.close()
 
         thread = threading.Thread(target=job)
-        screen = RunScreen(Watching(feed, control))
+        screen = RunScreen(LiveRun(feed, control))
         async with RigApp(screen).run_test(size=SIZE) as pilot:
             thread.start()
             try:
@@ -123,7 +123,7 @@ async def pictures_of_several(store: Path, run: str, after: int) -> None:
     """A stored run of two arms as it was when it was made, and a turn in both."""
     events = cut(store, run, after)
     seconds = 0.0
-    watching = Watching(Feed(), Control(), clock=lambda: seconds)
+    watching = LiveRun(Feed(), Control(), clock=lambda: seconds)
     screen = RunScreen(watching)
     async with RigApp(screen).run_test(size=SIZE) as pilot:
         first = next(number for number, event in enumerate(events) if isinstance(event, TurnStarted))

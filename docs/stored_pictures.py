@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rig.events import Where
-from rig.replaying import Player
+from rig.replay import Player
 from rig.store import Runs
 from tui.app import RigApp
-from tui.blocks import plain
-from tui.replay import Replay
+from tui.live.blocks import plain
+from tui.live.replay import Replay
 from tui.screens.base import RigScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.runs import RunsScreen

@@ -16,7 +16,7 @@ _SHIPPED = _CHECKOUT if _IN_CHECKOUT else _PACKAGE / "data"
 
 CONVERSATIONS = _SHIPPED / "conversations"
 WORLD_DATABASE = _SHIPPED / "tools_db.sqlite"
-WORLD_SEED = _PACKAGE / "world" / "seed"
+WORLD_SEED = _PACKAGE / "tooltalk" / "world" / "seed"
 REGISTRY = _SHIPPED / "models" / "registry.toml"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from rig.calls import JsonObject
-from rig.scoring import ErrorType
+from rig.methods.tooltalk.error_types import ErrorType
 from rig.store import GraderInfo, StoredRun, StoredScore
 from rig.verdicts import Metrics
 

@@ -54,7 +54,7 @@ def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 @pytest.fixture(scope="session")
 def smollm2() -> Path:
     """The real SmolLM2-135M-Instruct. Its absence is a failure: the tests are not run without a model."""
-    from rig.engine.registry import resolve
+    from rig.engine.files.registry import resolve
 
     try:
         return resolve("smollm2-135m").path
@@ -65,7 +65,7 @@ def smollm2() -> Path:
 @pytest.fixture(scope="session")
 def gemma3() -> Path:
     """The real Gemma 3 270M: a large vocabulary and a sliding window. Skips where it was not pulled."""
-    from rig.engine.registry import resolve
+    from rig.engine.files.registry import resolve
 
     try:
         return resolve("gemma3-270m").path

@@ -10,10 +10,10 @@ import small_talks
 
 from rig.calls import Call, JsonObject
 from rig.conversations import Conversation, parse_conversation
+from rig.methods.scripted import Oracle, Scripted, called, replied
+from rig.methods.tooltalk.prompt import Settings
 from rig.models import Prediction, Request, Usage
-from rig.plan import Arm
-from rig.protocols.prompt import Settings
-from rig.protocols.replay import Oracle, Scripted, called, replied
+from rig.running.plan import Arm
 from rig.store import Runs, StoredRun
 
 

@@ -16,14 +16,14 @@ from rig.calls import Call
 from rig.conversations import Conversation, Metadata, User, parse_conversation
 from rig.errors import ErrorKind, RigError
 from rig.events import Event
+from rig.methods.scripted import Oracle, called, failed, replied
+from rig.methods.tooltalk.prompt import Settings
 from rig.models import Model, Notify, Prediction, Request, Usage
-from rig.plan import Arm, Plan
-from rig.protocols.prompt import Settings
-from rig.protocols.replay import Oracle, called, failed, replied
-from rig.runner import Control, run
+from rig.running.plan import Arm, Plan
+from rig.running.runner import Control, run
 from rig.scoring import Grader, load
 from rig.store import GraderInfo, Runs, StoredRun
-from rig.tools import Simulator
+from rig.toolbox.simulator import Simulator
 
 USER = User("mara", session_token=small_world.TOKEN)
 

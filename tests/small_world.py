@@ -8,8 +8,8 @@ from typing import Any
 
 from rig.calls import Call, ExecutedCall
 from rig.conversations import Metadata, User
-from rig.tools import Simulator
-from rig.world import Snapshot, World
+from rig.toolbox.simulator import Simulator
+from rig.tooltalk.world import Snapshot, World
 
 NOW = "2024-03-05 09:00:00"
 TOKEN = "0f0f0f0f-1111-2222"

@@ -14,10 +14,10 @@ import small_world
 from textual.pilot import Pilot
 
 from rig.errors import ErrorKind
+from rig.methods.scripted import Oracle, Scripted, called, failed, replied
 from rig.models import Prediction, Request, Usage
-from rig.protocols.replay import Oracle, Scripted, called, failed, replied
 from tui.app import RigApp
-from tui.blocks import plain
+from tui.live.blocks import plain
 from tui.screens.base import RigScreen
 from tui.widgets.lines import Lines
 

@@ -9,10 +9,10 @@ import pytest
 import small_talks
 
 from rig.conversations import Conversation
-from rig.plan import Arm
-from rig.protocols.prompt import Settings
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.prompt import Settings
 from rig.rescore import score_run
+from rig.running.plan import Arm
 from rig.scoring import Exact, Grader
 from rig.store import GraderInfo, Runs
 from rig.tables import (

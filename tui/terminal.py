@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-from tui.survivor import survivor
+from tui.terminal_guard import terminal_guard
 
 _LOOK_S = 0.5
 
@@ -44,7 +44,7 @@ def restored() -> Iterator[None]:
     number = sys.__stdin__.fileno()
     attributes = termios.tcgetattr(number)
     try:
-        with survivor(number, sys.__stderr__.fileno()):
+        with terminal_guard(number, sys.__stderr__.fileno()):
             yield
     finally:
         termios.tcsetattr(number, termios.TCSANOW, attributes)

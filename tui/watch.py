@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from rig.errors import RigError
-from rig.replaying import Player
+from rig.replay import Player
 from tui.app import RigApp
 from tui.leave import Leave, Resume
-from tui.replay import Replay
+from tui.live.replay import Replay
 from tui.screens.base import RigScreen
 from tui.screens.watch import WatchScreen
 from tui.terminal import guarded, has_terminal

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rig.tools import tool_docs
+from rig.tooltalk import tool_docs
 
 _BEFORE, _AFTER = "Tools:\n\n", "\n\nLocation:"
 

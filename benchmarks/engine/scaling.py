@@ -27,8 +27,8 @@ from rig.bench.tape import Tape, recording
 from rig.bench.work import Work, prefixes
 from rig.conversations import load_suite
 from rig.cores import available_cores
+from rig.engine.files.registry import resolve
 from rig.engine.loading import load
-from rig.engine.registry import resolve
 from rig.engine.settings import EngineSettings
 from rig.errors import RigError
 from rig.models import Message, Prediction, Request, StepKey

@@ -16,7 +16,7 @@ from pairs import Labelled, Measured, fresh, measure, own
 from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import Wording
 from rig.scoring.texts.checks import CHECKS
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CALIBRATION = ROOT / "rig" / "scoring" / "similarity" / "calibration.json"

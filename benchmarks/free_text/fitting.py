@@ -6,7 +6,7 @@ import numpy as np
 from pairs import Measured
 
 from rig.scoring.texts import Wording
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 PENALTY = 1.0
 """L2, on standardized features, against some 350 pairs."""

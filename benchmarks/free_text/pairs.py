@@ -9,7 +9,7 @@ from pathlib import Path
 from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import features, pair
 from rig.scoring.texts.checks import CHECKS
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 HERE = Path(__file__).resolve().parent
 

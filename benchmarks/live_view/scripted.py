@@ -13,17 +13,17 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from rig.control import Control
 from rig.conversations import Conversation
 from rig.displays.base import Display
 from rig.displays.none import NoDisplay
 from rig.events import ConversationFinished, Emit, Event
+from rig.methods.scripted import Scripted, called, replied, without_token
 from rig.models import Notify, Prediction, Request
-from rig.plan import Arm
-from rig.planning import Options, plan
-from rig.protocols.replay import Scripted, called, replied, without_token
-from rig.runner import run
-from tui.display import TuiDisplay
+from rig.running.control import Control
+from rig.running.plan import Arm
+from rig.running.planning import Options, plan
+from rig.running.runner import run
+from tui.live.display import TuiDisplay
 
 CHUNK = 4
 STEP = 10

@@ -8,8 +8,8 @@ import jsonschema
 
 from rig.bench.prompts import BenchPrompt, Segments
 from rig.calls import JsonObject
-from rig.engine.answers import AnswerError, Reading
 from rig.engine.engine import LlamaCppModel
+from rig.engine.formats.rig import AnswerError, Reading
 from rig.models import Request, StepKey, ToolDoc
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from rig.bench.stopwatch import REST, Stopwatch, watching
 from rig.calls import JsonObject
-from rig.control import Control
 from rig.errors import RigError
 from rig.events import ArmFinished, ArmReady, Emit, Event, Speed
-from rig.plan import Plan
-from rig.runner import run
+from rig.running.control import Control
+from rig.running.plan import Plan
+from rig.running.runner import run
 
 LLAMA, DISPLAY = "llama.cpp", "display"
 
@@ -19,7 +19,7 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     """The functions whose time is measured, by what their time goes into."""
     import llama_cpp
 
-    from rig.engine.answers import AnswerForm
+    from rig.engine.formats.rig import AnswerForm
     from rig.engine.grammar.free import FreeConstraint, FreeGrammar
     from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
     from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
@@ -27,10 +27,10 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     from rig.engine.sampling import Sampler
     from rig.engine.template import ChatTemplate
     from rig.engine.tokenizer import Tokenizer
-    from rig.protocols.tooltalk import Dialogue
+    from rig.methods.tooltalk.dialogue import Dialogue
     from rig.scoring import Grader, Matching
     from rig.store import RunWriter
-    from rig.tools import Simulator
+    from rig.toolbox.simulator import Simulator
 
     def all_of(owner: Any, *names: str) -> list[tuple[Any, str]]:
         return [(owner, name) for name in names]

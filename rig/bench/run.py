@@ -136,7 +136,7 @@ def bench(options: Options, notify: Notify) -> Benchmark:
 
 def _settle(options: Options, folder: Path) -> tuple[JsonObject, Job]:
     """The prompts ready in a file, and a job that says what the engine would decide by itself."""
-    from rig.engine.registry import resolve
+    from rig.engine.files.registry import resolve
 
     if options.model == "oracle":
         raise RigError("the oracle has no engine that could be measured; name a GGUF file or `smollm2-135m`")

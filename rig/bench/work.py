@@ -9,8 +9,8 @@ from typing import Any
 from rig.calls import JsonObject
 from rig.conversations import Conversation, load_directory, load_suite, select
 from rig.errors import RigError
+from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
-from rig.protocols.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from rig.bench.run import Options, bench, chosen, export
 from rig.bench.work import Work
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
-from rig.control import Control
 from rig.conversations import SUITES
 from rig.errors import RigError
-from rig.planning import Options as RunOptions
-from rig.planning import plan
+from rig.running.control import Control
+from rig.running.planning import Options as RunOptions
+from rig.running.planning import plan
 
 _COUNT = click.IntRange(min=1)
 _THREADS = click.IntRange(1, 512)

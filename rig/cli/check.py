@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from rig.check import RULES, Report, check_directory, record_directory
 from rig.cli.output import print_json, printable
 from rig.conversations import available_suites
+from rig.methods.tooltalk.check import RULES, Report, check_directory, record_directory
 from rig.paths import CONVERSATIONS
-from rig.world import World
+from rig.tooltalk.world import World
 
 _DIRECTORY = click.Path(path_type=Path)
 

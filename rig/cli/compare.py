@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from rig.cli.comparing import arms_and_question, noise_beside
-from rig.cli.comparison import comparison_text
+from rig.cli.compare_options import arms_and_question, noise_beside
+from rig.cli.compare_text import comparison_text
 from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import METRICS, Comparison, Pair, Question, VerdictKind, compare
 from rig.paths import runs_file

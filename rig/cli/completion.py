@@ -21,7 +21,7 @@ def model_files(context: click.Context, parameter: click.Parameter, typed: str) 
 
 
 def _known_names() -> list[str]:
-    from rig.engine.registry import known_names
+    from rig.engine.files.registry import known_names
 
     try:
         return known_names()

@@ -18,13 +18,13 @@ from rig import __version__
 from rig.cli.output import mebibytes, print_json, printable
 from rig.conversations import available_suites, load_suite
 from rig.cores import available_cores
-from rig.engine.gguf import inspect
-from rig.engine.registry import check, known_names, load_registry, resolve
+from rig.engine.files.registry import check, known_names, load_registry, resolve
+from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 from rig.paths import models_directory, runs_file
 from rig.scoring import similarity
 from rig.store import check_writable
-from rig.world import World, check_world
+from rig.tooltalk.world import World, check_world
 
 _WORLD_TABLES = (
     "users",

@@ -11,12 +11,10 @@ from rig.cli.endings import endings_as_exceptions
 from rig.cli.models_fit import show_fit, wishes
 from rig.cli.models_quantize import quantize
 from rig.cli.output import mebibytes, millions, print_json, print_table, printable
-from rig.engine.checksums import remembered_sha256, sha256_of
-from rig.engine.fit_plan import Wishes
-from rig.engine.gguf import GgufInfo, inspect
-from rig.engine.local_models import local_registry
-from rig.engine.pull import pull as pull_model
-from rig.engine.registry import (
+from rig.engine.files.checksums import remembered_sha256, sha256_of
+from rig.engine.files.local_models import local_registry
+from rig.engine.files.pull import pull as pull_model
+from rig.engine.files.registry import (
     Entry,
     check,
     family_of,
@@ -26,6 +24,8 @@ from rig.engine.registry import (
     resolve,
     template_of,
 )
+from rig.engine.gguf.info import GgufInfo, inspect
+from rig.engine.memory.plan import Wishes
 from rig.errors import RigError
 from rig.paths import models_directory
 

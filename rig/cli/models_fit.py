@@ -8,8 +8,8 @@ import click
 
 from rig.cli.output import mebibytes, print_json, print_table, printable
 from rig.cores import available_cores
-from rig.engine.fit_plan import FitPlan, Use, Wishes
-from rig.engine.gguf import GgufInfo
+from rig.engine.gguf.info import GgufInfo
+from rig.engine.memory.plan import FitPlan, Use, Wishes
 
 _COUNT = click.IntRange(min=1)
 _HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
@@ -51,9 +51,9 @@ def wishes(function: Callable[..., None]) -> Callable[..., None]:
 def show_fit(name: str, info: GgufInfo, wished: Wishes, *, load: bool, as_json: bool) -> None:
     """Print the plan beside llama.cpp's own count; with `load`, of what could really be loaded."""
     # Kept from the other verbs: this loads llama.cpp.
-    from rig.engine.needs import Shape
-    from rig.engine.rehearsal import rehearse
-    from rig.engine.trial import fit_here, try_loading
+    from rig.engine.memory.dry_run import rehearse
+    from rig.engine.memory.needs import Shape
+    from rig.engine.memory.trial import fit_here, try_loading
 
     fit = fit_here(info, wished)
     tried: list[str] = []

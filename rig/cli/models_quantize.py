@@ -11,9 +11,9 @@ from rig.cli import completion
 from rig.cli.endings import endings_as_exceptions
 from rig.cli.output import mebibytes, print_json, print_table, printable
 from rig.cores import available_cores
-from rig.engine.quantize import LADDER, TYPES, Made
-from rig.engine.quantize import quantize as make
-from rig.engine.registry import resolve
+from rig.engine.files.quantize import LADDER, TYPES, Made
+from rig.engine.files.quantize import quantize as make
+from rig.engine.files.registry import resolve
 
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 _REDRAW_S = 0.1

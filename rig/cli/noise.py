@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rig.cli import completion, run
-from rig.cli.comparison import table
+from rig.cli.compare_text import table
 from rig.cli.output import print_json, printable
 from rig.compare import Differing, Noise
 from rig.compare.arms import choose
@@ -15,8 +15,8 @@ from rig.compare.noise import noise_between
 from rig.displays.summary import whereabouts
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.planning import Options, plan
 from rig.report.rows import Row, estimate
+from rig.running.planning import Options, plan
 from rig.store import Runs, StoredRun
 
 _NOT_OF_RUN = frozenset({"models", "exact", "resume", "as_json"})

@@ -14,17 +14,17 @@ from click.core import ParameterSource
 from rig import displays
 from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable, terminal_width
-from rig.control import Control
 from rig.conversations import SUITES
 from rig.displays.summary import summary, whereabouts
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
 from rig.events import Emit
+from rig.methods.tooltalk.prompt import Docs, History, Tools
 from rig.paths import runs_file
-from rig.planning import Options, plan, plan_resume
-from rig.protocols.prompt import Docs, History, Tools
-from rig.runner import Plan
-from rig.runner import run as run_plan
+from rig.running.control import Control
+from rig.running.planning import Options, plan, plan_resume
+from rig.running.runner import Plan
+from rig.running.runner import run as run_plan
 from rig.scoring import Mode, Named
 from rig.store import Runs, StoredRun
 

@@ -16,9 +16,9 @@ from rig.cli.screen_text import screen_text
 from rig.conversations import SUITES, Conversation, load_directory, load_suite, select
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
+from rig.methods.tooltalk.prompt import Docs, History, Tools
 from rig.paths import runs_file
-from rig.planning import Options
-from rig.protocols.prompt import Docs, History, Tools
+from rig.running.planning import Options
 from rig.store import Runs
 
 _COUNT = click.IntRange(min=1)
@@ -104,13 +104,13 @@ def command(
     else:
         chosen, conversations = _as_asked(options)
     # Kept from the other verbs: scipy and the scorer take a moment to load.
-    from rig.screen import foretell, screen
+    from rig.screening import screen, validity_of
 
     found = screen(_screening(chosen, conversations), _notify, _Progress())
     foretold = []
     if against:
         with Runs.open(store) as stored:
-            foretold = foretell(found, stored, against)
+            foretold = validity_of(found, stored, against)
     told: JsonObject = {"foretold": [each.as_json() for each in foretold]} if against else {}
     if output is not None:
         text = json.dumps({**found.as_json(steps=True), **told}, indent=1)
@@ -186,11 +186,11 @@ def _of_arm(fingerprint: JsonObject) -> JsonObject:
 
 
 def _screening(options: Options, conversations: list[Conversation]) -> Any:
-    from rig.engine.gguf import inspect
-    from rig.engine.registry import resolve
-    from rig.screen import Screening
-    from rig.tools import Simulator
-    from rig.world import World
+    from rig.engine.files.registry import resolve
+    from rig.engine.gguf.info import inspect
+    from rig.screening import Screening
+    from rig.toolbox.simulator import Simulator
+    from rig.tooltalk.world import World
 
     if "oracle" in options.models:
         raise RigError("the oracle has no weights to be asked; screen GGUF files")

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 
 from rig.displays.columns import columns
 from rig.displays.numbers import UNKNOWN, clock_time, percent
-from rig.screen import ArmScreen, Foretold, Screen
-from rig.screen.foretelling import OUTCOMES, SIGNALS
-from rig.screen.results import KINDS
+from rig.screening import ArmScreen, Screen, Validity
+from rig.screening.results import KINDS
+from rig.screening.validity import OUTCOMES, SIGNALS
 
 _KINDS = {"answer": "call or reply", "tool": "tool", "parameter": "parameters", "value": "values"}
 
 
-def screen_text(found: Screen, foretold: Sequence[Foretold] = (), width: int | None = None) -> str:
+def screen_text(found: Screen, foretold: Sequence[Validity] = (), width: int | None = None) -> str:
     """Everything that is known of the models, and what could not be assessed.
 
     Models that do not fit into `width` cells follow below.
@@ -68,7 +68,7 @@ def _rows(found: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
     return rows
 
 
-def _foretold(foretold: Sequence[Foretold]) -> list[str]:
+def _foretold(foretold: Sequence[Validity]) -> list[str]:
     if not foretold:
         return []
     lines = [

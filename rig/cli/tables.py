@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from rig.displays.numbers import percent
-from rig.scoring import ErrorType
+from rig.methods.tooltalk.error_types import ErrorType
 from rig.tables import ErrorsRow, RatesRow, Table
 
 _RATES = ("model", "suite", "success", "precision", "recall", "incorrect actions", "conversations")

@@ -14,7 +14,7 @@ from rig.cli.output import printable, terminal_width
 from rig.cli.runs import go_on
 from rig.displays.summary import summary, whereabouts
 from rig.paths import runs_file
-from rig.replaying import Player
+from rig.replay import Player
 from rig.store import Runs
 
 

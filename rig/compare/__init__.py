@@ -1,7 +1,8 @@
 """Arms of stored runs beside one another: rates, differences, what flipped, and what can be said of it."""
 
 from rig.compare.compare import Question, compare
-from rig.compare.comparison import (
+from rig.compare.estimates import Difference
+from rig.compare.findings import (
     Agreement,
     ArmResult,
     Comparison,
@@ -9,7 +10,6 @@ from rig.compare.comparison import (
     Pair,
     TurnTimes,
 )
-from rig.compare.estimates import Difference
 from rig.compare.flips import Flip
 from rig.compare.noise import Differing, Noise, noise_of
 from rig.compare.settings import Factor

@@ -8,8 +8,8 @@ import numpy as np
 from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
 from rig.compare.bootstrap import RESAMPLES, SEED, Counts, PairedBootstrap
 from rig.compare.common import common_conversations, without_unfinished
-from rig.compare.comparison import Agreement, Comparison, Pair
 from rig.compare.estimates import Difference
+from rig.compare.findings import Agreement, Comparison, Pair
 from rig.compare.flips import flips, turn_flips
 from rig.compare.metrics import metric_named
 from rig.compare.noise import Noise

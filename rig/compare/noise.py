@@ -12,8 +12,8 @@ from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, Key, choose, common_grader, read
 from rig.compare.common import common_conversations
 from rig.compare.settings import MODEL, SEED, factors
+from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
-from rig.protocols.played import PlayedTurn, Step
 from rig.rates import Estimate, interval
 from rig.store import Runs, ScoredCell
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from rig.compare.arms import Key, Scored
-from rig.compare.comparison import ArmResult, ConversationResult, TurnTimes
+from rig.compare.findings import ArmResult, ConversationResult, TurnTimes
 from rig.events import Speed
 from rig.meters import Costs
 from rig.rates import Tallied

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Protocol, TextIO, TypeVar
 
-from rig.control import Control
 from rig.events import Emit
+from rig.running.control import Control
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def choose(name: str, stream: TextIO) -> Display:
     """The display of this name, writing lines to `stream`; `auto` is decided by where the streams lead."""
     name = resolve(name, stream)
     if name == "tui":
-        display: Display = importlib.import_module("tui.display").TuiDisplay()
+        display: Display = importlib.import_module("tui.live.display").TuiDisplay()
         return display
     if name == "plain":
         from rig.displays.plain import PlainDisplay

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from rig.control import Control
+from rig.running.control import Control
 
 
 @contextmanager

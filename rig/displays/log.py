@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.control import Control
 from rig.displays.base import T
 from rig.displays.interrupt import stopping
 from rig.events import Emit, Event, PieceGenerated, Speed, Where
 from rig.models import Prediction
+from rig.running.control import Control
 from rig.verdicts import Metrics
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from rig.control import Control
 from rig.displays.base import T
 from rig.displays.interrupt import stopping
 from rig.events import Emit, Event
+from rig.running.control import Control
 
 
 class NoDisplay:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TextIO
 
 from rig.cli.output import printable
-from rig.control import Control
 from rig.displays.base import T
 from rig.displays.interrupt import stopping
 from rig.displays.numbers import clock_time, percent, rate
@@ -19,6 +18,7 @@ from rig.events import (
     Notice,
     RunStarted,
 )
+from rig.running.control import Control
 
 
 class PlainDisplay:

@@ -5,11 +5,11 @@ from dataclasses import asdict, fields
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.conversations import Turn
-from rig.protocols.played import Step
-from rig.protocols.replay import without_token
+from rig.episodes import Step
+from rig.methods.scripted import without_token
 from rig.rescore import Effect, Effects
 from rig.store import Transcript
-from rig.world import ColumnChange, RecordChange
+from rig.tooltalk.world import ColumnChange, RecordChange
 
 _LONGEST = 2000
 """Characters shown of one value; `--json` has all of it."""

@@ -5,8 +5,8 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+from rig.engine.cache.prefix import Feed, Logits
 from rig.engine.grammar import Constraint, ConstraintError
-from rig.engine.prefix import Feed, Logits
 from rig.engine.sampling import Sampler
 from rig.engine.tokenizer import Tokenizer
 from rig.models import OnPiece, Piece

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rig.calls import Call, Json
-from rig.engine.answers import AnswerError, AnswerForm
+from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
+from rig.engine.cache.store import PrefixStore
 from rig.engine.decoder import Decoder, Generation
+from rig.engine.formats.rig import AnswerError, AnswerForm
 from rig.engine.grammar import ConstraintError, Grammar, make_grammar
 from rig.engine.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.parallel import OpenContext, choose, describe, measure
-from rig.engine.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
-from rig.engine.prefix_store import PrefixStore
 from rig.engine.prompt import PromptBuilder, Segment
 from rig.engine.sampling import Sampler
 from rig.engine.settings import EngineSettings

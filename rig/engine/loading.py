@@ -5,19 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.engine import gguf, grammar, llama, prompt
-from rig.engine.checksums import sha256_of
+from rig.engine import grammar, llama, prompt
+from rig.engine.cache.store import PrefixStore
 from rig.engine.engine import LlamaCppModel
-from rig.engine.fit_plan import FitPlan, Wishes
-from rig.engine.gguf import GgufInfo
+from rig.engine.files.checksums import sha256_of
+from rig.engine.files.registry import family_of, template_of
+from rig.engine.gguf import info as gguf
+from rig.engine.gguf.info import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel
+from rig.engine.memory.plan import FitPlan, Wishes
+from rig.engine.memory.trial import fit_here, load_planned
 from rig.engine.parallel import OpenContext
-from rig.engine.prefix_store import PrefixStore
-from rig.engine.registry import family_of, template_of
 from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
-from rig.engine.trial import fit_here, load_planned
 from rig.errors import RigError
 from rig.models import Notify
 from rig.paths import cache_directory

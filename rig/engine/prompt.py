@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from rig.calls import Call, Outcome
-from rig.engine import answers
-from rig.engine.answers import AnswerForm
+from rig.engine.formats import rig as answers
+from rig.engine.formats.rig import AnswerForm
 from rig.engine.template import ChatMessage, ChatTemplate, ContentText
 from rig.engine.tokenizer import Tokenizer
 from rig.models import CallMessage, Message, ReplyMessage, Request, UserMessage

@@ -22,7 +22,7 @@ KvType: TypeAlias = Literal["f16", "q8_0"]
 class EngineSettings:
     """How a GGUF file is run.
 
-    None means: decided at loading, by what fits (`rig.engine.fit`), and then recorded. `n_ctx` becomes the
+    None means: decided at loading, by what fits (`rig.engine.memory`), and then recorded. `n_ctx` becomes the
     smaller of the model's own and 8192, `n_batch` 512, `n_gpu_layers` all of them where there is a GPU with
     room; memory permitting. `flash_attention` is on with a GPU, and with a quantized KV cache, which needs
     it; it is off without, where decoding over a long prefix is measurably slower with it.

@@ -4,8 +4,8 @@ import ctypes
 
 import llama_cpp as C
 
+from rig.engine.formats.salvage import MARKS
 from rig.engine.llama import LlamaModel
-from rig.engine.salvage import MARKS
 
 _SPM = 1  # llama.h: LLAMA_VOCAB_TYPE_SPM
 

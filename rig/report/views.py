@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from rig.calls import ExecutedCall, Json
 from rig.compare import Comparison, ConversationResult
-from rig.protocols.played import PlayedTurn, Step
-from rig.protocols.replay import without_token
+from rig.episodes import PlayedTurn, Step
+from rig.methods.scripted import without_token
 from rig.store import Transcript
 
 _TRUTH = 300

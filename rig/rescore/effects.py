@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from rig.calls import JsonObject
 from rig.conversations import Conversation
-from rig.protocols.played import PlayedTurn
+from rig.episodes import PlayedTurn
 from rig.rescore.grading import Grading
 from rig.rescore.reexecute import differ, turns_in_world
 from rig.store import StoredRun, Transcript
-from rig.tools import Simulator
-from rig.world import WorldDiff, diff
+from rig.toolbox.simulator import Simulator
+from rig.tooltalk.world import WorldDiff, diff
 
 
 @dataclass(frozen=True, slots=True)

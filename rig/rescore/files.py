@@ -12,11 +12,11 @@ from typing import Any
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.conversations import Conversation, load_conversation, load_directory
+from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
+from rig.methods.tooltalk.callers import name_callers
 from rig.models import Prediction
-from rig.protocols.callers import name_callers
-from rig.protocols.played import PlayedTurn, Step
-from rig.tools import tool_docs
+from rig.tooltalk import tool_docs
 
 _OURS = "rig"
 """Where in an entry's `metadata` what ToolTalk does not know of is kept."""

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.planning import Options
+from rig.running.planning import Options
 from rig.scoring import Grader, Mode, Named, load
 from rig.store import GraderInfo, StoredRun
-from rig.tools import Simulator
-from rig.world import World
+from rig.toolbox.simulator import Simulator
+from rig.tooltalk.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rig.calls import JsonObject
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored, breakdown
-from rig.tools import Simulator
+from rig.toolbox.simulator import Simulator
 from rig.verdicts import Metrics
 
 

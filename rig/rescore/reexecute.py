@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.conversations import Conversation
-from rig.protocols.played import PlayedTurn
-from rig.tools import Simulator
+from rig.episodes import PlayedTurn
+from rig.toolbox.simulator import Simulator
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rig.calls import JsonObject
 from rig.conversations import Conversation
-from rig.protocols.callers import name_truths
-from rig.protocols.judgement import Judgement, judge
-from rig.protocols.played import PlayedTurn
+from rig.episodes import PlayedTurn
+from rig.methods.tooltalk.callers import name_truths
+from rig.methods.tooltalk.judgement import Judgement, judge
 from rig.rescore.files import load_predictions
 from rig.scoring import Grader
 

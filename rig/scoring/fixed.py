@@ -9,7 +9,7 @@ from rig.errors import RigError
 from rig.scoring.rules import SESSION_TOKEN, Rules
 from rig.scoring.similarity import Similarity
 from rig.scoring.texts import pair, refusal
-from rig.tools.spec import Equality, Text, Tool
+from rig.toolbox.spec import Equality, Text, Tool
 from rig.verdicts import Difference
 
 TIME_OF_DAY = "%H:%M:%S"

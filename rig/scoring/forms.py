@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from rig.calls import Json, JsonObject
-from rig.tools.spec import Tool
+from rig.toolbox.spec import Tool
 from rig.verdicts import Difference
 
 _FORMATS = {"time": ("HH:MM:SS", "%H:%M:%S"), "datetime": ("YYYY-MM-DD HH:MM:SS", "%Y-%m-%d %H:%M:%S")}

@@ -13,7 +13,7 @@ from rig.scoring.metrics import is_action, measure
 from rig.scoring.rules import Rules
 from rig.scoring.similarity import Similarity
 from rig.scoring.upstream import UpstreamRules
-from rig.tools import TOOLS
+from rig.tooltalk import TOOLS
 from rig.verdicts import Difference, Metrics, Verdict
 
 GRADER_VERSION = "4"

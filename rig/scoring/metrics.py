@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rig.calls import ExecutedCall
-from rig.tools import TOOLS
+from rig.tooltalk import TOOLS
 from rig.verdicts import Metrics, Verdict
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from rig.calls import ExecutedCall, Json
 from rig.scoring.similarity import Similarity
-from rig.tools.spec import Equality, Response, Text, Tool
+from rig.toolbox.spec import Equality, Response, Text, Tool
 from rig.verdicts import Difference
 
 SESSION_TOKEN = "session_token"

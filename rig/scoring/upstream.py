@@ -7,7 +7,7 @@ from rig.calls import ExecutedCall, Json
 from rig.conversations import TIMESTAMP
 from rig.scoring.rules import SESSION_TOKEN, Rules
 from rig.scoring.similarity import TOOLTALK
-from rig.tools.spec import Equality, Text, Tool
+from rig.toolbox.spec import Equality, Text, Tool
 from rig.verdicts import Difference
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
+from rig.episodes import PlayedTurn
 from rig.events import Where
-from rig.protocols.played import PlayedTurn
 from rig.store.connect import connect_for_watching, faults
 from rig.store.reader import Runs, held_by
 from rig.store.records import StoredRun

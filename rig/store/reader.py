@@ -11,11 +11,11 @@ from typing import Any
 from sqlite_utils import Database
 
 from rig.conversations import Conversation, parse_conversation
+from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Speed
 from rig.meters import Costs
 from rig.models import Usage
-from rig.protocols.played import PlayedTurn
 from rig.store.cells import ScoredCell, scored_cells
 from rig.store.connect import connect_for_reading, faults
 from rig.store.holder import Holder

@@ -6,9 +6,9 @@ from typing import Literal
 
 from rig.calls import JsonObject
 from rig.conversations import Conversation
+from rig.episodes import PlayedTurn
 from rig.events import Speed
-from rig.protocols.judgement import Judgement
-from rig.protocols.played import PlayedTurn
+from rig.methods.tooltalk.judgement import Judgement
 from rig.verdicts import Fault, Metrics
 
 State = Literal["waiting", "started", "finished"]

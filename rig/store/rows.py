@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from rig.calls import Call, ExecutedCall, Json, Outcome
+from rig.episodes import Step
 from rig.errors import ErrorKind
 from rig.models import Prediction, Usage
-from rig.protocols.played import Step
 from rig.verdicts import Difference, Fault, FaultKind, Verdict
 
 

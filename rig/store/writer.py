@@ -15,11 +15,11 @@ from sqlite_utils import Database
 
 from rig import __version__
 from rig.calls import JsonObject
+from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Where
 from rig.meters import Costs
-from rig.protocols.judgement import Judgement
-from rig.protocols.played import PlayedTurn
+from rig.methods.tooltalk.judgement import Judgement
 from rig.store.connect import connect_for_writing, faults, transaction
 from rig.store.holder import Holder
 from rig.store.reader import held_by

@@ -6,13 +6,13 @@ from rig.bench.work import Work, prefixes
 from rig.conversations import load_suite
 from rig.errors import RigError
 from rig.events import Where
+from rig.methods.scripted import Oracle
+from rig.methods.tooltalk.dialogue import Dialogue
+from rig.methods.tooltalk.prompt import Settings
 from rig.models import Request
-from rig.protocols.prompt import Settings
-from rig.protocols.replay import Oracle
-from rig.protocols.tooltalk import Dialogue
 from rig.scoring import Exact, Grader
-from rig.tools import Simulator
-from rig.world import World
+from rig.toolbox.simulator import Simulator
+from rig.tooltalk.world import World
 
 
 def played(name: str) -> list[Request]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from graded_talks import model, play
 
-from rig.protocols.prompt import Settings
+from rig.methods.tooltalk.prompt import Settings
 
 Rig = Callable[..., Any]
 N = 20

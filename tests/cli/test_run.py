@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig import arms
 from rig.calls import Call
+from rig.methods.scripted import Scripted
 from rig.models import OnPiece, Prediction, Request
-from rig.protocols.replay import Scripted
+from rig.running import arms
 from rig.store import Runs
 
 Rig = Callable[..., Any]

@@ -6,9 +6,9 @@ from typing import Any
 
 import small_talks
 
-from rig.control import Control
 from rig.events import Where
-from rig.runner import run
+from rig.running.control import Control
+from rig.running.runner import run
 
 Rig = Callable[..., Any]
 

@@ -10,7 +10,7 @@ import pytest
 import small_talks
 import small_world
 
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
 from rig.scoring import GRADER_VERSION
 from rig.store import Runs
 

@@ -14,15 +14,15 @@ from click.shell_completion import ShellComplete
 from spoken import speak
 
 from rig.cli import cli
-from rig.control import Control
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
 from rig.engine.settings import EngineSettings
 from rig.events import TurnFinished
+from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.prompt import Settings
 from rig.models import Notify
-from rig.protocols.prompt import Settings
-from rig.protocols.replay import Scripted
-from rig.runner import run
+from rig.running.control import Control
+from rig.running.runner import run
 from rig.store import Runs
 
 Rig = Callable[..., Any]

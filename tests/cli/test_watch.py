@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
 
 Rig = Callable[..., Any]
 
@@ -84,7 +84,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 import small_talks
-from rig.protocols.replay import Scripted, replied
+from rig.methods.scripted import Scripted, replied
 
 def answer(request):
     if request.key.conversation != "alarms":

@@ -13,14 +13,14 @@ from graded_talks import model, play
 
 from rig.compare import METRICS, Comparison, Question, VerdictKind, compare
 from rig.compare.significance import exact_mcnemar, holm
-from rig.control import Control
 from rig.conversations import parse_conversation
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
-from rig.plan import Arm
-from rig.protocols.prompt import Settings
+from rig.methods.tooltalk.prompt import Settings
 from rig.rescore import score_run
-from rig.runner import run as run_plan
+from rig.running.control import Control
+from rig.running.plan import Arm
+from rig.running.runner import run as run_plan
 from rig.scoring import Exact, Grader
 from rig.store import GraderInfo, Runs
 

@@ -12,8 +12,10 @@ import pytest
 from rig.calls import Call
 from rig.conversations import Conversation, available_suites, load_suite
 from rig.paths import WORLD_DATABASE, WORLD_SEED
-from rig.tools import TOOLS, Plugin, Simulator
-from rig.world import World, check_world
+from rig.toolbox.simulator import Simulator
+from rig.toolbox.spec import Plugin
+from rig.tooltalk import TOOLS
+from rig.tooltalk.world import World, check_world
 
 Seed = dict[str, Any]
 

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from rig import displays
-from rig.control import Control
 from rig.displays.base import is_interactive
 from rig.displays.log import LogDisplay
 from rig.displays.none import NoDisplay
 from rig.displays.plain import PlainDisplay
+from rig.running.control import Control
 
 
 class Terminal(io.StringIO):
@@ -88,7 +88,7 @@ def test_the_first_interrupt_asks_to_stop_and_the_handler_goes_when_the_job_ends
 def test_the_second_interrupt_kills() -> None:
     script = (
         "import os, signal, time\n"
-        "from rig.control import Control\n"
+        "from rig.running.control import Control\n"
         "from rig.displays.none import NoDisplay\n"
         "def job(emit):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"

@@ -7,11 +7,11 @@ from typing import Any
 
 import small_talks
 
-from rig.control import Control
 from rig.displays.log import LogDisplay
 from rig.events import PieceGenerated
-from rig.protocols.replay import Scripted
-from rig.runner import run
+from rig.methods.scripted import Scripted
+from rig.running.control import Control
+from rig.running.runner import run
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

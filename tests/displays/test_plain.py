@@ -7,13 +7,13 @@ from pathlib import Path
 
 import small_talks
 
-from rig.control import Control
 from rig.displays.plain import PlainDisplay
 from rig.displays.summary import summary, whereabouts
 from rig.events import Emit, Where
-from rig.plan import Plan
-from rig.protocols.replay import Scripted
-from rig.runner import run
+from rig.methods.scripted import Scripted
+from rig.running.control import Control
+from rig.running.plan import Plan
+from rig.running.runner import run
 
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from rig.calls import Call
-from rig.engine.answers import AnswerError, AnswerForm, call_text, reply_text
+from rig.engine.formats.rig import AnswerError, AnswerForm, call_text, reply_text
 from rig.models import Request, ToolDoc
 
 

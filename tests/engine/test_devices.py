@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rig.engine import devices
-from rig.engine.devices import machine_memory
+from rig.engine.memory import devices
+from rig.engine.memory.devices import machine_memory
 
 GIB = 2**30
 MEMINFO = (

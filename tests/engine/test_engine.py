@@ -9,12 +9,14 @@ import pytest
 import tiny_gguf
 
 from rig.calls import Call, Outcome
-from rig.engine import EngineSettings, grammar, load, registry, trial
-from rig.engine.answers import AnswerForm
-from rig.engine.devices import Device
+from rig.engine import EngineSettings, grammar, load
 from rig.engine.engine import LlamaCppModel
+from rig.engine.files import registry
+from rig.engine.files.registry import Entry, Source, template_of
+from rig.engine.formats.rig import AnswerForm
 from rig.engine.grammar.llguidance import LLGuidanceConstraint
-from rig.engine.registry import Entry, Source, template_of
+from rig.engine.memory import trial
+from rig.engine.memory.devices import Device
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 

@@ -12,8 +12,8 @@ import tiny_gguf
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
 from rig.engine.settings import EngineSettings
+from rig.methods.tooltalk.prompt import Settings
 from rig.models import Notify
-from rig.protocols.prompt import Settings
 from rig.store import Runs
 
 Answers = dict[tuple[str, int, int, int], tuple[str, tuple[int, ...], tuple[float, ...]]]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.engine.devices import Device, Memory
-from rig.engine.fit import GPU_MARGIN, MACHINE_MARGIN, Fit
-from rig.engine.fit_plan import FitPlan, Wishes
-from rig.engine.gguf import GgufInfo, inspect
-from rig.engine.gguf_layout import Layout
+from rig.engine.gguf.info import GgufInfo, inspect
+from rig.engine.gguf.layout import Layout
+from rig.engine.memory.devices import Device, Memory
+from rig.engine.memory.fit import GPU_MARGIN, MACHINE_MARGIN, Fit
+from rig.engine.memory.plan import FitPlan, Wishes
 from rig.errors import RigError
 
 GIB, MIB = 2**30, 2**20

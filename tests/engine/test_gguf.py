@@ -1,4 +1,4 @@
-"""What `rig.engine.gguf` reads from files: good ones, damaged ones and hostile ones."""
+"""What `rig.engine.gguf.info` reads from files: good ones, damaged ones and hostile ones."""
 
 import json
 import struct
@@ -12,8 +12,8 @@ from gguf import GGUFReader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rig.engine.gguf import inspect
-from rig.engine.gguf_header import MAX_HEADER, Array, read_header
+from rig.engine.gguf.header import MAX_HEADER, Array, read_header
+from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 
 WriteGguf = Callable[..., Path]

@@ -10,8 +10,8 @@ import pytest
 from spoken import speak
 
 from rig.calls import Call
-from rig.engine.answers import AnswerForm
 from rig.engine.engine import LlamaCppModel
+from rig.engine.formats.rig import AnswerForm
 from rig.engine.loading import load
 from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from rig.calls import Call, Outcome
-from rig.engine.answers import AnswerForm
 from rig.engine.engine import PREFILL_PIECE, LlamaCppModel
+from rig.engine.formats.rig import AnswerForm
 from rig.engine.llama import DecodeError, LlamaContext
 from rig.engine.parallel import choose, describe
 from rig.engine.settings import EngineSettings

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import tiny_gguf
 
+from rig.engine.cache.prefix import PrefixTree
+from rig.engine.cache.store import PrefixStore
 from rig.engine.llama import Chunk, LlamaContext, LlamaModel
-from rig.engine.prefix import PrefixTree
-from rig.engine.prefix_store import PrefixStore
 
 GENERATED = (90, 91, 92)
 SYSTEM = tuple(range(10, 170))  # longer than a batch

@@ -8,15 +8,16 @@ import tiny_gguf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.engine import EngineSettings, load, local_models, registry
-from rig.engine import quantize as quantizing
-from rig.engine.checksums import sha256_of
-from rig.engine.gguf import inspect
-from rig.engine.gguf_header import read_header
-from rig.engine.local_models import LocalEntry, local_registry, record
-from rig.engine.origin import Origin
-from rig.engine.quantize import TYPES, Made, quantize
-from rig.engine.registry import Entry, Source, resolve
+from rig.engine import EngineSettings, load
+from rig.engine.files import local_models, registry
+from rig.engine.files import quantize as quantizing
+from rig.engine.files.checksums import sha256_of
+from rig.engine.files.local_models import LocalEntry, local_registry, record
+from rig.engine.files.quantize import TYPES, Made, quantize
+from rig.engine.files.registry import Entry, Source, resolve
+from rig.engine.gguf.header import read_header
+from rig.engine.gguf.info import inspect
+from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
 
 ONE_LAYER = 2 * tiny_gguf.LAYERS

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from random_schemas import Walker, mutated, tools
 
-from rig.engine.answers import AnswerForm
+from rig.engine.formats.rig import AnswerForm
 from rig.engine.grammar import Grammar
 from rig.engine.grammar.index_cache import IndexCache
 from rig.engine.grammar.llguidance import LLGuidanceGrammar

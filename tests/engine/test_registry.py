@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rig.engine import pull as pulling
-from rig.engine import registry
-from rig.engine.pull import pull
-from rig.engine.registry import Entry, check, entry_of, known_names, load_registry, resolve, template_of
+from rig.engine.files import pull as pulling
+from rig.engine.files import registry
+from rig.engine.files.pull import pull
+from rig.engine.files.registry import Entry, check, entry_of, known_names, load_registry, resolve, template_of
 from rig.engine.template import ChatMessage, ChatTemplate
 from rig.errors import RigError
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.engine.salvage import DEEPEST, LONGEST, MARKS, JsonError, Unreadable, read_json, salvage
+from rig.engine.formats.salvage import DEEPEST, LONGEST, MARKS, JsonError, Unreadable, read_json, salvage
 
 ARGUMENTS = '{"time": "12:00:00"}'
 OURS = f'{{"tool": "AddAlarm", "arguments": {ARGUMENTS}}}'

@@ -10,12 +10,12 @@ import pytest
 
 from rig.calls import Call, Outcome
 from rig.engine import EngineSettings, sampling
-from rig.engine.answers import AnswerForm, call_text, reply_text
-from rig.engine.assessment import Choice
 from rig.engine.engine import LlamaCppModel
-from rig.engine.given import NotInGrammar, arranged, follow, kinds_of_call
+from rig.engine.forcing.answer_tokens import NotInGrammar, arranged, follow, kinds_of_call
+from rig.engine.forcing.assessment import Choice
+from rig.engine.forcing.teacher import Assessment, Teacher
+from rig.engine.formats.rig import AnswerForm, call_text, reply_text
 from rig.engine.llama import Chunk
-from rig.engine.teacher import Assessment, Teacher
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 
 Open = Callable[..., LlamaCppModel]
@@ -151,14 +151,14 @@ def test_every_number_is_that_of_a_slow_reference(
     teach: Callable[..., Teacher], tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reference computes the whole prompt anew for every token, one token at a time."""
-    monkeypatch.setattr("rig.engine.teacher.PIECE", 4)  # so that an answer takes several batches
+    monkeypatch.setattr("rig.engine.forcing.teacher.PIECE", 4)  # so that an answer takes several batches
     teacher = teach(tiny_path(), n_batch=64)
     parts = teacher._parts
     request = ask(TALK)
     for call in CALLS[:3]:
         rows: dict[int, Any] = {}
         assessed = teacher.assess(request, call, rows.__setitem__)
-        given, _ = teacher._given(request.tools, call)
+        given, _ = teacher._answer_tokens(request.tools, call)
         tokens = [token.token for token in given.tokens]
         prompt = teacher._prompt(request)
         choices = iter(zip(assessed.choices, rows.values(), strict=True))

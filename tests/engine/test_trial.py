@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import tiny_gguf
 
-from rig.engine import trial
-from rig.engine.devices import Device, Memory
-from rig.engine.fit import Fit
-from rig.engine.fit_plan import FitPlan, Wishes
-from rig.engine.gguf import GgufInfo, inspect
+from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.llama import NoMemory
-from rig.engine.needs import Shape, compute_bytes, kv_bytes, state_bytes
-from rig.engine.rehearsal import read_log, rehearse
-from rig.engine.trial import fit_here, load_planned, try_loading
+from rig.engine.memory import trial
+from rig.engine.memory.devices import Device, Memory
+from rig.engine.memory.dry_run import read_log, rehearse
+from rig.engine.memory.fit import Fit
+from rig.engine.memory.needs import Shape, compute_bytes, kv_bytes, state_bytes
+from rig.engine.memory.plan import FitPlan, Wishes
+from rig.engine.memory.trial import fit_here, load_planned, try_loading
 from rig.errors import RigError
 
 GIB = 2**30
@@ -128,9 +128,9 @@ def test_the_real_thing_loads_as_planned(info: GgufInfo) -> None:
 SHORT = """
 import resource, sys
 from pathlib import Path
-from rig.engine.gguf import inspect
-from rig.engine.trial import fit_here, try_loading
-from rig.engine.fit_plan import Wishes
+from rig.engine.gguf.info import inspect
+from rig.engine.memory.trial import fit_here, try_loading
+from rig.engine.memory.plan import Wishes
 info = inspect(Path(sys.argv[1]))
 fit = fit_here(info, Wishes())
 try_loading(info, fit_here(info, Wishes(n_ctx=256)), print)  # so that everything lazy is there

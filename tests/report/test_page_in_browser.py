@@ -7,8 +7,8 @@ import pytest
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
+from rig.methods.scripted import Scripted, called, replied
 from rig.models import Prediction, Request
-from rig.protocols.replay import Scripted, called, replied
 from rig.report import gather, render, write
 from rig.report.page import page as html
 from rig.store import Runs

@@ -16,8 +16,8 @@ import pytest
 from graded_talks import model, play
 
 from rig.errors import RigError
+from rig.methods.scripted import Scripted, called, replied
 from rig.models import Prediction, Request
-from rig.protocols.replay import Scripted, called, replied
 from rig.report import FORMATS, Material, gather, render, write
 from rig.report.page import page
 from rig.store import Runs

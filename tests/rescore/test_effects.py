@@ -8,10 +8,10 @@ import small_talks
 import small_world
 
 from rig.calls import Call, ExecutedCall, Outcome
+from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
+from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from rig.protocols.played import PlayedTurn, Step
-from rig.protocols.replay import Scripted
 from rig.rescore import Effect, effects, effects_of
 from rig.store import Runs
 

@@ -11,14 +11,14 @@ import small_world
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.conversations import Conversation, load_directory, parse_conversation
+from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
+from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from rig.protocols.played import PlayedTurn, Step
-from rig.protocols.replay import Scripted
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.store import Runs
-from rig.tools import Simulator
-from rig.world import World
+from rig.toolbox.simulator import Simulator
+from rig.tooltalk.world import World
 
 
 def again(

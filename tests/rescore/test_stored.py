@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.control import Control
 from rig.errors import RigError
 from rig.events import TurnFinished
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
 from rig.rescore import Grading, export_run, score_files, score_run
-from rig.runner import run
+from rig.running.control import Control
+from rig.running.runner import run
 from rig.scoring import Exact, Grader
 from rig.store import GraderInfo, Runs, StoredScore
 
@@ -174,7 +174,7 @@ def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:
         parse_conversation({**small_talks.sources()[0], "name": name}, name) for name in names
     )
     path, out = tmp_path / "runs.sqlite", tmp_path / "out"
-    from rig.protocols.replay import Oracle
+    from rig.methods.scripted import Oracle
 
     plan = small_talks.plan(path, Oracle(conversations), conversations=conversations)
     small_talks.play(plan)

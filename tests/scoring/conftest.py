@@ -10,10 +10,11 @@ from hypothesis import settings
 
 from rig.calls import Call, ExecutedCall
 from rig.conversations import Conversation, load_directory
-from rig.scoring import ErrorType, Exact, Grader, Mode, error_types
-from rig.tools import Simulator
+from rig.methods.tooltalk.error_types import ErrorType, error_types
+from rig.scoring import Exact, Grader, Mode
+from rig.toolbox.simulator import Simulator
+from rig.tooltalk.world import Snapshot, World
 from rig.verdicts import Metrics, Verdict
-from rig.world import Snapshot, World
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.scoring import ErrorType, Exact, Grader, Matching, Mode, error_types
-from rig.tools import TOOLS
+from rig.methods.tooltalk.error_types import ErrorType, error_types
+from rig.scoring import Exact, Grader, Matching, Mode
+from rig.tooltalk import TOOLS
 
 TURNS = st.integers(0, 3)
 ERROR = "nothing found"

@@ -12,7 +12,7 @@ from rig.errors import RigError
 from rig.scoring import Grader
 from rig.scoring.similarity import DistilBert, Exact, MiniLM, Named, load
 from rig.scoring.texts.wording import cosine
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from rig.scoring.similarity import MiniLM
 from rig.scoring.similarity.minilm import calibration
 from rig.scoring.texts import pair, refusal
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"

@@ -6,7 +6,7 @@ from rig.scoring import Grader, load
 from rig.scoring.texts import pair, refusal
 from rig.scoring.texts.checks import CHECKS
 from rig.scoring.texts.lexicon import opposite_sides, synonym_sets
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 REFUSED = [
     ("Lunch with Sofia", "Lunch with Sophie", "names"),

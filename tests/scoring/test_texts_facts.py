@@ -5,7 +5,7 @@ import pytest
 from rig.scoring.texts import pair, refusal
 from rig.scoring.texts.facts import Sort
 from rig.scoring.texts.pair import side
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 AGREE = [
     ("at 3pm", "at 15:00"),

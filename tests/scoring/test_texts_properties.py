@@ -11,7 +11,7 @@ from rig.scoring.texts import pair, refusal
 from rig.scoring.texts.pair import side
 from rig.scoring.texts.phrases import merged
 from rig.scoring.texts.reading import MAX_WORDS, read
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 PIECES = """
 I you can not don't never without call Anna buy milk butter two 2 $20 5% at 3 pm 15:00 on Tuesday next

@@ -12,7 +12,7 @@ import pytest
 import small_talks
 from sqlite_utils import Database
 
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
 from rig.store import Runs, RunWriter, StoreError, check_writable
 from rig.store.connect import connect_for_writing
 from rig.store.schema import KNOWN

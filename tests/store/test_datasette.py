@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 import small_talks
 
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
 from rig.store import EXPORTED_VIEWS, datasette_metadata
 from rig.store.describe import described
 

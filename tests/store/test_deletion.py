@@ -9,7 +9,7 @@ import pytest
 import small_talks
 
 from rig.errors import RigError
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
 from rig.rescore import Grading, score_run
 from rig.store import Runs, RunWriter, delete_run
 

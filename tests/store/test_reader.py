@@ -10,8 +10,8 @@ from rig.calls import Call
 from rig.conversations import parse_conversation
 from rig.errors import RigError
 from rig.events import ArmFinished, CallJudged, ConversationFinished
+from rig.methods.scripted import Scripted, called
 from rig.models import StepKey
-from rig.protocols.replay import Scripted, called
 from rig.store import Runs
 from rig.verdicts import Metrics
 

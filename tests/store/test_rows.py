@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.calls import Call, ExecutedCall, Outcome
+from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.events import Where
 from rig.models import Prediction, Usage
-from rig.protocols.played import PlayedTurn, Step
 from rig.store import Runs, RunWriter
 from rig.verdicts import Difference, Verdict
 

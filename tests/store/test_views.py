@@ -6,7 +6,7 @@ import graded_talks
 import pytest
 import small_talks
 
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
 from rig.store import Runs
 from rig.verdicts import Metrics
 

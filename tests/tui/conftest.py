@@ -11,7 +11,6 @@ import pytest
 from terminals import Terminal
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.control import Control
 from rig.errors import ErrorKind
 from rig.events import (
     ArmFinished,
@@ -34,12 +33,13 @@ from rig.events import (
     Where,
 )
 from rig.models import Prediction
+from rig.running.control import Control
 from rig.verdicts import Difference, Metrics, Verdict
 from tui.app import RigApp
-from tui.blocks import plain
-from tui.feed import Feed
+from tui.live.blocks import plain
+from tui.live.feed import Feed
+from tui.live.live_run import LiveRun
 from tui.screens.run import RunScreen
-from tui.watching import Watching
 from tui.widgets.lines import Lines
 
 ALARM = ExecutedCall(
@@ -250,7 +250,7 @@ class Watched:
         self.now = 0.0
         self.feed = Feed()
         self.control = Control()
-        self.run = RunScreen(Watching(self.feed, self.control, clock=lambda: self.now))
+        self.run = RunScreen(LiveRun(self.feed, self.control, clock=lambda: self.now))
         self.app = RigApp(self.run)
         self.copied: list[str] = []
         self.app.copy_to_clipboard = self.copied.append  # type: ignore[method-assign]

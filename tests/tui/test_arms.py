@@ -5,7 +5,7 @@ from typing import Any
 
 from rig.events import ArmFinished, Event, Speed, Where
 from rig.verdicts import Metrics
-from tui.blocks import plain
+from tui.live.blocks import plain
 from tui.widgets.arms import Arms
 from tui.widgets.conversation_list import ConversationList
 from tui.widgets.side_by_side import SideBySide

@@ -4,10 +4,8 @@ import pytest
 
 from rig.models import Usage
 from rig.verdicts import Metrics
-from tui.blocks import DraftBlock, Form, block, plain
-from tui.clip import Clip
-from tui.lines import width_of
-from tui.transcript import (
+from tui.live.blocks import DraftBlock, Form, block, plain
+from tui.live.transcript import (
     Called,
     Differing,
     Draft,
@@ -20,6 +18,8 @@ from tui.transcript import (
     Said,
     TurnHeading,
 )
+from tui.text.clip import Clip
+from tui.text.lines import width_of
 
 NOTHING = Clip("")
 

@@ -9,11 +9,11 @@ import small_talks
 import stored_runs
 from stored_runs import PATIENCE_S, seeing
 
-from rig.control import Control
 from rig.events import Where
+from rig.methods.scripted import Scripted, called, replied
+from rig.methods.tooltalk.prompt import Settings
 from rig.models import Prediction, Request
-from rig.protocols.prompt import Settings
-from rig.protocols.replay import Scripted, called, replied
+from rig.running.control import Control
 from rig.store import delete_run
 from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen

@@ -3,7 +3,7 @@ import threading
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.events import CallJudged, Event, Notice, PieceGenerated, Where
 from rig.verdicts import Verdict
-from tui.feed import Feed
+from tui.live.feed import Feed
 
 A, B = Where(0, "a"), Where(0, "b")
 

@@ -15,7 +15,6 @@ import tui.screens
 from rig.events import Event, Where
 from tui.app import RigApp
 from tui.leave import Leave
-from tui.lines import Tint
 from tui.screens.ask import AskScreen
 from tui.screens.base import RigScreen
 from tui.screens.conversation import ConversationScreen
@@ -23,6 +22,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.quit import QuitScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
+from tui.text.lines import Tint
 from tui.widgets.conversation_grid import ConversationGrid
 from tui.widgets.expectations import Expectations
 from tui.widgets.search_bar import SearchBar
@@ -245,7 +245,7 @@ async def test_answers_have_keys(watch: Watch, mid_run: list[Event]) -> None:
 
 async def test_what_is_wrong_is_told_without_colour(watch: Watch, three_arms: list[Event]) -> None:
     """Each state has a glyph of its own, so that colour says nothing alone."""
-    from tui.glyphs import GLYPHS, INCORRECT
+    from tui.live.glyphs import GLYPHS, INCORRECT
 
     signs = [sign for sign, _ in GLYPHS.values()]
     assert len({*signs, INCORRECT}) == len(GLYPHS) + 1

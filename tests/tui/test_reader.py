@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rig.errors import RigError
 from rig.events import Where
-from rig.protocols.replay import Scripted, replied
-from tui.blocks import plain
-from tui.lines import width_of
-from tui.reader import Reader, View
-from tui.record import Record, read_columns, read_record
+from rig.methods.scripted import Scripted, replied
+from tui.live.blocks import plain
+from tui.stored.reader import Reader, View
+from tui.stored.record import Record, read_columns, read_record
+from tui.text.lines import width_of
 
 AS_STORED = small_talks.HOSTILE.replace("\ud800", "\\ud800")
 """A lone surrogate cannot be stored as text; the store escapes it."""

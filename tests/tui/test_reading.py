@@ -19,10 +19,10 @@ from rig.events import (
     TurnFinished,
     Where,
 )
+from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from rig.protocols.replay import Scripted
 from rig.verdicts import Metrics, Verdict
-from tui.blocks import plain
+from tui.live.blocks import plain
 from tui.screens.ask import AskScreen
 from tui.widgets.conversation_grid import ConversationGrid
 from tui.widgets.conversation_list import ConversationList

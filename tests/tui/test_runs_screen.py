@@ -9,11 +9,11 @@ import small_talks
 import stored_runs
 from stored_runs import PATIENCE_S, seeing
 
-from rig.control import Control
 from rig.events import TurnFinished
+from rig.methods.scripted import Scripted, replied
 from rig.models import Prediction, Request
-from rig.protocols.replay import Scripted, replied
-from rig.runner import run as run_plan
+from rig.running.control import Control
+from rig.running.runner import run as run_plan
 from rig.store import Runs
 from tui.leave import Resume
 from tui.screens.ask import AskScreen
@@ -89,16 +89,16 @@ async def test_a_filter_is_written_kept_and_ended(store: Path) -> None:
         assert not shown.check_action("end_filter", ())
         await seen.press("slash", *"arm1")
         await seen.shows("arm1: 1 of 3")
-        assert [run.id for run in shown.shelf.visible] == ["abcde"]
+        assert [run.id for run in shown.run_list.visible] == ["abcde"]
         await seen.press("enter")
         assert seen.app.focused is None
         await seen.press("escape")
-        await seen.until(lambda: len(shown.shelf.visible) == 3)
+        await seen.until(lambda: len(shown.run_list.visible) == 3)
         await seen.press("slash", "q", "q")
         await seen.shows("no run matches")
         assert not shown.check_action("open", ())
         await seen.press("escape")
-        await seen.until(lambda: len(shown.shelf.visible) == 3)
+        await seen.until(lambda: len(shown.run_list.visible) == 3)
 
 
 async def test_an_interrupted_run_is_resumed_by_whoever_opened_the_view(store: Path) -> None:
@@ -125,11 +125,11 @@ async def test_a_run_is_deleted_once_that_was_confirmed(store: Path) -> None:
         await seen.press("escape")
         assert ids(store) == ["begun", "abcde", "aaaaa"]
         await seen.press("d", "d")
-        await seen.until(lambda: len(shown.shelf.runs) == 2)
+        await seen.until(lambda: len(shown.run_list.runs) == 2)
         assert ids(store) == ["begun", "aaaaa"]
         assert seen.said == ["run abcde is deleted"]
-        assert shown.shelf.run is not None
-        assert shown.shelf.run.id == "aaaaa"
+        assert shown.run_list.run is not None
+        assert shown.run_list.run.id == "aaaaa"
 
 
 async def test_the_id_is_copied_and_the_numbers_are_scrolled(store: Path) -> None:
@@ -152,7 +152,7 @@ async def test_the_mouse_chooses_and_opens(store: Path) -> None:
     async with seeing(shown) as seen:
         await seen.shows("begun")
         await seen.pilot.click("#runs", offset=(10, 2))
-        assert shown.shelf.place == 1
+        assert shown.run_list.place == 1
         await seen.pilot.click("#runs", offset=(10, 3), times=2)
         await seen.until(lambda: isinstance(seen.app.screen, WatchScreen))
 
@@ -175,8 +175,8 @@ async def test_what_others_store_and_leave_behind_is_taken_in(tmp_path: Path) ->
         writing.start()
         go.release()
         await seen.shows("> abcde", "1/8")
-        assert shown.shelf.run is not None
-        assert shown.shelf.run.id == "aaaaa"
+        assert shown.run_list.run is not None
+        assert shown.run_list.run.id == "aaaaa"
         await seen.press("k")
         assert not shown.check_action("delete", ())
         await seen.press("enter")
@@ -258,12 +258,12 @@ async def test_what_is_compared_are_the_marked_runs(store: Path) -> None:
         await seen.shows("begun")
         await seen.press("j", "space", "space")
         await seen.shows("2 marked", "*= abcde", "*= aaaaa")
-        assert shown.shelf.marked == ["abcde", "aaaaa"]
+        assert shown.run_list.marked == ["abcde", "aaaaa"]
         await seen.press("c")
         await seen.until(lambda: isinstance(seen.app.screen, TextScreen))
         await seen.shows("compare abcde aaaaa", "aaaaa/arm0")
         await seen.press("escape", "escape")
-        assert shown.shelf.marked == []
+        assert shown.run_list.marked == []
 
 
 async def test_what_cannot_be_compared_is_said(store: Path) -> None:

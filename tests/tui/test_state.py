@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tui.state
+import tui.live.state
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.events import (
     ArmFinished,
@@ -25,9 +25,9 @@ from rig.events import (
 from rig.models import Prediction
 from rig.store import Cell
 from rig.verdicts import Difference, Metrics, Verdict
-from tui.feed import Feed
-from tui.state import ConversationState, Recalled, RunState, Status
-from tui.transcript import Called, Draft, Ended, Judged, Remark, Replied, Said, TurnHeading
+from tui.live.feed import Feed
+from tui.live.state import ConversationState, RunState, Status, StoredBefore
+from tui.live.transcript import Called, Draft, Ended, Judged, Remark, Replied, Said, TurnHeading
 
 
 def folded(events: list[Any]) -> RunState:
@@ -235,7 +235,7 @@ def test_arguments_that_no_json_can_hold_are_shown_as_such() -> None:
 
 
 def test_memory_is_bounded_over_many_conversations(stream: Callable[..., Any], monkeypatch: Any) -> None:
-    monkeypatch.setattr(tui.state, "MEMORY", 100_000)
+    monkeypatch.setattr(tui.live.state, "MEMORY", 100_000)
     run = stream(conversations=500)
     state = folded(run.events)
     for number in range(500):
@@ -263,7 +263,7 @@ def test_a_resumed_run_knows_what_was_over_before(stream: Callable[..., Any]) ->
         Cell(0, run.names[3], 0, 3, 1),
         Cell(0, run.names[4], 0, 3, 0),
     )
-    state = folded([*run.events, Recalled(cells)])
+    state = folded([*run.events, StoredBefore(cells)])
     assert [one.status.value for one in state.conversations.values()] == [
         *("success", "failed", "error", "waiting", "waiting")
     ]

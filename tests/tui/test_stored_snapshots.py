@@ -14,9 +14,9 @@ import stored_runs
 from textual.pilot import Pilot
 
 from rig.events import Where
-from rig.protocols.replay import Scripted
+from rig.methods.scripted import Scripted
 from tui.app import RigApp
-from tui.blocks import plain
+from tui.live.blocks import plain
 from tui.screens.base import RigScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.runs import RunsScreen

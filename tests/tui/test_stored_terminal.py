@@ -115,7 +115,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 import small_talks
-from rig.protocols.replay import Scripted, replied
+from rig.methods.scripted import Scripted, replied
 
 def answer(request):
     time.sleep(1.0)
@@ -166,7 +166,7 @@ def test_two_watch_a_run_at_once_and_neither_disturbs_it(
 BROKEN = """
 import sys
 from rig.cli import main
-from tui.reader import Reader
+from tui.stored.reader import Reader
 
 def breaks(self, *arguments, **named):
     raise RuntimeError("the page is torn")

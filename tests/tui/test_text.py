@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.clip import clip, clip_json
-from tui.flow import Flow, wrap
-from tui.inert import inert, inert_line
-from tui.json_tint import JsonTint, tint_json
-from tui.lines import Tint, fit, spread, width_of
+from tui.text.clip import clip, clip_json
+from tui.text.flow import Flow, wrap
+from tui.text.inert import inert, inert_line
+from tui.text.json_tint import JsonTint, tint_json
+from tui.text.lines import Tint, fit, spread, width_of
 
 anything = st.text(st.characters(exclude_categories=()), max_size=300)
 

@@ -14,16 +14,16 @@ import pytest
 import small_talks
 from textual.pilot import Pilot
 
-from rig.control import Control
+from rig.methods.scripted import Scripted, replied
 from rig.models import Prediction, Request, Usage
-from rig.protocols.replay import Scripted, replied
-from rig.replaying import Player
+from rig.replay import Player
+from rig.running.control import Control
 from rig.store import delete_run
 from tui.app import RigApp
-from tui.blocks import plain
-from tui.replay import Replay, speed_text
+from tui.live.blocks import plain
+from tui.live.replay import Replay, speed_text
+from tui.live.state import Status
 from tui.screens.watch import WatchScreen
-from tui.state import Status
 from tui.widgets.lines import Lines
 
 PATIENCE_S = 60.0

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from rig.errors import RigError
 from rig.events import Where
-from tui.board import Board
-from tui.inert import inert
+from tui.live.board import Board
+from tui.live.conversation_cache import ConversationCache, read
+from tui.live.live_run import LiveRun
+from tui.live.state import ConversationState, Status
 from tui.messages import ArmPicked, ConversationPicked, FilterPicked, Scrolled, SearchChanged
-from tui.recall import Recall, read
+from tui.screens.copying import CopyActions
 from tui.screens.steering import SteeringScreen
-from tui.screens.taking import TakingActions
-from tui.state import ConversationState, Status
-from tui.watching import Watching
+from tui.text.inert import inert
 from tui.widgets.search_bar import SearchBar
 from tui.widgets.side_by_side import SideBySide, turns_of
 from tui.widgets.transcript import TranscriptView
@@ -24,17 +24,17 @@ _SIDES = "-sides"
 _NOT_BEGUN = {Status.WAITING: "not started yet", Status.SKIPPED: "skipped; resuming the run plays it"}
 
 
-class ReadingScreen(TakingActions, SteeringScreen):
+class ReadingScreen(CopyActions, SteeringScreen):
     """Follows what happens until the reader goes elsewhere, and then stays where they are."""
 
-    def __init__(self, watching: Watching) -> None:
+    def __init__(self, watching: LiveRun) -> None:
         super().__init__(watching)
         self.state = watching.state
         self.board = Board(self.state)
         self.following = True
         self.turn: int | None = None
         """The turn that is shown side by side; None for the latest."""
-        self._recall = Recall()
+        self._recall = ConversationCache()
         self.add_class(VIEWS[0])
 
     # What is read
@@ -57,9 +57,9 @@ class ReadingScreen(TakingActions, SteeringScreen):
             found = read(Path(self.state.store), self.state.run, where)
         except RigError as error:
             found = str(error)
-        self.app.call_from_thread(self._recalled, where, found)
+        self.app.call_from_thread(self._stored_before, where, found)
 
-    def _recalled(self, where: Where, found: ConversationState | str) -> None:
+    def _stored_before(self, where: Where, found: ConversationState | str) -> None:
         self._recall.put(where, found)
         self.show_state()
 

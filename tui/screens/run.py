@@ -11,16 +11,16 @@ from textual.screen import ModalScreen
 
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
-from tui.glyphs import SIGNS
-from tui.inert import inert
 from tui.keys import Section, bindings_of
+from tui.live.glyphs import SIGNS
+from tui.live.live_run import LiveRun
+from tui.live.pace import Pace, Spending
+from tui.live.state import ConversationState, Status, StoredBefore
 from tui.messages import ConversationOpened, Rearranged, RunsOpened
-from tui.pace import Pace, Spending
 from tui.screens.quit import QuitScreen
 from tui.screens.reading import ReadingScreen
 from tui.screens.run_keys import KEYS
-from tui.state import ConversationState, Recalled, Status
-from tui.watching import Watching
+from tui.text.inert import inert
 from tui.widgets.arms import Arms
 from tui.widgets.board_title import BoardTitle
 from tui.widgets.conversation_grid import ConversationGrid
@@ -48,7 +48,7 @@ class RunScreen(ReadingScreen):
     SIGNS = SIGNS
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
 
-    def __init__(self, watching: Watching) -> None:
+    def __init__(self, watching: LiveRun) -> None:
         super().__init__(watching)
         self._pace = Pace(os.environ)
         self._spending = Spending()
@@ -97,7 +97,7 @@ class RunScreen(ReadingScreen):
             self._moment = moment
             self.show_state()
 
-    def _announce(self, events: list[Event | Recalled]) -> None:
+    def _announce(self, events: list[Event | StoredBefore]) -> None:
         for event in events:
             match event:
                 case Notice():

@@ -12,23 +12,23 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from rig.errors import RigError
-from rig.replaying import Player
+from rig.replay import Player
 from rig.store import Runs, StoredRun, delete_run
-from tui.comparing import Comparing
-from tui.inert import inert, inert_line
 from tui.keys import Section, bindings_of
 from tui.leave import Resume
-from tui.lines import BLANK, Span, Tint, spread
+from tui.live.replay import Replay
 from tui.messages import Rearranged, RowOpened, RowPicked, SearchChanged
-from tui.pages.run import write_run
-from tui.paper import Paper
-from tui.replay import Replay
 from tui.screens.ask import Answer, AskScreen
 from tui.screens.base import RigScreen
 from tui.screens.runs_keys import KEYS
 from tui.screens.text import TextScreen
 from tui.screens.watch import WatchScreen
-from tui.shelf import Shelf
+from tui.stored.compare_process import CompareProcess
+from tui.stored.pages.run import write_run
+from tui.stored.run_list import StoredRunList
+from tui.text.inert import inert, inert_line
+from tui.text.lines import BLANK, Span, Tint, spread
+from tui.text.page_writer import PageWriter
 from tui.widgets.keybar import KeyBar
 from tui.widgets.lines import Lines
 from tui.widgets.run_list import SIGNS, RunList
@@ -60,17 +60,17 @@ class RunsScreen(RigScreen[None]):
         super().__init__()
         self.store = store
         self.may_resume = may_resume
-        self.shelf = Shelf()
+        self.run_list = StoredRunList()
         self.failure = ""
         self.is_read = False
         self._seen: tuple[object, ...] = ()
         self._next_look = 0.0
-        self._comparing: Comparing | None = None
+        self._comparing: CompareProcess | None = None
         self._previewed: StoredRun | None = None
 
     def compose(self) -> ComposeResult:
         yield Lines(id="header")
-        with Vertical(id="shelf"):
+        with Vertical(id="run_list"):
             yield RunList(id="runs")
             yield SearchBar("words that the run has to have", id="search")
             yield Lines(id="page")
@@ -89,7 +89,7 @@ class RunsScreen(RigScreen[None]):
 
     def _look_again(self) -> None:
         now = time.monotonic()
-        is_written = any(run.is_running for run in self.shelf.runs)
+        is_written = any(run.is_running for run in self.run_list.runs)
         if now >= self._next_look and (is_written or _signs(self.store) != self._seen):
             self.look()
 
@@ -115,9 +115,9 @@ class RunsScreen(RigScreen[None]):
             self.failure = found
         else:
             self.failure = ""
-            self.shelf.take(found)
+            self.run_list.take(found)
         is_quiet = _signs(self.store) == self._seen
-        pause_s = PRESENCE_S if is_quiet and any(run.is_running for run in self.shelf.runs) else LOOK_S
+        pause_s = PRESENCE_S if is_quiet and any(run.is_running for run in self.run_list.runs) else LOOK_S
         self._next_look = time.monotonic() + max(pause_s, took_s / _SHARE)
         self.show_state()
 
@@ -133,30 +133,30 @@ class RunsScreen(RigScreen[None]):
             self.query_one(RunList).show([BLANK, ((f" {inert_line(self.failure) or 'reading ..'}", tint),)])
             self.page.show([])
         else:
-            self._make_room(len(self.shelf.visible) + 1)
-            self.query_one(RunList).show_shelf(self.shelf)
-            self._show_preview(self.shelf.run)
+            self._make_room(len(self.run_list.visible) + 1)
+            self.query_one(RunList).show_runs(self.run_list)
+            self._show_preview(self.run_list.run)
         self.refresh_bindings()
 
     def _make_room(self, lines: int) -> None:
         """Give the list as many lines as it has, up to two fifths of them; the numbers have the rest."""
-        room = max(2 * self.query_one("#shelf").size.height // 5, 5)
+        room = max(2 * self.query_one("#run_list").size.height // 5, 5)
         self.query_one(RunList).styles.height = min(lines + 1, room)
 
     def _show_header(self) -> None:
-        header, shelf = self.query_one("#header", Lines), self.shelf
+        header, run_list = self.query_one("#header", Lines), self.run_list
         left: list[Span] = [(" rig ", Tint.BRAND), ("  runs", Tint.STRONG)]
         left.append((f"  {inert_line(str(self.store))}", Tint.MUTED))
         right: list[Span] = []
-        if shelf.term:
-            right.append((f"{inert_line(shelf.term)}: {len(shelf.visible)} of ", Tint.RUNNING))
-        right.append((f"{len(shelf.runs)} ", Tint.STRONG))
-        if shelf.marked:
-            right.insert(0, (f"{len(shelf.marked)} marked  ", Tint.CALL))
+        if run_list.term:
+            right.append((f"{inert_line(run_list.term)}: {len(run_list.visible)} of ", Tint.RUNNING))
+        right.append((f"{len(run_list.runs)} ", Tint.STRONG))
+        if run_list.marked:
+            right.insert(0, (f"{len(run_list.marked)} marked  ", Tint.CALL))
         header.show([spread(left, right, header.size.width)])
 
     def _show_preview(self, run: StoredRun | None) -> None:
-        paper = Paper(self.page.size.width)
+        paper = PageWriter(self.page.size.width)
         if run is not None:
             write_run(paper, run)
         self.page.show(paper.lines)
@@ -171,7 +171,7 @@ class RunsScreen(RigScreen[None]):
         self.show_state()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        run = self.shelf.run
+        run = self.run_list.run
         match action:
             case "compare":
                 return self._comparing is None and run is not None
@@ -182,20 +182,20 @@ class RunsScreen(RigScreen[None]):
             case "resume":
                 return self.may_resume and run is not None and run.state == "interrupted"
             case "filter":
-                return bool(self.shelf.runs)
+                return bool(self.run_list.runs)
             case "end_filter":
-                return bool(self.shelf.term or self.shelf.marked)
+                return bool(self.run_list.term or self.run_list.marked)
             case _:
                 return True
 
     # The list
 
     def action_move(self, by: int) -> None:
-        self.shelf.move(by)
+        self.run_list.move(by)
         self.show_state()
 
     def action_mark(self) -> None:
-        self.shelf.mark()
+        self.run_list.mark()
         self.show_state()
 
     def action_scroll(self, pages: int) -> None:
@@ -206,20 +206,20 @@ class RunsScreen(RigScreen[None]):
 
     def action_end_filter(self) -> None:
         self.query_one(SearchBar).value = ""
-        self.shelf.marked = []
-        self.shelf.filter("")
+        self.run_list.marked = []
+        self.run_list.filter("")
         self.show_state()
 
     def on_search_changed(self, message: SearchChanged) -> None:
-        self.shelf.filter(message.term)
+        self.run_list.filter(message.term)
         self.show_state()
 
     def on_row_picked(self, message: RowPicked) -> None:
-        self.shelf.move_to(message.number)
+        self.run_list.move_to(message.number)
         self.show_state()
 
     def on_row_opened(self, message: RowOpened) -> None:
-        self.shelf.move_to(message.number)
+        self.run_list.move_to(message.number)
         self.action_open()
 
     # The run at the cursor
@@ -231,27 +231,27 @@ class RunsScreen(RigScreen[None]):
         self._play(at_end=False)
 
     def _play(self, *, at_end: bool) -> None:
-        if self.shelf.run is None:
+        if self.run_list.run is None:
             return
         try:
-            player = Player(self.store, self.shelf.run.id, at_end=at_end, stay=True)
+            player = Player(self.store, self.run_list.run.id, at_end=at_end, stay=True)
         except RigError as error:
             self._say(str(error))
         else:
             self.app.push_screen(WatchScreen(Replay(player)))
 
     def action_resume(self) -> None:
-        if self.shelf.run is not None:
-            self.app.exit(Resume(self.shelf.run.id))
+        if self.run_list.run is not None:
+            self.app.exit(Resume(self.run_list.run.id))
 
     def action_copy(self) -> None:
-        if self.shelf.run is not None:
-            self.app.copy_to_clipboard(self.shelf.run.id)
-            self.notify(f"copied {inert_line(self.shelf.run.id)}", markup=False)
+        if self.run_list.run is not None:
+            self.app.copy_to_clipboard(self.run_list.run.id)
+            self.notify(f"copied {inert_line(self.run_list.run.id)}", markup=False)
 
     def action_compare(self) -> None:
         try:
-            comparing = self._comparing = Comparing(self.store, self.shelf.chosen)
+            comparing = self._comparing = CompareProcess(self.store, self.run_list.chosen)
         except RigError as error:
             self._say(str(error))
             return
@@ -259,7 +259,7 @@ class RunsScreen(RigScreen[None]):
         self.run_worker(lambda: self._compare(comparing), thread=True, group="compare")
         self.refresh_bindings()
 
-    def _compare(self, comparing: Comparing) -> None:
+    def _compare(self, comparing: CompareProcess) -> None:
         try:
             done = partial(self._compared, comparing.runs, comparing.text())
         except RigError as error:
@@ -280,7 +280,7 @@ class RunsScreen(RigScreen[None]):
             self._comparing.give_up()
 
     def action_delete(self) -> None:
-        run = self.shelf.run
+        run = self.run_list.run
         if run is None:
             return
         name = f" ({run.name})" if run.name else ""

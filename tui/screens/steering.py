@@ -1,18 +1,18 @@
 """Screens from which a run is steered: paused, stopped, skipped, left."""
 
 from rig.events import Where
-from tui.inert import inert_line
 from tui.leave import Leave
+from tui.live.live_run import LiveRun
 from tui.screens.ask import Answer, AskScreen
 from tui.screens.base import RigScreen
 from tui.screens.quit import QuitScreen
-from tui.watching import Watching
+from tui.text.inert import inert_line
 
 
 class SteeringScreen(RigScreen[None]):
     """Steers the run under watch, as far as it can be, and asks before it is left going."""
 
-    def __init__(self, watching: Watching) -> None:
+    def __init__(self, watching: LiveRun) -> None:
         super().__init__()
         self.watching = watching
         self.reading: Where | None = None

@@ -7,12 +7,12 @@ from typing import NamedTuple
 from textual import events
 
 from rig.displays.numbers import percent, rate
-from tui.bars import bar
-from tui.glyphs import INCORRECT, cell
-from tui.inert import inert_line
-from tui.lines import Line, Span, Tint, fit, width_of
+from tui.live.glyphs import INCORRECT, cell
+from tui.live.state import ArmState, ConversationState, RunState
 from tui.messages import ArmPicked
-from tui.state import ArmState, ConversationState, RunState
+from tui.text.bars import bar
+from tui.text.inert import inert_line
+from tui.text.lines import Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
 
 _NAME = 30

@@ -1,9 +1,9 @@
 """The line above the conversations: what of them is listed, and which column is which arm."""
 
-from tui.board import Board, Filter
-from tui.lines import Span, Tint, spread
+from tui.live.board import Board, Filter
+from tui.live.state import RunState
 from tui.messages import FilterPicked
-from tui.state import RunState
+from tui.text.lines import Span, Tint, spread
 from tui.widgets.lines import Lines
 
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 from textual import events
 
 from rig.events import Where
-from tui.board import Board
-from tui.glyphs import cell
-from tui.inert import inert_line
-from tui.lines import BLANK, Line, Span, Tint, fit
+from tui.live.board import Board
+from tui.live.glyphs import cell
+from tui.live.state import RunState
 from tui.messages import ConversationPicked
-from tui.state import RunState
+from tui.text.inert import inert_line
+from tui.text.lines import BLANK, Line, Span, Tint, fit
 from tui.widgets.lines import Lines
 
 

@@ -6,12 +6,12 @@ from textual import events
 from textual.strip import Strip
 
 from rig.events import Where
-from tui.board import Board, Row
-from tui.glyphs import cell
-from tui.inert import inert_line
-from tui.lines import BLANK, Line, Span, Tint, spread
+from tui.live.board import Board, Row
+from tui.live.glyphs import cell
+from tui.live.state import ConversationState, RunState, Status
 from tui.messages import ConversationPicked
-from tui.state import ConversationState, RunState, Status
+from tui.text.inert import inert_line
+from tui.text.lines import BLANK, Line, Span, Tint, spread
 from tui.widgets.lines import Lines
 
 

@@ -1,10 +1,10 @@
 """The ground truth of the turn being shown, ticked off as calls match."""
 
-from tui.flow import wrap
-from tui.inert import inert_line
-from tui.json_tint import tint_json
-from tui.lines import BLANK, Line, Span, Tint
-from tui.state import ConversationState, Expected
+from tui.live.state import ConversationState, Expected
+from tui.text.flow import wrap
+from tui.text.inert import inert_line
+from tui.text.json_tint import tint_json
+from tui.text.lines import BLANK, Line, Span, Tint
 from tui.widgets.lines import Lines
 
 _INDENT = 5

@@ -1,9 +1,9 @@
 """The top line: which run, what it is doing, how far."""
 
-from tui.bars import progress
-from tui.inert import inert_line
-from tui.lines import Line, Span, Tint, spread
-from tui.state import RunState
+from tui.live.state import RunState
+from tui.text.bars import progress
+from tui.text.inert import inert_line
+from tui.text.lines import Line, Span, Tint, spread
 from tui.widgets.lines import Lines
 
 BAR = 20

@@ -3,7 +3,7 @@
 from textual import events
 
 from tui.keys import display
-from tui.lines import Line, Span, Tint, width_of
+from tui.text.lines import Line, Span, Tint, width_of
 from tui.widgets.lines import Lines
 
 _GAP = "  "

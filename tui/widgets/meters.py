@@ -6,8 +6,8 @@ from rig.displays.numbers import UNKNOWN, clock_time, mebibytes, percent, rate
 from rig.events import Speed
 from rig.rates import Estimate
 from rig.verdicts import Metrics
-from tui.lines import Line, Span, Tint, join, width_of
-from tui.state import ArmState
+from tui.live.state import ArmState
+from tui.text.lines import Line, Span, Tint, join, width_of
 from tui.widgets.lines import Lines
 
 _ROOMY = 100

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from textual import events
 
-from tui.inert import inert_line
-from tui.lines import Line, Span, Tint, spread
 from tui.messages import RowPicked
-from tui.outline import Row
+from tui.stored.outline import Row
+from tui.text.inert import inert_line
+from tui.text.lines import Line, Span, Tint, spread
 from tui.widgets.lines import Lines
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tui.lines import Line
-from tui.search import Search
+from tui.text.lines import Line
+from tui.text.search import Search
 from tui.widgets.lines import Lines
 
 

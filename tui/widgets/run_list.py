@@ -4,10 +4,10 @@ from textual import events
 
 from rig.displays.numbers import percent
 from rig.store import StoredRun
-from tui.inert import inert_line
-from tui.lines import Line, Span, Tint, fit, width_of
 from tui.messages import RowOpened, RowPicked
-from tui.shelf import Shelf
+from tui.stored.run_list import StoredRunList
+from tui.text.inert import inert_line
+from tui.text.lines import Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
 
 STATES: dict[str, Span] = {
@@ -28,22 +28,22 @@ class RunList(Lines):
         super().__init__(id=id)
         self._place = 0
 
-    def show_shelf(self, shelf: Shelf) -> None:
+    def show_runs(self, run_list: StoredRunList) -> None:
         """Bring the list up to date."""
-        width, runs = self.size.width, shelf.visible
+        width, runs = self.size.width, run_list.visible
         if not width:
             return
         names = min(max([4, *(len(inert_line(run.name or "")) for run in runs)]), 16 if width < 100 else 28)
         rows = [
-            _row(run, number == shelf.place, run.id in shelf.marked, names, width)
+            _row(run, number == run_list.place, run.id in run_list.marked, names, width)
             for number, run in enumerate(runs)
         ]
-        empty = "no run matches" if shelf.runs else "no run is stored yet; rig run makes one"
+        empty = "no run matches" if run_list.runs else "no run is stored yet; rig run makes one"
         self.show([_header(names, width), *(rows or [((f"   {empty}", Tint.MUTED),)])])
-        before, self._place = self._place, shelf.place
-        if shelf.place != before:
+        before, self._place = self._place, run_list.place
+        if run_list.place != before:
             # The first run brings the header with it.
-            self.bring_into_sight(shelf.place, min(shelf.place + 2, len(self.lines) - 1))
+            self.bring_into_sight(run_list.place, min(run_list.place + 2, len(self.lines) - 1))
 
     def on_click(self, event: events.Click) -> None:
         number = event.y + self.scroll_offset.y - 1

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from tui.blocks import Form, block
-from tui.glyphs import cell
-from tui.inert import inert_line
-from tui.lines import BLANK, Line, Span, Tint, fit, width_of
-from tui.state import ConversationState
-from tui.transcript import Draft, Entry, TurnHeading
+from tui.live.blocks import Form, block
+from tui.live.glyphs import cell
+from tui.live.state import ConversationState
+from tui.live.transcript import Draft, Entry, TurnHeading
+from tui.text.inert import inert_line
+from tui.text.lines import BLANK, Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
 
 NARROWEST = 26

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from textual import events
 
-from tui.lines import Line, Span, Tint, width_of
 from tui.messages import ViewPicked
+from tui.text.lines import Line, Span, Tint, width_of
 from tui.widgets.lines import Lines
 
 

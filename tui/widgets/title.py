@@ -1,9 +1,9 @@
 """The line above the transcript: which conversation, what is searched, whether the view follows the run."""
 
-from tui.glyphs import glyph
-from tui.inert import inert_line
-from tui.lines import Span, Tint, spread
-from tui.state import ConversationState
+from tui.live.glyphs import glyph
+from tui.live.state import ConversationState
+from tui.text.inert import inert_line
+from tui.text.lines import Span, Tint, spread
 from tui.widgets.lines import Lines
 
 

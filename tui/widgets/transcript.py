@@ -2,13 +2,13 @@
 
 from textual import events
 
-from tui.blocks import Form
-from tui.column import Column, Step
-from tui.lines import Line, Tint, without_first
+from tui.live.blocks import Form
+from tui.live.column import Column, Step
+from tui.live.state import ConversationState
+from tui.live.transcript import Called, Entry
 from tui.messages import Scrolled
-from tui.search import Search
-from tui.state import ConversationState
-from tui.transcript import Called, Entry
+from tui.text.lines import Line, Tint, without_first
+from tui.text.search import Search
 from tui.widgets.lines import Lines
 
 

@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from rig.calls import JsonObject
-from rig.engine import salvage
+from rig.engine.formats import salvage
 from rig.engine.grammar import formats, schema
 from rig.engine.grammar.constraint import Constraint, ConstraintError, Grammar, Mask
 from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE

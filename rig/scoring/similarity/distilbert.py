@@ -6,7 +6,7 @@ from pathlib import Path
 from rig.errors import RigError
 from rig.scoring.similarity.embedding import Embedding
 from rig.scoring.similarity.encoder import Recipe
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 TOOLTALK: Mapping[Text, float] = {**dict.fromkeys(Text, 0.9), Text.BODY: 0.8}
 """ToolTalk's thresholds for the cosine."""

@@ -16,7 +16,7 @@ from rig.calls import Json
 from rig.errors import RigError
 from rig.scoring.similarity.encoder import Encoder, Recipe, load_encoder
 from rig.scoring.texts.wording import cosine
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 MAX_CHARACTERS = 16_384
 """More than an encoder reads; what the tokenizer would cut off later costs a second per megabyte."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from rig.calls import Json
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 
 class Exact:

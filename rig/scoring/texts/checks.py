@@ -10,7 +10,7 @@ from rig.scoring.texts.negation import denial
 from rig.scoring.texts.opposites import contrary
 from rig.scoring.texts.pair import Pair
 from rig.scoring.texts.roles import owned_otherwise, swapped
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 Check: TypeAlias = Callable[[Pair], str | None]
 AMOUNTS = frozenset(Sort) - TIMES

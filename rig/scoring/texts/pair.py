@@ -13,7 +13,7 @@ from rig.scoring.texts.phrases import merged
 from rig.scoring.texts.quantities import quantities
 from rig.scoring.texts.reading import Reading, Word, read
 from rig.scoring.texts.scan import Scan
-from rig.tools.spec import Text
+from rig.toolbox.spec import Text
 
 CACHED_TEXTS = 1024
 

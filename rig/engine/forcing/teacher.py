@@ -1,0 +1,176 @@
+"""Teacher forcing: how likely a model finds a given answer under the grammar, token by token.
+
+The answer is put behind the prompt that a run would make, and everything is computed in one pass: the model
+generates nothing. What it does not choose, because the grammar leaves no other token, counts nothing.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rig.calls import Call, Json
+from rig.engine.forcing.answer_tokens import (
+    AnswerToken,
+    AnswerTokens,
+    NotInGrammar,
+    arranged,
+    follow,
+    kinds_of_call,
+)
+from rig.engine.forcing.assessment import Assessment, Choice, Kind
+from rig.engine.formats.rig import call_text, reply_text
+from rig.engine.grammar import ConstraintError
+from rig.engine.llama import Chunk, DecodeError
+from rig.engine.settings import EngineSettings
+from rig.engine.template import TemplateError
+from rig.models import Notify, Request, ToolDoc
+
+PIECE = 128
+"""Tokens of an answer whose logits are read from one batch."""
+
+Values: TypeAlias = npt.NDArray[np.float32]
+
+
+Listen: TypeAlias = Callable[[int, Values], None]
+"""Told, for each choice by its number, the logits of the tokens that were allowed, by token id."""
+
+
+class Teacher:
+    """Puts given answers to one model, in any order; what follows on the one before shares its prompt."""
+
+    def __init__(self, path: Path, settings: EngineSettings, name: str, notify: Notify) -> None:
+        """Load it. Raises RigError as loading a model for a run does."""
+        from rig.engine.loading import load
+
+        self._loaded = load(path, settings, name, notify, n_outputs=PIECE)
+        self._parts = self._loaded.parts
+        self.name = name
+
+    @property
+    def fingerprint(self) -> dict[str, Json]:
+        return dict(self._loaded.fingerprint)
+
+    @property
+    def vocabulary(self) -> str:
+        """A SHA-256 over all tokens: distributions over different ones cannot be compared."""
+        tokenizer = self._parts.tokenizer
+        digest = hashlib.sha256()
+        for token in range(tokenizer.n_vocab):
+            piece = tokenizer.piece(token)
+            digest.update(len(piece).to_bytes(4, "little") + piece)
+        return digest.hexdigest()
+
+    def close(self) -> None:
+        self._loaded.close()
+
+    def assess(self, request: Request, answer: Call | str, listen: Listen) -> Assessment:
+        """Put one answer to the model: a call, or the words of a reply."""
+        is_reply = not isinstance(answer, Call)
+        try:
+            prompt = self._prompt(request)
+            given, kinds = self._answer_tokens(request.tools, answer)
+            room = self._parts.context.n_ctx - len(prompt)
+            if room < len(given.tokens):
+                return Assessment(
+                    is_reply,
+                    prompt_tokens=len(prompt),
+                    fault=f"prompt and answer have {len(prompt) + len(given.tokens)} tokens,"
+                    f" the context {self._parts.context.n_ctx}",
+                )
+            choices, computed = self._assess(prompt, given, kinds, listen)
+            forced = len(given.tokens) - len(choices)
+            return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
+        except (TemplateError, ConstraintError, NotInGrammar, DecodeError, FloatingPointError) as error:
+            return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
+
+    def _prompt(self, request: Request) -> list[int]:
+        segments = self._parts.prompts.build(request, self._parts.form(request.tools))
+        return [token for segment in segments for token in segment]
+
+    def _answer_tokens(
+        self, tools: tuple[ToolDoc, ...], answer: Call | str
+    ) -> tuple[AnswerTokens, Callable[[int], Kind]]:
+        form = self._parts.form(tools)
+        if isinstance(answer, Call):
+            answer = arranged(answer, tools)
+            text = call_text(answer)
+            kinds = kinds_of_call(answer)
+            until = len(text.encode())
+        else:
+            text, until = reply_text(answer), len('{"r')
+            kinds = _replies
+        constraint = self._parts.grammar.start(form.schema)
+        fast_forward = self._parts.settings.fast_forward
+        return follow(constraint, self._parts.tokenizer, text, until, fast_forward=fast_forward), kinds
+
+    def _assess(
+        self, prompt: Sequence[int], given: AnswerTokens, kinds: Callable[[int], Kind], listen: Listen
+    ) -> tuple[list[Choice], int]:
+        """The choices, and how many tokens were computed for them."""
+        computed = self._prefill(prompt)
+        context = self._parts.context
+        tokens = [token.token for token in given.tokens]
+        choices: list[Choice] = []
+
+        def take(token: AnswerToken, logits: npt.NDArray[np.float32]) -> None:
+            if token.allowed is not None:
+                values = logits[token.allowed]
+                choices.append(self._choice(token, given.text, kinds(token.start), values))
+                listen(len(choices) - 1, values)
+
+        # The prompt's last token tells of the answer's first; the answer's last one tells of nothing here.
+        if tokens:
+            take(given.tokens[0], context.logits())
+        # One batch gives slightly other logits than token by token.
+        size = 1 if self._parts.settings.exact else min(PIECE, context.n_batch)
+        for start in range(0, len(tokens) - 1, size):
+            piece = tokens[start : min(start + size, len(tokens) - 1)]
+            context.decode([Chunk(0, piece, True, every=True)])
+            computed += len(piece)
+            for index in range(len(piece)):
+                take(given.tokens[start + index + 1], context.logits(index))
+        return choices, computed
+
+    def _choice(self, token: AnswerToken, text: bytes, kind: Kind, values: Values) -> Choice:
+        """In double precision; `rig.engine.sampling` gives the same to about 1e-7."""
+        assert token.allowed is not None
+        exact = values.astype(np.float64)
+        if np.isnan(exact).any():
+            raise FloatingPointError("the model's logits are not numbers")
+        index = int(np.searchsorted(token.allowed, token.token))
+        top = int(exact.argmax())
+        logprob = exact[index] - exact[top] - np.log(np.exp(exact - exact[top]).sum())
+        rank = int((exact > exact[index]).sum() + (exact[:index] == exact[index]).sum())
+        likeliest = int(token.allowed[top])
+        return Choice(
+            token=token.token,
+            start=token.start,
+            kind=kind,
+            logprob=float(logprob),
+            rank=rank,
+            top=likeliest,
+            agrees=text.startswith(self._parts.tokenizer.piece(likeliest), token.start),
+            allowed=len(token.allowed),
+        )
+
+    def _prefill(self, prompt: Sequence[int]) -> int:
+        """Bring the context to the end of a prompt, its last token just computed; how many were computed."""
+        context = self._parts.context
+        held = context.sequences[0]
+        common = next(
+            (n for n, (a, b) in enumerate(zip(held, prompt, strict=False)) if a != b),
+            min(len(held), len(prompt)),
+        )
+        left = context.drop_tail(0, min(common, len(prompt) - 1))
+        for start in range(left, len(prompt), context.n_batch):
+            piece = prompt[start : start + context.n_batch]
+            context.decode([Chunk(0, piece, start + len(piece) == len(prompt))])
+        return len(prompt) - left
+
+
+def _replies(_start: int) -> Kind:
+    return "answer"

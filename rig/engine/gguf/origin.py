@@ -1,0 +1,67 @@
+"""What a GGUF file that rig made from another one says of that: its parent, and what it was before.
+
+llama.cpp's quantizer writes it into the new file itself, so that it goes wherever the file goes.
+"""
+
+from dataclasses import asdict, dataclass
+
+from rig.calls import JsonObject
+from rig.engine.gguf.facts import Facts
+
+PREFIX = "rig.made_from."
+_LEADS_TO = " > "
+_LONGEST = 127
+"""Bytes of a text that llama.cpp can be told to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The parent of a file: its name and SHA-256, and the SHA-256 of the file that everything began with.
+
+    `quantizations` are those that its weights went through before, the first ancestor's first. `requantized`
+    says that they were quantized already, so that what was lost then is lost here too.
+    """
+
+    name: str
+    sha256: str
+    root_sha256: str
+    quantizations: tuple[str, ...]
+    requantized: bool
+
+    @classmethod
+    def read(cls, facts: Facts) -> "Origin | None":
+        """What a file says of itself; None where it says nothing, or only a part."""
+        name, sha256, root, before = (
+            facts.text(PREFIX + key) for key in ("name", "sha256", "root_sha256", "quantizations")
+        )
+        requantized = facts.flag(PREFIX + "requantized")
+        if name is None or sha256 is None or root is None or before is None or requantized is None:
+            return None
+        return cls(name, sha256, root, tuple(before.split(_LEADS_TO)), requantized)
+
+    @property
+    def note(self) -> str:
+        """In words: `requantized from smollm2-135m (Q4_1)`."""
+        verb = "requantized" if self.requantized else "quantized"
+        return f"{verb} from {self.name} ({_LEADS_TO.join(self.quantizations)})"
+
+    def metadata(self) -> dict[str, str | bool]:
+        """The keys and values to be written; long texts lose their beginning."""
+        texts = {
+            "name": self.name,
+            "sha256": self.sha256,
+            "root_sha256": self.root_sha256,
+            "quantizations": _LEADS_TO.join(self.quantizations),
+        }
+        return {
+            **{PREFIX + key: _shortened(text) for key, text in texts.items()},
+            PREFIX + "requantized": self.requantized,
+        }
+
+    def as_json(self) -> JsonObject:
+        """Every field by name, and the note."""
+        return {**asdict(self), "quantizations": list(self.quantizations), "note": self.note}
+
+
+def _shortened(text: str) -> str:
+    return text.encode("utf-8", "replace")[-_LONGEST:].decode("utf-8", "ignore")

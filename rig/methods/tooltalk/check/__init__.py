@@ -1,0 +1,9 @@
+"""Whether conversations are what they claim to be: their structure, their calls, their recorded responses."""
+
+from rig.methods.tooltalk.check.directory import Report, check_directory
+from rig.methods.tooltalk.check.faults import Fault
+from rig.methods.tooltalk.check.record import record_directory
+from rig.methods.tooltalk.check.replay import Difference
+from rig.methods.tooltalk.check.rules import RULES, SuiteRules
+
+__all__ = ["RULES", "Difference", "Fault", "Report", "SuiteRules", "check_directory", "record_directory"]

@@ -1,0 +1,56 @@
+"""Whether each ground-truth call is one that its tool takes, written as the dataset writes it."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from rig.calls import ExecutedCall
+from rig.conversations import TIMESTAMP, Conversation
+from rig.methods.tooltalk.check.faults import Fault
+from rig.toolbox.arguments import check
+from rig.toolbox.errors import ToolError
+from rig.toolbox.spec import Tool
+from rig.tooltalk import TOOLS
+
+_FORMATS = {"time": "%H:%M:%S", "datetime": TIMESTAMP}
+
+
+def check_calls(file: str, conversation: Conversation) -> Iterator[Fault]:
+    """Faults of the requests, by the tools' schemas."""
+    positions = conversation.ground_truth_positions()
+    for (turn, number), call in zip(positions, conversation.ground_truth, strict=True):
+        tool = TOOLS.get(call.name)
+        if tool is None:
+            yield Fault(file, "tool", f"there is no tool {call.name!r}", turn, number)
+            continue
+        for text in _arguments(tool, call):
+            yield Fault(file, "arguments", text, turn, number)
+        if call.response is not None and call.exception is not None:
+            yield Fault(file, "outcome", "there is a response and an exception", turn, number)
+        if call.response is None and call.exception is None:
+            yield Fault(
+                file, "outcome", "nothing is recorded; `rig check --record DIR` does that", turn, number
+            )
+
+
+def _arguments(tool: Tool, call: ExecutedCall) -> Iterator[str]:
+    given = dict(call.arguments)
+    if tool.auth:
+        given.pop("session_token", None)
+    try:
+        check(tool, given)
+    except ToolError as error:
+        yield str(error)
+        return
+    for name, value in given.items():
+        schema = tool.parameters["properties"][name]
+        if value is None:
+            yield f"{name} is null; leave it out"
+        elif (form := _FORMATS.get(schema.get("x-format", ""))) and not _canonical(value, form):
+            yield f"{name} is {value!r}, which is not written as {form}"
+
+
+def _canonical(text: str, form: str) -> bool:
+    try:
+        return datetime.strptime(text, form).strftime(form) == text  # noqa: DTZ007 - no zones
+    except ValueError:
+        return False

@@ -1,0 +1,85 @@
+"""Writing down what the simulator returns, so that nobody types a response by hand."""
+
+import json
+import uuid
+from pathlib import Path
+
+from rig.calls import JsonObject
+from rig.conversations import parse_conversation
+from rig.errors import RigError
+from rig.methods.tooltalk.check.replay import Replayed, replay
+from rig.methods.tooltalk.check.structure import PARTS
+from rig.toolbox.simulator import Simulator
+from rig.tooltalk import TOOLS
+from rig.tooltalk.world import World
+
+SESSION_TOKEN = "4f1c9b27-a3e6-58d0"
+"""The token of everybody who is logged in when one of our conversations starts."""
+
+
+def record_directory(directory: Path, world: World) -> list[Path]:
+    """Complete every conversation of a directory from the simulator; returns the files that changed.
+
+    The writer gives scenario, user.username, metadata (location, timestamp, and username when the user is
+    logged in at the start) and the turns with each call's `request`. Everything else is filled in: names,
+    ids, indexes, the account, session tokens, `apis_used`, `suites_used`, responses and exceptions. Raises
+    RigError, naming the file, where that cannot be done; the files before it are written by then.
+    """
+    paths = sorted(directory.glob("*.json"))
+    if not paths:
+        raise RigError(f"{directory}: holds no conversation (*.json)")
+    simulator = Simulator(world)
+    base = simulator.snapshot()
+    changed = []
+    for path in paths:
+        try:
+            before = path.read_text(encoding="utf-8")
+            source = json.loads(before)
+            simulator.restore(base)
+            after = json.dumps(_complete(source, path.stem, world, simulator), indent=2, ensure_ascii=False)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RigError(f"{path}: cannot be recorded: {type(error).__name__}: {error}") from error
+        if f"{after}\n" != before:
+            path.write_text(f"{after}\n", encoding="utf-8")
+            changed.append(path)
+    simulator.restore(base)
+    return changed
+
+
+def _complete(source: JsonObject, name: str, world: World, simulator: Simulator) -> JsonObject:
+    source["name"] = name
+    source.setdefault("conversation_id", str(uuid.uuid4()))
+    _fill_login(source["user"], source["metadata"], world)
+    source["conversation"] = [
+        {"index": position, **{part: turn[part] for part in turn if part != "index"}}
+        for position, turn in enumerate(source["conversation"])
+    ]
+    conversation = parse_conversation(source, name)
+    calls = list(replay(conversation, simulator))
+    tools = dict.fromkeys(each.executed.name for each in calls)
+    unknown = [each for each in tools if each not in TOOLS]
+    if unknown:
+        raise RigError(f"{name}: no tool is named {', '.join(unknown)}")
+    source["apis_used"] = list(tools)
+    source["suites_used"] = list(dict.fromkeys(str(TOOLS[each].plugin) for each in tools))
+    for each in calls:
+        source["conversation"][each.turn]["apis"][each.call] = _recorded(each)
+    return {part: source[part] for part in (*PARTS, *(part for part in source if part not in PARTS))}
+
+
+def _fill_login(user: JsonObject, metadata: JsonObject, world: World) -> None:
+    account = world.accounts.find(user["username"])
+    if account is not None:
+        user.update({field: getattr(account, field) for field in ("email", "phone", "name", "password")})
+    if "username" in metadata:
+        user["session_token"] = metadata["session_token"] = SESSION_TOKEN
+
+
+def _recorded(each: Replayed) -> JsonObject:
+    recorded = each.executed.as_json()
+    arguments = recorded["request"]["parameters"]
+    if "session_token" in arguments:
+        token = arguments["session_token"]
+        rest = {name: value for name, value in arguments.items() if name != "session_token"}
+        recorded["request"]["parameters"] = {"session_token": token, **rest}
+    return recorded

@@ -1,0 +1,101 @@
+"""Ground truth executed again: whether the simulator still returns what a file recorded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rig.calls import ExecutedCall, Json, JsonObject
+from rig.conversations import Conversation
+from rig.toolbox.simulator import Simulator
+from rig.toolbox.spec import Response
+from rig.tooltalk import TOOLS
+
+_SHOWN = 80
+
+
+class Difference(StrEnum):
+    """How a recorded response differs from the simulator's."""
+
+    RANDOM_ID = "random id only"
+    """The tool makes up an id; matching never looks at it."""
+    MORE = "simulator returns more"
+    """All that was recorded, and other records beside it."""
+    ORDER = "other order"
+    """The same records in another order."""
+    FIELDS = "field values"
+    """The same records with other content, or a response that is no list of records."""
+    LESS = "simulator returns less"
+    """A recorded record is not returned, so no call can match."""
+    EXCEPTION = "exception"
+    """One is an error and the other is not, or they are different errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One ground-truth call at (turn, call), as recorded and as executed now."""
+
+    turn: int
+    call: int
+    recorded: ExecutedCall
+    executed: ExecutedCall
+
+    @property
+    def difference(self) -> Difference | None:
+        """How they differ, None when they do not."""
+        if self.recorded.exception != self.executed.exception:
+            return Difference.EXCEPTION
+        if self.recorded.response == self.executed.response:
+            return None
+        if TOOLS[self.executed.name].match.response is Response.IGNORED:
+            return Difference.RANDOM_ID
+        recorded, returned = self._records(self.recorded), self._records(self.executed)
+        if recorded is None or returned is None:
+            return Difference.FIELDS
+        if not recorded.keys() <= returned.keys():
+            return Difference.LESS
+        if any(record != returned[key] for key, record in recorded.items()):
+            return Difference.FIELDS
+        return Difference.MORE if len(recorded) < len(returned) else Difference.ORDER
+
+    @property
+    def explanation(self) -> str:
+        """What was recorded and what is returned, as far as they differ."""
+        recorded, returned = self._records(self.recorded), self._records(self.executed)
+        if self.difference is Difference.EXCEPTION:
+            return _against(self.recorded.exception, self.executed.exception)
+        if recorded is None or returned is None:
+            return _against(self.recorded.response, self.executed.response)
+        if self.difference is not Difference.FIELDS:
+            return _against(", ".join(recorded), ", ".join(returned))
+        key = next(key for key in recorded if recorded[key] != returned[key])
+        was, now = recorded[key], returned[key]
+        field = next(name for name in {**was, **now} if was.get(name) != now.get(name))
+        return f"{field} of {key}: {_against(was.get(field), now.get(field))}"
+
+    def _records(self, executed: ExecutedCall) -> dict[str, JsonObject] | None:
+        """The records of a response by id; None when it is no list of records."""
+        ids = TOOLS[self.executed.name].match.ids
+        if ids is None:
+            return None
+        listed, key = ids
+        try:
+            return {str(record[key]): dict(record) for record in executed.response[listed]}
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+def replay(conversation: Conversation, simulator: Simulator) -> Iterator[Replayed]:
+    """Execute the ground truth from the conversation's start. Raises RigError where it cannot start."""
+    simulator.start(conversation.user, conversation.metadata)
+    positions = conversation.ground_truth_positions()
+    for (turn, call), recorded in zip(positions, conversation.ground_truth, strict=True):
+        yield Replayed(turn, call, recorded, simulator.execute(recorded.call))
+
+
+def _against(recorded: Json, returned: Json) -> str:
+    return f"recorded {_shown(recorded)}, the simulator gives {_shown(returned)}"
+
+
+def _shown(value: Json) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,169 @@
+"""ToolTalk's way of taking a model through a conversation (paper, section 3.3; its `tooltalk` evaluator).
+
+Before every assistant turn the world is as the ground truth of earlier turns leaves it, and the model reads
+the true history, whatever it did itself. Within the turn it calls tools, one at a time, until it replies.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+from rig.calls import ExecutedCall
+from rig.conversations import Conversation
+from rig.episodes import PlayedTurn, Step
+from rig.errors import ErrorKind
+from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
+from rig.methods.tooltalk.judgement import Judgement, conclude
+from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
+from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
+from rig.scoring import Grader
+from rig.toolbox.simulator import Simulator
+from rig.verdicts import Metrics, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """The state an assistant turn starts from: the world, and how many messages there are by then."""
+
+    world: Any
+    messages: int
+    said: tuple[str, ...]
+
+
+class Dialogue:
+    """One conversation put to one model.
+
+    Turns are played in order with `play`; those that an earlier run played are handed in with `resume`
+    instead. The caller predicts: `play` is a generator that yields requests and is sent predictions, so one
+    model can serve many dialogues at once.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        simulator: Simulator,
+        grader: Grader,
+        settings: Settings,
+        *,
+        where: Where,
+        emit: Emit,
+    ) -> None:
+        self._conversation = conversation
+        self._simulator = simulator
+        self._settings = settings
+        self._where = where
+        self._emit = emit
+        self._tools = offered_tools(conversation, settings)
+        self._context = context(conversation.metadata)
+        self._messages: list[Message] = []
+        self._starts: dict[int, _Start] = {}
+        began = perf_counter()
+        self._truths = self._rehearse()
+        self._rehearsal_s = perf_counter() - began
+        self._grader = grader
+        self._matching = grader.start(self._truths)
+        self._judged: list[tuple[int, int]] = []
+
+    def _rehearse(self) -> list[tuple[tuple[int, int], ExecutedCall]]:
+        """Play the true conversation once, noting what each assistant turn starts from.
+
+        Upstream rebuilds the world and replays all earlier calls at every turn; a snapshot per turn gives
+        the same states in linear time. The recorded calls gain who was logged in when they were made.
+        """
+        self._simulator.start(self._conversation.user, self._conversation.metadata)
+        world = self._simulator.snapshot()
+        said: list[str] = []
+        ground_truth = []
+        for index, turn in enumerate(self._conversation.turns):
+            if turn.role == "user":
+                self._messages.append(UserMessage(turn.text))
+                said.append(turn.text)
+                continue
+            self._starts[index] = _Start(world, len(self._messages), tuple(said))
+            said = []
+            for number, recorded in enumerate(turn.calls):
+                replayed = self._simulator.execute(recorded.call)
+                ground_truth.append(((index, number), replace(recorded, username=replayed.username)))
+                shown = recorded if self._settings.history == "recorded" else replayed
+                self._messages.append(call_message(shown))
+            if turn.calls:
+                world = self._simulator.snapshot()
+            self._messages.append(ReplyMessage(turn.text))
+        return ground_truth
+
+    def resume(self, executed: Sequence[ExecutedCall], turn: int) -> None:
+        """Take in the calls of a turn that was played before, so that matching goes on from there."""
+        for step, call in enumerate(executed):
+            self._judge(turn, step, call)
+
+    def play(self, turn: int) -> Generator[Request, Prediction, PlayedTurn]:
+        """Play the assistant turn at this position, until a reply, an error or the cap on calls."""
+        tools_s, self._rehearsal_s = self._rehearsal_s, 0.0
+        began = perf_counter() - tools_s
+        scoring_s = 0.0
+        start = self._starts[turn]
+        truth = self._conversation.turns[turn]
+        self._emit(TurnStarted(self._where, turn, start.said, truth.calls, truth.text))
+
+        clock = perf_counter()
+        self._simulator.restore(start.world)
+        tools_s += perf_counter() - clock
+        messages = self._messages[: start.messages]
+        steps: list[Step] = []
+        while not steps or steps[-1].prediction.kind == "call":
+            step = len(steps)
+            prediction = self._within_cap((yield self._request(turn, step, messages)), step)
+            self._emit(PredictionMade(self._where, turn, step, prediction))
+            if prediction.call is None:
+                steps.append(Step(prediction))
+                continue
+            clock = perf_counter()
+            executed = self._simulator.execute(prediction.call)
+            tools_s += perf_counter() - clock
+            clock = perf_counter()
+            verdict, rejudged = self._judge(turn, step, executed)
+            scoring_s += perf_counter() - clock
+            messages.append(call_message(executed))
+            steps.append(Step(prediction, executed, verdict))
+            self._emit(CallJudged(self._where, turn, step, executed, verdict, rejudged))
+        return PlayedTurn(turn, tuple(steps), perf_counter() - began, tools_s, scoring_s)
+
+    def _judge(self, turn: int, step: int, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        """The verdict on a call, and the earlier calls that hold another ground truth because of it.
+
+        All steps of a turn but its last are calls, so the executed ones are numbered as the steps are.
+        """
+        self._judged.append((turn, step))
+        verdict = self._matching.add(turn, executed)
+        moved = self._matching.moved
+        return verdict, tuple(Rejudged(*self._judged[number], verdict=now) for number, now in moved)
+
+    def _request(self, turn: int, step: int, messages: Sequence[Message]) -> Request:
+        key = StepKey(self._conversation.name, turn, step, self._where.repeat)
+        return Request(key, INSTRUCTIONS, self._tools, self._context, tuple(messages))
+
+    def _within_cap(self, prediction: Prediction, step: int) -> Prediction:
+        """The prediction, or the error that it is a call too many. Such a call is not executed."""
+        if prediction.call is None or step < self._settings.max_calls:
+            return prediction
+        return replace(
+            prediction,
+            call=None,
+            error=ErrorKind.CALL_CAP,
+            error_detail=f"{prediction.call.name} would be call {step + 1} of the turn; the cap is "
+            f"{self._settings.max_calls}",
+        )
+
+    def verdicts(self) -> list[Verdict]:
+        """The final verdict of every executed call, in the order in which they were made."""
+        return list(self._matching.verdicts())
+
+    def judgement(self, played: Sequence[PlayedTurn]) -> Judgement:
+        """What the grader makes of all turns, which were played or resumed in this order."""
+        return conclude(self._conversation, played, self._truths, self._grader, self._matching)
+
+    def metrics(self) -> Metrics:
+        """The conversation's metrics, once every turn has been played or resumed."""
+        metrics: Metrics = self._matching.metrics()
+        return metrics

@@ -1,0 +1,161 @@
+"""Where an argument's value can have come from: what a model had been told when it made a call.
+
+The question is whether a value was made up. Values can be put in other words (a date for "next Tuesday"), so
+only what nothing at all speaks for counts as made up; free text, which a model composes, never does.
+"""
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from datetime import date, datetime
+
+from rig.calls import ExecutedCall, Json
+from rig.conversations import TIMESTAMP, Metadata
+from rig.toolbox.spec import Text, Tool
+
+_COMPOSED = frozenset({"query", "match_type", "event_type", "new_password", "new_name"})
+"""Arguments that a model may choose or word by itself, besides those that are free text to the matcher."""
+
+_NUMBER = re.compile(r"\d+")
+_HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SPELLED = {word: hour for hour, word in enumerate(_HOURS, start=1)}
+_TIME_WORDS = re.compile(
+    r"\b(now|hours?|hrs?|minutes?|mins?|half|quarter|noon|midday|midnight|mornings?|afternoons?|evenings?"
+    r"|tonight|nights?|days?|breakfast|lunch|dinner|later|earlier|before|after|same)\b"
+)
+_DATE_WORDS = re.compile(
+    r"\b(today|tonight|tomorrow|yesterday|now|(mon|tues?|wed(nes)?|thu(rs)?|fri|sat(ur)?|sun)(day)?s?"
+    r"|days?|weeks?|weekends?|months?|years?|mornings?|afternoons?|evenings?|nights?|hours?|minutes?"
+    r"|jan\w*|feb\w*|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sep\w*|oct\w*|nov\w*|dec\w*"
+    r"|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\w+teenth|\w+tieth"
+    r"|next|later|same|eve)\b"
+)
+_WHOLE_DAY = {(0, 0), (23, 59)}
+
+
+class Seen:
+    """What has been said and shown so far. Only facts of the conversation count: tool descriptions do not."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._spoken = ""
+        self._text = ""
+        self._numbers: set[int] = set()
+        self._times: set[tuple[int, int]] = set()
+        self._dates: set[date] = set()
+        for fact in (metadata.location, metadata.timestamp, metadata.username):
+            self._show(fact)
+
+    def copy(self) -> "Seen":
+        """Another one that has seen the same."""
+        return deepcopy(self)
+
+    def say(self, text: str) -> None:
+        """Words of the user or the assistant."""
+        spoken = text.casefold()
+        self._spoken += f"\n{spoken}"
+        self._text += f"\n{spoken}"
+        self._numbers.update(int(digits) for digits in _NUMBER.findall(spoken) if len(digits) <= 4)
+        self._numbers.update(_SPELLED[word] for word in re.findall(r"[a-z]+", spoken) if word in _SPELLED)
+
+    def answer(self, executed: ExecutedCall) -> None:
+        """The response of a call. Error texts tell nothing but what the call itself said."""
+        for leaf in _leaves(executed.response):
+            self._show(leaf)
+
+    def note(self, executed: ExecutedCall) -> None:
+        """A call of the true history, with its arguments and its response."""
+        for leaf in _leaves(executed.arguments):
+            self._show(leaf)
+        self.answer(executed)
+
+    def speaks_for(self, tool: Tool, name: str, value: Json) -> bool:
+        """Whether an argument can have come from here. True for all that cannot be told."""
+        if isinstance(value, list):
+            return all(self.speaks_for(tool, name, leaf) for leaf in _leaves(value))
+        schema = tool.parameters["properties"].get(name)
+        composed = name in _COMPOSED or tool.match.arguments.get(name) in list(Text)
+        if schema is None or composed or not isinstance(value, str) or not value.strip():
+            return True
+        match schema.get("x-format"):
+            case "time":
+                return not tool.action or self._speaks_for_time(value, "%H:%M:%S")
+            case "datetime":
+                return not tool.action or self._speaks_for_instant(name, value)
+            case "month":
+                return self._speaks_for_month(value)
+            case "phone":
+                return _digits(value) in _digits(self._text)
+            case _ if name == "location":
+                return self._speaks_for_place(value)
+            case _:
+                return value.strip().casefold() in self._text
+
+    def _show(self, value: Json) -> None:
+        if not isinstance(value, str):
+            return
+        self._text += f"\n{value.casefold()}"
+        for pattern in (TIMESTAMP, "%H:%M:%S", "%Y-%m-%d"):
+            if (read := _read(value, pattern)) is not None:
+                if "%H" in pattern:
+                    self._times.add((read.hour, read.minute))
+                if "%Y" in pattern:
+                    self._dates.add(read.date())
+
+    def _speaks_for_time(self, value: str, pattern: str) -> bool:
+        read = _read(value, pattern)
+        if read is None or (read.hour, read.minute) in self._times:
+            return True
+        hours = {read.hour, read.hour % 12 or 12}
+        # 730 and 1930 are times, too, and so is ten to five.
+        spoken = hours | {hour * 100 + read.minute for hour in hours}
+        spoken |= {(read.hour + 1) % 12 or 12} if read.minute > 30 else set()
+        return bool(spoken & self._numbers) or _TIME_WORDS.search(self._spoken) is not None
+
+    def _speaks_for_instant(self, name: str, value: str) -> bool:
+        read = _read(value, TIMESTAMP)
+        if read is None:
+            return True
+        day = read.date() in self._dates or read.day in self._numbers
+        if not day and _DATE_WORDS.search(self._spoken) is None:
+            return False
+        # How long something takes is often left to the model.
+        is_free = "end" in name or (read.hour, read.minute) in _WHOLE_DAY
+        return is_free or self._speaks_for_time(value, TIMESTAMP)
+
+    def _speaks_for_month(self, value: str) -> bool:
+        name = value.strip().casefold()
+        seen = {f"{day:%B}".casefold() for day in self._dates}
+        return name in seen or name[:3] in self._spoken or "month" in self._spoken
+
+    def _speaks_for_place(self, value: str) -> bool:
+        words = re.findall(r"\w+", value.casefold())
+        initials = "".join(word[0] for word in words)
+        tokens = set(re.findall(r"\w+", self._text))
+        return bool(tokens.intersection(words)) or any(
+            len(initials) > 1 and token.startswith(initials) and len(token) <= len(initials) + 1
+            for token in tokens
+        )
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    """Every value that is no list and no object. Not recursive: a model's values can be nested deeply."""
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            left.extend(each.values())
+        elif isinstance(each, list):
+            left.extend(each)
+        else:
+            yield each
+
+
+def _read(text: str, pattern: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, pattern)  # noqa: DTZ007 - the dataset has no zones
+    except ValueError:
+        return None
+
+
+def _digits(text: str) -> str:
+    return "".join(_NUMBER.findall(text))

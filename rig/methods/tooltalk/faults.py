@@ -1,0 +1,204 @@
+"""What went wrong in each turn of a failed conversation, in kinds that a user can act on.
+
+ToolTalk's own three types (`error_types`) say which of planning and invocation failed. These say which call,
+which argument, what was expected and what came instead.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from rig.calls import ExecutedCall
+from rig.conversations import Conversation
+from rig.methods.tooltalk.claims import claims_success
+from rig.methods.tooltalk.evidence import Seen
+from rig.scoring import reasons
+from rig.scoring.forms import misfits
+from rig.scoring.metrics import is_action
+from rig.tooltalk import TOOLS
+from rig.verdicts import Difference, Fault, FaultKind, Verdict
+
+Position: TypeAlias = tuple[int, int]
+Truth: TypeAlias = tuple[Position, ExecutedCall]
+"""A ground-truth call and its (turn, call)."""
+
+Compare: TypeAlias = Callable[[ExecutedCall, ExecutedCall], Sequence[Difference]]
+"""How a predicted call differs from a ground-truth call of the same tool: `Grader.compare`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What a model did in an assistant turn: its calls with final verdicts, then a reply or an error."""
+
+    calls: tuple[tuple[ExecutedCall, Verdict], ...] = ()
+    reply: str | None = None
+    error: str | None = None
+
+
+def find_faults(
+    conversation: Conversation, acted: Mapping[int, Acted], truths: Sequence[Truth], compare: Compare
+) -> tuple[Fault, ...]:
+    """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
+    verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
+    held = {verdict.ground_truth for verdict in verdicts}
+    if all(position in held for position, _ in truths) and not any(each.bad_action for each in verdicts):
+        return ()
+    faults: list[Fault] = []
+    seen = Seen(conversation.metadata)
+    for index, turn in enumerate(conversation.turns):
+        if index in acted:
+            due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
+            later = [truth for truth in truths if truth[0][0] > index]
+            faults += _Turn(index, acted[index], due, later, seen.copy(), compare).faults()
+        for call in turn.calls:
+            seen.note(call)
+        seen.say(turn.text)
+    return tuple(faults)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One assistant turn under examination. `due` are its ground-truth calls that nothing matched."""
+
+    index: int
+    acted: Acted
+    due: Sequence[Truth]
+    later: Sequence[Truth]
+    seen: Seen
+    compare: Compare
+    answered: set[Position] = field(default_factory=set)
+    """Those of `due` that some call was meant to be."""
+
+    def faults(self) -> list[Fault]:
+        wrong = {step for step, (_, verdict) in enumerate(self.acted.calls) if not verdict.match}
+        # A tool that was due and called is answered, before others are said to have been called instead.
+        meant = {step: self._meant(step) for step in sorted(wrong)}
+        found: list[Fault] = []
+        for step, (executed, _) in enumerate(self.acted.calls):
+            if step in wrong:
+                found += self._wrong_call(step, meant[step])
+            self.seen.answer(executed)
+        return [*found, *self._missing(), *self._ending()]
+
+    def _meant(self, step: int) -> Truth | None:
+        """The call of the same tool that was due, rather one that no other call was meant to be."""
+        executed, _ = self.acted.calls[step]
+        same = [truth for truth in self.due if truth[1].name == executed.name]
+        if not same:
+            return None
+        meant = min(same, key=lambda each: (each[0] in self.answered, len(self.compare(executed, each[1]))))
+        self.answered.add(meant[0])
+        return meant
+
+    def _wrong_call(self, step: int, meant: Truth | None) -> Iterator[Fault]:
+        """What is wrong with a call that matches nothing. A lookup too many that did no harm is no fault."""
+        executed, verdict = self.acted.calls[step]
+        tool = TOOLS.get(executed.name)
+        if tool is None:
+            yield self._wrong_tool(step, self._untried(lambda _: True))
+        elif self._is_repeated(step):
+            text = f"{executed.name} had been called like this already"
+            yield self._fault(FaultKind.REPEATED_CALL, text, step)
+        elif executed.exception is not None and (forms := list(misfits(tool, executed.arguments))):
+            yield from (self._misfit(step, meant, each) for each in forms)
+        elif meant is not None:
+            yield from self._differs(step, meant)
+        elif (executed.exception is None or not tool.action) and (
+            other := self._untried(lambda name: is_action(name) is tool.action)
+        ):
+            yield self._wrong_tool(step, other)
+        elif unfounded := self._unfounded(executed):
+            for name in unfounded:
+                yield self._made_up(step, None, Difference(name, None, executed.arguments[name]))
+        elif verdict.bad_action:
+            turns = [position[0] for position, truth in self.later if truth.name == executed.name]
+            when = f"before turn {turns[0]}" if turns else "at all"
+            yield self._fault(FaultKind.UNNEEDED_ACTION, f"{executed.name} was not called for {when}", step)
+
+    def _differs(self, step: int, meant: Truth) -> Iterator[Fault]:
+        executed, _ = self.acted.calls[step]
+        unfounded = self._unfounded(executed)
+        differences = self.compare(executed, meant[1])
+        # A failure or another response follows from the arguments, unless those are right.
+        telling = [each for each in differences if each.what not in ("exception", "response")]
+        for each in telling or differences:
+            if each.what in unfounded:
+                yield self._made_up(step, meant, each)
+            else:
+                text = f"{executed.name}: {reasons.difference(each)}"
+                yield self._fault(FaultKind.WRONG_ARGUMENT, text, step, meant, **_named(each))
+
+    def _unfounded(self, executed: ExecutedCall) -> list[str]:
+        """The arguments of a call that nothing the model had seen speaks for."""
+        if not isinstance(executed.arguments, dict):
+            return []
+        tool = TOOLS[executed.name]
+        return [
+            name for name, value in executed.arguments.items() if not self.seen.speaks_for(tool, name, value)
+        ]
+
+    def _is_repeated(self, step: int) -> bool:
+        executed, verdict = self.acted.calls[step]
+        before = (each for each, _ in self.acted.calls[:step])
+        return verdict.reason == reasons.REPEATS or any(each.call == executed.call for each in before)
+
+    def _untried(self, fits: Callable[[str], bool]) -> Truth | None:
+        """The first call that was due and that nothing was meant to be, if its name fits."""
+        for truth in self.due:
+            if truth[0] not in self.answered and fits(truth[1].name):
+                self.answered.add(truth[0])
+                return truth
+        return None
+
+    def _missing(self) -> Iterator[Fault]:
+        missing = [truth for truth in self.due if truth[0] not in self.answered]
+        for truth in missing if self.acted.error is None else ():
+            text, arguments = f"{truth[1].name} was not called", truth[1].arguments
+            yield self._fault(FaultKind.MISSING_CALL, text, None, truth, expected=arguments)
+        if missing and self.acted.error is not None:
+            text = f"no answer could be had: {self.acted.error}"
+            yield self._fault(FaultKind.GENERATION_FAILED, text, None, missing[0])
+
+    def _ending(self) -> Iterator[Fault]:
+        """What is wrong with replying now."""
+        if not self.due or self.acted.reply is None:
+            return
+        calls = [executed for executed, _ in self.acted.calls]
+        if calls and (exception := calls[-1].exception) is not None:
+            text = f"replied after {reasons.show(calls[-1].name)} failed: {reasons.show(exception)}"
+            yield self._fault(FaultKind.GAVE_UP, text, len(calls) - 1)
+        has_acted = any(is_action(call.name) and call.exception is None for call in calls)
+        undone = [truth for truth in self.due if is_action(truth[1].name)]
+        if undone and not has_acted and claims_success(self.acted.reply):
+            text = f"{undone[0][1].name} was not done, but the reply says {reasons.show(self.acted.reply)}"
+            yield self._fault(FaultKind.CLAIMED_SUCCESS, text, None, undone[0])
+
+    def _wrong_tool(self, step: int, truth: Truth | None) -> Fault:
+        name = self.acted.calls[step][0].name
+        unknown = "" if name in TOOLS else ", which does not exist"
+        text = f"called {reasons.show(name)}{unknown}"
+        if truth is None:
+            return self._fault(FaultKind.WRONG_TOOL, text, step, got=name)
+        text += f"; {truth[1].name} was due"
+        return self._fault(FaultKind.WRONG_TOOL, text, step, truth, expected=truth[1].name, got=name)
+
+    def _misfit(self, step: int, meant: Truth | None, misfit: Difference) -> Fault:
+        name = self.acted.calls[step][0].name
+        should = f"{reasons.show(misfit.what)} should be {misfit.expected}, got {reasons.show(misfit.got)}"
+        return self._fault(FaultKind.WRONG_FORMAT, f"{name}: {should}", step, meant, **_named(misfit))
+
+    def _made_up(self, step: int, meant: Truth | None, value: Difference) -> Fault:
+        name = self.acted.calls[step][0].name
+        text = f"{name}: nothing had said that {value.what} is {reasons.show(value.got)}"
+        return self._fault(FaultKind.MADE_UP, text, step, meant, **_named(value))
+
+    def _fault(
+        self, kind: FaultKind, text: str, step: int | None, truth: Truth | None = None, **values: Any
+    ) -> Fault:
+        called = "" if step is None else self.acted.calls[step][0].name
+        tool = called or (truth[1].name if truth else "")
+        return Fault(kind, self.index, text, step, truth[0] if truth else None, tool, **values)
+
+
+def _named(difference: Difference) -> dict[str, Any]:
+    return {"argument": difference.what, "expected": difference.expected, "got": difference.got}

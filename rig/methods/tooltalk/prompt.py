@@ -1,0 +1,102 @@
+"""What a model is told before and during a conversation, and which tools it may call.
+
+The output format is not described here: the engine owns the grammar and adds what it needs.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, get_args
+
+from rig.calls import Call, ExecutedCall, JsonObject
+from rig.conversations import Conversation, Metadata
+from rig.errors import RigError
+from rig.methods.scripted import without_token
+from rig.models import CallMessage, Request, StepKey, ToolDoc
+from rig.tooltalk import TOOLS, tool_docs
+
+INSTRUCTIONS = """\
+You are an assistant with tools. At each step you either call one tool or reply to the user in words.
+A call looks something up or does something for the user. You then see its result and go on.
+If a value that a tool needs is missing and no tool can look it up, reply and ask the user for it.
+Never invent ids, names, dates or other values: use those that the user, the tools or the facts below give.
+Do only what the user asked for. When it is done, reply briefly and say what you did."""
+
+Docs = Literal["full", "names"]
+"""Whether tools are described, or only named with their parameters (ToolTalk, section 4.3)."""
+
+Tools = Literal["all", "suite", "exact"]
+"""All tools, those of the plugins a conversation uses, or only the tools it needs."""
+
+History = Literal["recorded", "replayed"]
+"""Whether earlier calls are shown with the responses in the file or with those of the simulator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How conversations are put to a model. At most `max_calls` calls are executed in a turn."""
+
+    docs: Docs = "full"
+    tools: Tools = "all"
+    history: History = "recorded"
+    max_calls: int = 10
+
+    def __post_init__(self) -> None:
+        for value, allowed in ((self.docs, Docs), (self.tools, Tools), (self.history, History)):
+            if value not in get_args(allowed):
+                raise ValueError(f"{value!r} is none of {get_args(allowed)}")
+        if self.max_calls < 1:
+            raise RigError("--max-calls must be at least 1")
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        """The settings, and a hash of every sentence a model is told whatever the conversation is."""
+        docs = [asdict(doc) for doc in tool_docs(None, descriptions=self.docs == "full")]
+        told = json.dumps([INSTRUCTIONS, docs]).encode()
+        return {"protocol": "tooltalk", **asdict(self), "prompt_sha256": hashlib.sha256(told).hexdigest()}
+
+
+def context(metadata: Metadata) -> str:
+    """The three facts that ToolTalk gives: place, time and who is logged in."""
+    user = metadata.username or "nobody is logged in"
+    return f"Location: {metadata.location}\nDate and time: {metadata.timestamp}\nUser: {user}"
+
+
+def call_message(executed: ExecutedCall) -> CallMessage:
+    """A call as the model sees it afterwards: without the session token, which it never writes."""
+    return CallMessage(Call(executed.name, without_token(executed.arguments)), executed.outcome)
+
+
+def offered_tools(conversation: Conversation, settings: Settings) -> tuple[ToolDoc, ...]:
+    """The tools a model may call in a conversation. Raises RigError when the file does not say which."""
+    return tool_docs(_offered_names(conversation, settings.tools), descriptions=settings.docs == "full")
+
+
+def opening(conversation: Conversation, settings: Settings) -> Request:
+    """How every request of an arm begins, with the tools of this conversation: instructions, no messages."""
+    key = StepKey(conversation.name, 0, 0)
+    return Request(
+        key, INSTRUCTIONS, offered_tools(conversation, settings), context(conversation.metadata), ()
+    )
+
+
+def _offered_names(conversation: Conversation, tools: Tools) -> Sequence[str] | None:
+    if tools == "all":
+        return None
+    if tools == "suite":
+        named, known, key = (
+            conversation.plugins,
+            {tool.plugin.value for tool in TOOLS.values()},
+            "suites_used",
+        )
+        names = [name for name, tool in TOOLS.items() if tool.plugin.value in named]
+    else:
+        known = set(TOOLS)
+        named, key = conversation.tools, "apis_used"
+        names = [name for name in TOOLS if name in named]
+    unknown = sorted(set(named) - known)
+    if unknown or not named:
+        fault = f"names unknown {', '.join(unknown)}" if unknown else "is missing"
+        raise RigError(f"{conversation.name}: {key} {fault}; --tools {tools} needs it (or use --tools all)")
+    return names

@@ -1,0 +1,7 @@
+"""Stored runs told again, as the events that their runner emitted: from the beginning, or as they grow."""
+
+from rig.replay.moments import Moment, StoredEvents, turn_moments
+from rig.replay.playback import SPEEDS, Playback
+from rig.replay.player import Player
+
+__all__ = ["SPEEDS", "Moment", "Playback", "Player", "StoredEvents", "turn_moments"]

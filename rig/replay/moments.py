@@ -1,0 +1,241 @@
+"""What a run's stored turns tell: the same typed events that its runner emitted, with the pauses between."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from rig.conversations import Conversation
+from rig.episodes import PlayedTurn
+from rig.events import (
+    ArmFinished,
+    ArmInfo,
+    ArmReady,
+    ArmStarted,
+    CallJudged,
+    ConversationFinished,
+    ConversationInfo,
+    ConversationStarted,
+    Event,
+    PieceGenerated,
+    PredictionMade,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+    Where,
+)
+from rig.models import Prediction
+from rig.running.totals import Totals, errors_of
+from rig.store import Cell, StoredArm, StoredRun
+from rig.verdicts import Metrics
+
+
+class Moment(NamedTuple):
+    """An event, and the seconds since the one before."""
+
+    after_s: float
+    event: Event
+
+
+class StoredEvents:
+    """Turns of a run in, events out. Turns of one conversation have to come in order.
+
+    `known` are conversations that were finished before the telling begins and are not told. If `seeded`, the
+    arms' sums begin with all that is stored.
+    """
+
+    def __init__(
+        self,
+        run: StoredRun,
+        store: str,
+        conversations: Mapping[str, Conversation],
+        known: Sequence[Cell] = (),
+        *,
+        seeded: bool = False,
+    ) -> None:
+        self._run = run
+        self._store = store
+        self._conversations = conversations
+        self._known = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in known}
+        self._tallies = {arm.position: Totals() for arm in run.arms}
+        self._errors: dict[Where, Counter[str]] = {}
+        self._begun: set[int] = set()
+        self._through: set[int] = set()
+        if seeded:
+            for arm in run.arms:
+                self._tallies[arm.position] = Totals(arm.metrics, arm.speed, Counter(arm.errors))
+
+    def knows_arm(self, position: int) -> bool:
+        """Whether an arm was announced. If not, a run that is still going has to be read again before."""
+        return position in self._begun
+
+    def update(self, run: StoredRun) -> None:
+        """Take in what became known of the arms."""
+        self._run = run
+
+    def start(self) -> RunStarted:
+        """The first event."""
+        run = self._run
+        return RunStarted(
+            run=run.id,
+            store=self._store,
+            arms=tuple(ArmInfo(arm.name, arm.fingerprint or {}) for arm in run.arms),
+            conversations=tuple(
+                ConversationInfo(name, len(one.assistant_turns), len(one.ground_truth))
+                for name, one in self._conversations.items()
+            ),
+            repeats=run.repeats,
+            finished_turns=sum(cell.turns_done for cell in self._known.values()),
+        )
+
+    def turn(
+        self, where: Where, played: PlayedTurn, score: Metrics | None, *, is_counted: bool = True
+    ) -> Iterator[Moment]:
+        """The events of a stored turn; `score` is its conversation's if this was the last turn.
+
+        A turn that is not counted is in the sums already.
+        """
+        yield from self._begin_arm(where.arm)
+        self._through.discard(where.arm)
+        if where not in self._errors:
+            self._errors[where] = Counter()
+            yield Moment(0, ConversationStarted(where))
+        yield from turn_moments(where, self._conversations[where.conversation], played)
+        tally = self._tallies[where.arm]
+        if is_counted:
+            tally.add(played, 0.0)
+        self._errors[where].update(errors_of(played))
+        if score is not None and is_counted:
+            tally.metrics += score
+        yield Moment(_rest(played), TurnFinished(where, played.turn, tally.metrics, tally.speed))
+        if score is not None:
+            yield Moment(0, self._finished(where, score))
+
+    def end(self, run: StoredRun) -> Iterator[Moment]:
+        """What ends a run that was told as far as it is stored: its arms with their stored numbers."""
+        self._run = run
+        for arm in run.arms:
+            if arm.fingerprint is not None or arm.failure is not None:
+                yield from self._begin_arm(arm.position)
+                if arm.position not in self._through:
+                    self._tallies[arm.position] = Totals(arm.metrics, arm.speed, Counter(arm.errors))
+                    yield self._arm_through(arm)
+        yield Moment(0, RunFinished(run.id, interrupted=run.state != "finished"))
+
+    def _begin_arm(self, position: int) -> Iterator[Moment]:
+        if position in self._begun:
+            return
+        for before in self._run.arms[:position]:
+            if before.failure is not None:
+                yield from self._begin_arm(before.position)
+            if before.position in self._begun - self._through:
+                yield self._arm_through(before)
+        self._begun.add(position)
+        arm = self._run.arms[position]
+        yield Moment(0, ArmStarted(position))
+        if arm.load_s is not None:
+            # The seconds are told, not waited for: nobody watches a replay to see a model being loaded.
+            yield Moment(0, ArmReady(position, ArmInfo(arm.name, arm.fingerprint or {}), arm.load_s))
+
+    def _arm_through(self, arm: StoredArm) -> Moment:
+        self._through.add(arm.position)
+        tally = self._tallies[arm.position]
+        return Moment(
+            0, ArmFinished(arm.position, tally.metrics, tally.speed, dict(tally.errors), arm.failure)
+        )
+
+    def _finished(self, where: Where, score: Metrics) -> ConversationFinished:
+        tally = self._tallies[where.arm]
+        return ConversationFinished(where, score, tally.metrics, tally.speed, dict(self._errors[where]))
+
+
+def turn_moments(where: Where, conversation: Conversation, played: PlayedTurn) -> Iterator[Moment]:
+    """What happened within a turn, from its start to its last prediction.
+
+    Verdicts are as they are stored, final once the conversation is finished. Predictions take as long as they
+    did when they were made; what is left of the turn's time lies before its calls are judged. A turn that was
+    made along with others counts less time than its predictions took, which then take less here.
+    """
+    truth = conversation.turns[played.turn]
+    said = said_before(conversation, played.turn)
+    yield Moment(0, TurnStarted(where, played.turn, said, truth.calls, truth.text))
+    pace, rest = _pace(played), _rest(played)
+    for number, step in enumerate(played.steps):
+        prediction = step.prediction
+        if prediction.usage.prefill_s:
+            yield Moment(0, PieceGenerated(where, played.turn, number, "", 0, False))
+        for wait, text, tokens, forced in _pieces(prediction):
+            yield Moment(wait * pace, PieceGenerated(where, played.turn, number, text, tokens, forced))
+        yield Moment(0, PredictionMade(where, played.turn, number, prediction))
+        if step.executed is not None and step.verdict is not None:
+            yield Moment(rest, CallJudged(where, played.turn, number, step.executed, step.verdict))
+
+
+def said_before(conversation: Conversation, turn: int) -> tuple[str, ...]:
+    """What was said since the assistant turn before the one at position `turn`."""
+    said: list[str] = []
+    for each in reversed(conversation.turns[:turn]):
+        if each.role != "user":
+            break
+        said.append(each.text)
+    return tuple(reversed(said))
+
+
+def _spent(played: PlayedTurn) -> float:
+    usages = [step.prediction.usage for step in played.steps]
+    return sum(usage.prefill_s + usage.decode_s for usage in usages)
+
+
+def _pace(played: PlayedTurn) -> float:
+    """By how much the seconds of its predictions are to be shortened for the turn to take its time."""
+    spent = _spent(played)
+    return played.wall_s / spent if spent > played.wall_s > 0 else 1.0
+
+
+def _rest(played: PlayedTurn) -> float:
+    """The seconds of a turn that were not generation, for each of its steps."""
+    return max(played.wall_s - _spent(played), 0.0) / max(len(played.steps), 1)
+
+
+class _Run(NamedTuple):
+    """Tokens that came together: one that was chosen, or several that the grammar forced."""
+
+    chars: int
+    tokens: int
+    forced: bool
+
+
+def _pieces(prediction: Prediction) -> Iterator[tuple[float, str, int, bool]]:
+    """(seconds, text, tokens, forced) of each piece; decoding is taken to be even over the chosen tokens."""
+    runs = _runs(prediction)
+    usage = prediction.usage
+    chosen = sum(not run.forced for run in runs)
+    each = usage.decode_s / chosen if chosen else 0.0
+    wait, start = usage.prefill_s, 0
+    for run in runs:
+        wait += 0.0 if run.forced else each
+        yield wait, prediction.raw[start : start + run.chars], run.tokens, run.forced
+        wait, start = 0.0, start + run.chars
+
+
+def _runs(prediction: Prediction) -> list[_Run]:
+    if not prediction.token_chars or len(prediction.token_chars) != len(prediction.token_forced):
+        return _even_runs(prediction)
+    runs: list[_Run] = []
+    for chars, forced in zip(prediction.token_chars, prediction.token_forced, strict=True):
+        if forced and runs and runs[-1].forced:
+            last = runs.pop()
+            runs.append(_Run(last.chars + chars, last.tokens + 1, True))
+        else:
+            runs.append(_Run(chars, 1, forced))
+    return runs
+
+
+def _even_runs(prediction: Prediction) -> list[_Run]:
+    """Of a prediction stored without its tokens' characters: as many equal pieces as it has tokens."""
+    tokens, chars = prediction.usage.completion_tokens, len(prediction.raw)
+    if not tokens:
+        return [_Run(chars, 0, False)]
+    return [
+        _Run((number + 1) * chars // tokens - number * chars // tokens, 1, False) for number in range(tokens)
+    ]

@@ -1,0 +1,201 @@
+"""Plays what is stored of a run as if it happened now, and goes on with what is stored while it plays."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+
+from rig.errors import RigError
+from rig.events import Emit, Notice, PieceGenerated, Where
+from rig.replay.moments import Moment, StoredEvents
+from rig.replay.playback import Playback, Sought
+from rig.running.control import Stopped
+from rig.store import Cell, Follower, Runs, StoredRun, TurnEntry
+
+POLL_S = 0.3
+"""How long to wait before the next look at a store in which nothing changed."""
+
+PRESENCE_S = 1.0
+"""How often to look whether the process that writes a run is still there."""
+
+
+class Player(Playback):
+    """Emits the events of a stored run; each turn takes the time it took, at the speed of the moment.
+
+    A run in progress is played one turn behind: a turn is played once it is stored. Of several that wait only
+    the newest takes its time. With `stay`, the end of the run is not the end of playing: one can still seek,
+    and a run that is resumed is followed again, until `stop`.
+    """
+
+    def __init__(
+        self,
+        store: Path,
+        run: str,
+        *,
+        speed: float = 1.0,
+        at_end: bool = False,
+        stay: bool = False,
+    ) -> None:
+        """Play a run from its beginning, or from its end, which goes for one in progress. What comes before
+        the end is `known` then and not played.
+
+        Raises RigError when there is no such run.
+        """
+        super().__init__(speed)
+        self.store = store
+        with Runs.open(store) as runs:
+            self.stored: StoredRun = runs.get(run)
+            self.conversations = {each.name: each for each in runs.conversations(self.stored)}
+        self.run = self.stored.id
+        self.known: list[Cell] = []
+        """Finished conversations that are not played."""
+        self.is_running = self.stored.is_running
+        """Whether somebody is writing the run."""
+        self.is_live = False
+        """Whether everything that is stored was played."""
+        self.is_over = False
+        """Whether the end of the run was played."""
+        self._done_s = 0.0
+        self._at_end = at_end or self.is_running
+        self._stay = stay
+        self._turns = self._turns_s = 0.0
+        self._ahead_s = 0.0
+
+    def start_at(self, where: Where) -> None:
+        """Begin with this conversation instead, before playing has begun."""
+        self.until = where
+        self._at_end = False
+
+    def find(self, conversation: str, arm: int = 0, repeat: int = 0) -> Where:
+        """A conversation of the run. Raises RigError when it has none such."""
+        if (
+            conversation not in self.conversations
+            or arm not in range(len(self.stored.arms))
+            or repeat not in range(self.stored.repeats)
+        ):
+            raise RigError(
+                f"run {self.run} has no conversation {conversation!r}; `rig show {self.run}` lists them"
+            )
+        return Where(arm, conversation, repeat)
+
+    @property
+    def position_s(self) -> float:
+        """Seconds of the run that were played or are known."""
+        return self._done_s + self.slept_s
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds until the end of the run, if the turns that are still to be made take as long as others."""
+        if self.is_over or not self._turns:
+            return None
+        unmade = self.stored.turns - self._turns if self.is_running else 0.0
+        return max(self._ahead_s - self.slept_s, 0.0) / self.speed + unmade * self._turns_s / self._turns
+
+    def play(self, emit: Emit) -> StoredRun:
+        """Play to the end, or until stopped; the run as it is stored then. Raises RigError and StoreError."""
+        with Follower.follow(self.store, self.run) as follower:
+            while True:
+                try:
+                    self._play(follower, emit)
+                    if not self._stay:
+                        return self.stored
+                    while not self._goes_on(follower):
+                        self.idle(PRESENCE_S)
+                    self._at_end = True
+                except Sought:
+                    self.turn_to_sought()
+                    self._at_end = False
+                except Stopped:
+                    return follower.run()
+
+    def _goes_on(self, follower: Follower) -> bool:
+        """Whether somebody writes the run again, or did."""
+        done = self.stored.turns_done
+        return follower.is_written() or (follower.changed() and follower.run().turns_done != done)
+
+    def _play(self, follower: Follower, emit: Emit) -> None:
+        """From the beginning, or from what is known, to the end of the run."""
+        self.is_over = self.is_live = self.hurry = False
+        follower.changed()
+        self.stored = run = follower.run()
+        entries = follower.entries()
+        self.known = [cell for cell in follower.cells(run) if cell.metrics] if self._at_end else []
+        finished = {Where(cell.arm, cell.conversation, cell.repeat) for cell in self.known}
+        events = StoredEvents(run, str(self.store), self.conversations, self.known, seeded=self._at_end)
+        self.slept_s = 0.0
+        self._done_s = sum(entry.wall_s for entry in entries if entry.where in finished)
+        self._turns, self._turns_s = len(entries), sum(entry.wall_s for entry in entries)
+        emit(events.start())
+        left = [entry for entry in entries if entry.where not in finished]
+        if self._at_end:
+            for entry in left:
+                self._turn(follower, events, entry, emit, is_history=True)
+            left = []
+        last = entries[-1].id if entries else 0
+        while left := left or self._next(follower, last):
+            last = max(last, left[-1].id)
+            entry = left.pop(0)
+            self._ahead_s = entry.wall_s + sum(each.wall_s for each in left)
+            self.hurry = self.is_live and bool(left)
+            self._turn(follower, events, entry, emit)
+            left += self._new(follower, last)
+        self._end(follower, events, emit)
+
+    def _new(self, follower: Follower, last: int) -> list[TurnEntry]:
+        """Turns that were stored after the one of this id."""
+        new = follower.entries(last) if follower.changed() else []
+        self._turns += len(new)
+        self._turns_s += sum(entry.wall_s for entry in new)
+        return new
+
+    def _next(self, follower: Follower, last: int) -> list[TurnEntry]:
+        """The same, once there are any; none when nobody is there to make them."""
+        self.hurry, self.until, self.is_live, self._ahead_s = False, None, True, 0.0
+        looked = float("-inf")
+        while True:
+            if new := self._new(follower, last):
+                return new
+            if monotonic() - looked >= PRESENCE_S:
+                looked = monotonic()
+                self.is_running = follower.is_written()
+                if not self.is_running:
+                    # What it stored between the two looks.
+                    return self._new(follower, last)
+            self.idle(POLL_S)
+
+    def _turn(
+        self,
+        follower: Follower,
+        events: StoredEvents,
+        entry: TurnEntry,
+        emit: Emit,
+        *,
+        is_history: bool = False,
+    ) -> None:
+        if entry.where == self.until:
+            self.until = None
+        if not events.knows_arm(entry.where.arm):
+            events.update(follower.run())
+        is_last = entry.turn == self.conversations[entry.where.conversation].assistant_turns[-1]
+        score = follower.metrics(entry.where) if is_last else None
+        moments = events.turn(entry.where, follower.played(entry), score, is_counted=not is_history)
+        self._show(moments, emit, is_history=is_history)
+        self._done_s, self.slept_s = self._done_s + entry.wall_s, 0.0
+        self.stepped()
+
+    def _show(self, moments: Iterator[Moment], emit: Emit, *, is_history: bool) -> None:
+        for moment in moments:
+            self.sleep(0.0 if is_history else moment.after_s)
+            if not isinstance(moment.event, PieceGenerated) or (self.is_paced and not is_history):
+                emit(moment.event)
+
+    def _end(self, follower: Follower, events: StoredEvents, emit: Emit) -> None:
+        watched, self.stored = self.stored, follower.run()
+        if watched.is_running and self.stored.state == "interrupted":
+            emit(Notice(_broken_off(self.stored, died=follower.is_abandoned())))
+        self.is_over = True
+        self._show(events.end(self.stored), emit, is_history=True)
+
+
+def _broken_off(run: StoredRun, *, died: bool) -> str:
+    how = "broke off: the process that wrote it is gone" if died else "was stopped"
+    return f"run {run.id} {how}; {run.turns - run.turns_done} turns are left, rig run --resume {run.id}"

@@ -1,0 +1,41 @@
+"""What an arm has achieved so far: the running sums that events carry, live and when a run is replayed."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field, fields
+
+from rig.episodes import PlayedTurn
+from rig.events import Speed
+from rig.meters import Costs
+from rig.models import Usage
+from rig.verdicts import Metrics
+
+_SPEED = tuple(part.name for part in fields(Speed))
+_USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)
+
+
+@dataclass(slots=True)
+class Totals:
+    """What an arm has achieved so far."""
+
+    metrics: Metrics = field(default_factory=Metrics)
+    speed: Speed = field(default_factory=Speed)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, played: PlayedTurn, store_s: float, costs: Costs | None = None) -> None:
+        """Count a turn's tokens, seconds and errors; `costs` are the arm's so far."""
+        sums = {name: getattr(self.speed, name) for name in _SPEED}
+        for step in played.steps:
+            for name in _USAGE:
+                sums[name] += getattr(step.prediction.usage, name)
+        sums["steps"] += len(played.steps)
+        sums["tools_s"] += played.tools_s
+        sums["scoring_s"] += played.scoring_s
+        sums["store_s"] += store_s
+        sums["wall_s"] += played.wall_s + store_s
+        self.speed = Speed(**{**sums, **(asdict(costs) if costs else {})})
+        self.errors.update(errors_of(played))
+
+
+def errors_of(played: PlayedTurn) -> list[str]:
+    """The kinds of the errors in a turn, each as often as it occurred."""
+    return [str(step.prediction.error) for step in played.steps if step.prediction.error]

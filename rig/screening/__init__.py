@@ -1,0 +1,17 @@
+"""Screening: what models make of the true calls without generating any, and how far that foretells a run."""
+
+from rig.screening.results import ArmScreen, Difference, KindFigures, Screen, ScreenedStep
+from rig.screening.screening import Screening, screen
+from rig.screening.validity import Validity, validity_of
+
+__all__ = [
+    "ArmScreen",
+    "Difference",
+    "KindFigures",
+    "Screen",
+    "ScreenedStep",
+    "Screening",
+    "Validity",
+    "screen",
+    "validity_of",
+]

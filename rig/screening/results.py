@@ -1,0 +1,252 @@
+"""What screening finds out: step by step, and in figures for each model."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import NamedTuple, get_args
+
+import numpy as np
+from scipy import stats
+
+from rig.calls import JsonObject
+from rig.engine.forcing.assessment import Assessment, Choice, Kind
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class StepKey(NamedTuple):
+    """Which step: the position of the turn in its conversation, and the step's number in the turn."""
+
+    conversation: str
+    turn: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenedStep:
+    """One true answer as one model sees it.
+
+    `divergences` (nats) and `same_top` compare each choice with the base model's; they are empty for the base
+    itself, for models with another vocabulary, and where either could not be assessed.
+    """
+
+    key: StepKey
+    tool: str | None
+    assessment: Assessment
+    divergences: tuple[float, ...] = ()
+    same_top: tuple[bool, ...] = ()
+
+    def as_json(self) -> JsonObject:
+        """Everything by name, choice by choice."""
+        found = self.assessment
+        return {
+            **self.key._asdict(),
+            "answer": "reply" if found.is_reply else "call",
+            "tool": self.tool,
+            "logprob": found.logprob if found.fault is None else None,
+            "greedy": found.is_greedy,
+            "forced": found.forced,
+            "prompt_tokens": found.prompt_tokens,
+            "computed_tokens": found.computed_tokens,
+            "fault": found.fault,
+            "choices": [self._choice(number, choice) for number, choice in enumerate(found.choices)],
+        }
+
+    def _choice(self, number: int, choice: Choice) -> JsonObject:
+        compared = number < len(self.divergences)
+        return {
+            **choice._asdict(),
+            "kl": self.divergences[number] if compared else None,
+            "same_top": self.same_top[number] if compared else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class KindFigures:
+    """Of all choices of one kind: how many there are, and means over them.
+
+    `top1` is the share in which the true token is the likeliest, `mrr` the mean reciprocal rank. `kl` (nats)
+    and `same_top` are against the base, None where there is nothing to compare.
+    """
+
+    choices: int
+    logprob: float | None
+    top1: float | None
+    mrr: float | None
+    kl: float | None
+    same_top: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The mean of the model less the base over the same calls, with its 95% interval.
+
+    The standard error is clustered by conversation (Miller 2024, arXiv 2411.00640, section 2.2), the bounds
+    are of Student's t with one degree of freedom fewer than conversations; None where there are fewer than 2.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArmScreen:
+    """What one model makes of all true answers. `failure` says why it could not go through with it."""
+
+    name: str
+    fingerprint: JsonObject
+    steps: tuple[ScreenedStep, ...]
+    seconds: float
+    made_from: str | None = None
+    failure: str | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def assessed(self) -> tuple[ScreenedStep, ...]:
+        return tuple(step for step in self.steps if step.assessment.fault is None)
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """Why answers could not be assessed, and how many."""
+        found: dict[str, int] = {}
+        for step in self.steps:
+            if (fault := step.assessment.fault) is not None:
+                found[fault] = found.get(fault, 0) + 1
+        return found
+
+    def calls(self) -> list[ScreenedStep]:
+        return [step for step in self.assessed if not step.assessment.is_reply]
+
+    def replies(self) -> list[ScreenedStep]:
+        return [step for step in self.assessed if step.assessment.is_reply]
+
+    @property
+    def call_logprob(self) -> float | None:
+        """The mean log-probability of a true call."""
+        return _mean(step.assessment.logprob for step in self.calls())
+
+    @property
+    def greedy_calls(self) -> float | None:
+        """The share of true calls that greedy decoding would make."""
+        return _mean(step.assessment.is_greedy for step in self.calls())
+
+    @property
+    def decides_to_call(self) -> float | None:
+        """The share of true calls where the likeliest beginning is that of a call."""
+        return _mean(
+            all(choice.agrees for choice in step.assessment.choices if choice.kind == "answer")
+            for step in self.calls()
+        )
+
+    @property
+    def decides_to_reply(self) -> float | None:
+        """The share of true replies where the likeliest beginning is that of a reply."""
+        return _mean(step.assessment.is_greedy for step in self.replies())
+
+    def kind(self, kind: Kind) -> KindFigures:
+        """The figures of the choices of one kind."""
+        chosen = [
+            (step, number, choice)
+            for step in self.assessed
+            for number, choice in enumerate(step.assessment.choices)
+            if choice.kind == kind
+        ]
+        compared = [(step, number) for step, number, _ in chosen if step.divergences]
+        return KindFigures(
+            choices=len(chosen),
+            logprob=_mean(choice.logprob for *_, choice in chosen),
+            top1=_mean(choice.rank == 0 for *_, choice in chosen),
+            mrr=_mean(1 / (choice.rank + 1) for *_, choice in chosen),
+            kl=_mean(step.divergences[number] for step, number in compared),
+            same_top=_mean(step.same_top[number] for step, number in compared),
+        )
+
+    def less_than(self, base: "ArmScreen") -> Difference | None:
+        """How much more likely the calls are than the base finds them, over those that both assessed."""
+        before = {step.key: step.assessment.logprob for step in base.calls()}
+        pairs = [
+            (step.key.conversation, step.assessment.logprob - before[step.key])
+            for step in self.calls()
+            if step.key in before
+        ]
+        return _clustered(pairs) if pairs else None
+
+    def as_json(self, base: "ArmScreen") -> JsonObject:
+        """The figures by name."""
+        less = self.less_than(base) if self is not base else None
+        return {
+            "arm": self.name,
+            "fingerprint": self.fingerprint,
+            "made_from": self.made_from,
+            "calls": len(self.calls()),
+            "replies": len(self.replies()),
+            "faults": dict(self.faults),
+            "call_logprob": self.call_logprob,
+            "difference": less and asdict(less),
+            "greedy_calls": self.greedy_calls,
+            "decides_to_call": self.decides_to_call,
+            "decides_to_reply": self.decides_to_reply,
+            "kinds": {kind: asdict(self.kind(kind)) for kind in KINDS},
+            "prompt_tokens": sum(step.assessment.prompt_tokens for step in self.steps),
+            "computed_tokens": sum(step.assessment.computed_tokens for step in self.steps),
+            "seconds": self.seconds,
+            "failure": self.failure,
+            "remarks": list(self.remarks),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Several models on the same conversations; the first is the base."""
+
+    arms: tuple[ArmScreen, ...]
+    conversations: tuple[str, ...]
+    spilled_bytes: int = 0
+    settings: JsonObject = field(default_factory=dict)
+
+    @property
+    def base(self) -> ArmScreen:
+        return self.arms[0]
+
+    def as_json(self, *, steps: bool = False) -> JsonObject:
+        """The figures, and with `steps` every step and choice they are made of."""
+        return {
+            "base": self.base.name,
+            "conversations": list(self.conversations),
+            "settings": self.settings,
+            "arms": [
+                {
+                    **arm.as_json(self.base),
+                    **({"steps": [step.as_json() for step in arm.steps]} if steps else {}),
+                }
+                for arm in self.arms
+            ],
+        }
+
+
+def _mean(values: Iterable[float | bool]) -> float | None:
+    found = np.fromiter(values, dtype=np.float64)
+    return float(found.mean()) if found.size else None
+
+
+def _clustered(pairs: Sequence[tuple[str, float]]) -> Difference:
+    values = np.array([value for _, value in pairs])
+    mean = float(values.mean())
+    sums: dict[str, float] = {}
+    for cluster, value in pairs:
+        sums[cluster] = sums.get(cluster, 0.0) + value - mean
+    if len(sums) < 2:
+        return Difference(mean, None, None)
+    error = float(np.sqrt(np.square(list(sums.values())).sum())) / len(values)
+    reach = float(stats.t.ppf(0.975, len(sums) - 1)) * error
+    return Difference(mean, mean - reach, mean + reach)
+
+
+def by_turn(arm: ArmScreen) -> Iterator[tuple[tuple[str, int], list[ScreenedStep]]]:
+    """The steps of each turn that could be assessed as a whole."""
+    turns: dict[tuple[str, int], list[ScreenedStep]] = {}
+    for step in arm.steps:
+        turns.setdefault((step.key.conversation, step.key.turn), []).append(step)
+    for key, steps in turns.items():
+        if all(step.assessment.fault is None for step in steps):
+            yield key, steps

@@ -1,0 +1,181 @@
+"""How far a screen foretells what stored runs of the same models show: which turns change, which flip."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rig.calls import JsonObject
+from rig.compare.arms import ChosenArm, choose, common_grader, read
+from rig.episodes import PlayedTurn
+from rig.errors import RigError
+from rig.screening.results import ArmScreen, Screen, by_turn
+from rig.store import Runs
+
+Turn = tuple[str, int]
+"""A conversation's name, and the position of one of its assistant turns."""
+
+Signal = Literal["decision", "kl", "less_likely", "other_top"]
+Outcome = Literal["changed", "flipped", "lost"]
+
+SIGNALS: dict[Signal, str] = {
+    "decision": "KL divergence from the base where the turn's first step calls or replies",
+    "kl": "KL divergence from the base, summed over the turn's choices",
+    "less_likely": "how much less likely than the base the model finds the turn's true answers",
+    "other_top": "choices of the turn whose likeliest token is not the base's",
+}
+OUTCOMES: dict[Outcome, str] = {
+    "changed": "the first step of the turn is another call, or a reply instead of a call, or the reverse",
+    "flipped": "only one of the two got the turn right",
+    "lost": "of the turns that the base got right, the model did not",
+}
+_DIRECTIONS: dict[Outcome, tuple[Signal, ...]] = {
+    "changed": ("decision", "kl", "other_top"),
+    "flipped": ("decision", "kl", "other_top"),
+    "lost": ("decision", "less_likely", "kl"),
+}
+"""The first decision is the one choice of a turn that a run meets too, whatever the model does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """How well one signal of the screen tells the turns with an outcome from those without.
+
+    `auc` is the chance that a turn with the outcome has the stronger signal than one without (0.5: it says
+    nothing), `p` that of one at least as far from 0.5 by chance (Mann and Whitney 1947, two-sided), and
+    `spearman` the rank correlation. All are None where there are only turns of one sort.
+    """
+
+    arm: str
+    outcome: Outcome
+    signal: Signal
+    turns: int
+    with_outcome: int
+    auc: float | None
+    p: float | None
+    spearman: float | None
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
+
+
+def validity_of(found: Screen, runs: Runs, addresses: Sequence[str]) -> list[Validity]:
+    """Hold a screen against stored runs, which must have an arm for the base and for one other model.
+
+    Arms are known by the SHA-256 of their files. Raises RigError when they cannot be found.
+    """
+    chosen = choose(runs, addresses)
+    base = _stored(found.base, chosen)
+    if base is None:
+        raise RigError(f"{', '.join(addresses)}: no arm was made with the file of {found.base.name}")
+    others = [(arm, stored) for arm in found.arms[1:] if (stored := _stored(arm, chosen)) is not None]
+    if not others:
+        raise RigError(
+            f"{', '.join(addresses)}: no arm was made with any file that is screened but the base's"
+        )
+    result: list[Validity] = []
+    for arm, stored in others:
+        outcomes = _outcomes(runs, base, stored)
+        signals = _signals(found.base, arm)
+        for outcome, names in _DIRECTIONS.items():
+            result += [_foretold(arm.name, outcome, name, outcomes[outcome], signals[name]) for name in names]
+    return result
+
+
+def _stored(arm: ArmScreen, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
+    wanted = arm.fingerprint.get("file_sha256")
+    fitting = [
+        each
+        for each in chosen
+        if wanted is not None and (each.arm.fingerprint or {}).get("model.file_sha256") == wanted
+    ]
+    if len(fitting) > 1:
+        names = ", ".join(each.address for each in fitting)
+        raise RigError(f"{arm.name} could be any of {names}; give one as RUN/ARM with --against")
+    return fitting[0] if fitting else None
+
+
+def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict[Turn, bool]]:
+    """For each turn that both have finished, whether each outcome came about."""
+    grader, _ = common_grader(runs, [base, arm])
+    rights: list[dict[Turn, Fraction]] = []
+    for scored in read(runs, [base, arm], grader):
+        made: dict[Turn, list[bool]] = {}
+        for (conversation, _), cells in scored.cells.items():
+            for cell in cells.values():
+                for turn in cell.turns:
+                    made.setdefault((conversation, turn.turn), []).append(turn.right)
+        rights.append({turn: Fraction(sum(each), len(each)) for turn, each in made.items()})
+    before, after = rights
+    common = [turn for turn in before if turn in after]
+    first = [_first_steps(runs, each, {name for name, _ in common}) for each in (base, arm)]
+    return {
+        "changed": {
+            turn: first[0][turn] != first[1][turn] for turn in common if all(turn in f for f in first)
+        },
+        "flipped": {turn: before[turn] != after[turn] for turn in common},
+        "lost": {turn: after[turn] < before[turn] for turn in common if before[turn]},
+    }
+
+
+def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict[Turn, object]:
+    """What each turn began with: a call, or that it was a reply, or how it failed. Of the first repeat."""
+    found: dict[Turn, object] = {}
+    for name in sorted(conversations):
+        transcript = runs.transcript(chosen.run, name, chosen.arm.position)
+        for turn, played in transcript.turns.items():
+            if played.steps:
+                found[name, turn] = _first(played)
+    return found
+
+
+def _first(played: PlayedTurn) -> object:
+    prediction = played.steps[0].prediction
+    if prediction.call is not None:
+        return prediction.call
+    return prediction.kind if prediction.error is None else prediction.error
+
+
+def _signals(base: ArmScreen, arm: ArmScreen) -> dict[Signal, dict[Turn, float]]:
+    before = {turn: sum(step.assessment.logprob for step in steps) for turn, steps in by_turn(base)}
+    decision: dict[Turn, float] = {}
+    kl: dict[Turn, float] = {}
+    less: dict[Turn, float] = {}
+    other: dict[Turn, float] = {}
+    for turn, steps in by_turn(arm):
+        if turn in before:
+            less[turn] = before[turn] - sum(step.assessment.logprob for step in steps)
+        if all(len(step.divergences) == len(step.assessment.choices) for step in steps):
+            first = zip(steps[0].assessment.choices, steps[0].divergences, strict=True)
+            decision[turn] = sum(divergence for choice, divergence in first if choice.kind == "answer")
+            kl[turn] = sum(sum(step.divergences) for step in steps)
+            other[turn] = float(sum(not same for step in steps for same in step.same_top))
+    return {"decision": decision, "kl": kl, "less_likely": less, "other_top": other}
+
+
+def _foretold(
+    arm: str, outcome: Outcome, signal: Signal, happened: Mapping[Turn, bool], strength: Mapping[Turn, float]
+) -> Validity:
+    turns = [turn for turn in happened if turn in strength]
+    labels = np.array([happened[turn] for turn in turns], dtype=bool)
+    values = np.array([strength[turn] for turn in turns], dtype=np.float64)
+    auc, p, spearman = _separation(labels, values)
+    return Validity(arm, outcome, signal, len(turns), int(labels.sum()), auc, p, spearman)
+
+
+def _separation(
+    labels: NDArray[np.bool_], values: NDArray[np.float64]
+) -> tuple[float | None, float | None, float | None]:
+    """(AUC, p, Spearman's rho)."""
+    if labels.all() or not labels.any():
+        return None, None, None
+    test = stats.mannwhitneyu(values[labels], values[~labels])
+    auc = float(test.statistic) / (int(labels.sum()) * int((~labels).sum()))
+    if np.ptp(values) == 0:
+        return auc, float(test.pvalue), None
+    return auc, float(test.pvalue), float(stats.spearmanr(values, labels).statistic)

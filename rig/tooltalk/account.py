@@ -1,0 +1,172 @@
+"""Accounts: logging in and out, registering, looking users up, passwords."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from rig.calls import Json
+from rig.toolbox.declare import tool
+from rig.toolbox.errors import ToolError
+from rig.toolbox.formats import Email, Phone, is_email, is_phone
+from rig.toolbox.spec import Plugin
+from rig.tooltalk.session import caller
+from rig.tooltalk.world import Account, World
+from rig.tooltalk.world.identifiers import SESSION_TOKENS, VERIFICATION_CODES
+
+_SUCCESS = {"status": "success"}
+
+
+def _named(world: World, username: str) -> Account:
+    account = world.accounts.find(username)
+    if account is None:
+        raise ToolError("There is no user of that name.")
+    return account
+
+
+def _check_password(account: Account, password: str, message: str = "The password is incorrect.") -> None:
+    if account.password != password:
+        raise ToolError(message)
+
+
+@tool(Plugin.ACCOUNT, action=True, returns="status")
+def change_password(
+    world: World,
+    old_password: Annotated[str, Field(description="current password")],
+    new_password: Annotated[str, Field(description="new password")],
+) -> Json:
+    """Change the logged-in user's password."""
+    account = caller(world)
+    _check_password(account, old_password, "The old password is incorrect.")
+    world.accounts.change(account, password=new_password)
+    return dict(_SUCCESS)
+
+
+@tool(Plugin.ACCOUNT, action=True, returns="status")
+def delete_account(world: World, password: Annotated[str, Field(description="password, to confirm")]) -> Json:
+    """Delete the logged-in user's account for good and log out."""
+    account = caller(world)
+    _check_password(account, password)
+    world.accounts.remove(account)
+    return dict(_SUCCESS)
+
+
+@tool(Plugin.ACCOUNT, action=False, returns="user: {username, email, phone, name}")
+def get_account_information(world: World) -> Json:
+    """Show the logged-in user's own account."""
+    return {"user": caller(world).public()}
+
+
+@tool(Plugin.ACCOUNT, action=True, returns="status")
+def logout_user(world: World) -> Json:
+    """Log the user out."""
+    world.accounts.change(caller(world), session_token=None)
+    return dict(_SUCCESS)
+
+
+@tool(Plugin.ACCOUNT, action=False, returns="users: list of {username, email, phone, name}")
+def query_user(
+    world: World,
+    username: Annotated[str | None, Field(description="username")] = None,
+    email: Annotated[Email | None, Field(description="email address")] = None,
+) -> Json:
+    """Look up a user by exact username, or by exact email."""
+    caller(world)
+    if username is None and email is None:
+        raise ToolError("Give a username or an email.")
+    if username is None:
+        return {"users": [each.public() for each in world.accounts.all() if each.email == email]}
+    account = world.accounts.find(username)
+    return {"users": [] if account is None else [{**account.public(), "username": username}]}
+
+
+@tool(Plugin.ACCOUNT, action=True, auth=False, returns="session_token, user")
+def register_user(
+    world: World,
+    username: Annotated[str, Field(description="wanted username")],
+    password: Annotated[str, Field(description="wanted password")],
+    email: Annotated[Email, Field(description="email address")],
+    name: Annotated[str | None, Field(description="full name")] = None,
+    phone: Annotated[Phone | None, Field(description="format 555-555-5555")] = None,
+) -> Json:
+    """Create an account and log in to it. Only while nobody is logged in."""
+    if world.accounts.find(username) is not None:
+        raise ToolError("That username is taken.")
+    if not is_email(email):
+        raise ToolError("The email must be an address such as name@host.com.")
+    if phone is not None and not is_phone(phone):
+        raise ToolError("The phone must have the form 555-555-5555.")
+    token = world.draw("RegisterUser", SESSION_TOKENS)
+    shared: dict[str, Json] = {"username": username, "email": email, "phone": phone, "name": name}
+    world.accounts.add(**shared, password=password, session_token=token)
+    return {"session_token": token, "user": shared}
+
+
+@tool(Plugin.ACCOUNT, action=True, auth=False, returns="status")
+def reset_password(
+    world: World,
+    username: Annotated[str, Field(description="username")],
+    verification_code: Annotated[str, Field(description="6-digit code the user received")],
+    new_password: Annotated[str, Field(description="new password")],
+) -> Json:
+    """Set a new password with the code that SendVerificationCode sent."""
+    account = _named(world, username)
+    if account.verification_code is None or account.verification_code != verification_code:
+        raise ToolError("The verification code is incorrect.")
+    world.accounts.change(account, password=new_password)
+    return dict(_SUCCESS)
+
+
+@tool(Plugin.ACCOUNT, action=True, auth=False, returns="status")
+def send_verification_code(
+    world: World,
+    username: Annotated[str, Field(description="username")],
+    email: Annotated[Email, Field(description="email address of the account")],
+) -> Json:
+    """Start a password reset: email a verification code to the user."""
+    account = _named(world, username)
+    if account.email != email:
+        raise ToolError("That is not the email of this account.")
+    world.accounts.change(account, verification_code=world.draw("SendVerificationCode", VERIFICATION_CODES))
+    return dict(_SUCCESS)
+
+
+@tool(Plugin.ACCOUNT, action=True, returns="status")
+def update_account_information(
+    world: World,
+    password: Annotated[str, Field(description="password, to confirm")],
+    new_email: Annotated[Email | None, Field(description="new email address")] = None,
+    new_phone_number: Annotated[Phone | None, Field(description="format 555-555-5555")] = None,
+    new_name: Annotated[str | None, Field(description="new full name")] = None,
+) -> Json:
+    """Change the logged-in user's account. Needs new_email or new_phone_number; new_name is extra."""
+    account = caller(world)
+    _check_password(account, password)
+    if new_email is None and new_phone_number is None:
+        raise ToolError("Give new_email or new_phone_number.")
+    if new_email is not None:
+        if not is_email(new_email):
+            raise ToolError("new_email must be an address such as name@host.com.")
+        world.accounts.change(account, email=new_email)
+    if new_phone_number is not None:
+        if not is_phone(new_phone_number):
+            raise ToolError("new_phone_number must have the form 555-555-5555.")
+        world.accounts.change(account, phone=new_phone_number)
+    if new_name is not None:
+        world.accounts.change(account, name=new_name)
+    return dict(_SUCCESS)
+
+
+@tool(Plugin.ACCOUNT, action=True, auth=False, returns="session_token")
+def user_login(
+    world: World,
+    username: Annotated[str, Field(description="username")],
+    password: Annotated[str, Field(description="password")],
+) -> Json:
+    """Log a user in. Only while nobody is logged in."""
+    account = _named(world, username)
+    _check_password(account, password)
+    if account.session_token is not None:
+        raise ToolError("That user is already logged in.")
+    token = world.draw("UserLogin", SESSION_TOKENS)
+    world.accounts.change(account, session_token=token)
+    return {"session_token": token}

@@ -1,0 +1,168 @@
+"""What is different between two worlds: records added, changed and removed, column by column."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from rig.calls import Json, JsonObject
+from rig.tooltalk.world.records import LAYOUTS, Elements
+from rig.tooltalk.world.values import decode
+from rig.tooltalk.world.world import Snapshot
+
+LIMIT = 50
+"""Records of a diff, unless another number is asked for."""
+
+_BOOKKEEPING = ("session", "id_generators")
+"""Tables that hold no user's things: the clock, who is logged in, how many ids were drawn. They come last."""
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "users": ("username",),
+    **{layout.records: ("username", layout.id_field) for layout in LAYOUTS},
+}
+"""What people know a record by, where that is not its primary key."""
+
+_ELEMENTS = {layout.records: layout.elements for layout in LAYOUTS if layout.elements is not None}
+_PARTS = frozenset(elements.table for elements in _ELEMENTS.values())
+"""Tables whose rows are parts of other records."""
+
+_Rows: TypeAlias = dict[tuple[Any, ...], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """A column of a record; `before` is None where the record was added, `after` where it was removed."""
+
+    name: str
+    before: Json
+    after: Json
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChange:
+    """A record that is different. `key` names it: column and value; `columns` are the others that differ.
+
+    Of records added or removed, `columns` are those that are not null.
+    """
+
+    table: str
+    key: tuple[tuple[str, Json], ...]
+    kind: Literal["added", "changed", "removed"]
+    columns: tuple[ColumnChange, ...]
+
+    @property
+    def is_bookkeeping(self) -> bool:
+        """Whether nobody's things are concerned, but the simulator's own state."""
+        return self.table in _BOOKKEEPING
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {
+            "table": self.table,
+            "key": dict(self.key),
+            "kind": self.kind,
+            "columns": {each.name: [each.before, each.after] for each in self.columns},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WorldDiff:
+    """The records that differ, table by table; `omitted` counts those beyond the limit."""
+
+    changes: tuple[RecordChange, ...] = ()
+    omitted: int = 0
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {"changes": [change.as_json() for change in self.changes], "omitted": self.omitted}
+
+
+def diff(before: Snapshot, after: Snapshot, limit: int = LIMIT) -> WorldDiff:
+    """How `after` differs from `before`, in at most `limit` records."""
+    if before.image == after.image:
+        return WorldDiff()
+    found: list[RecordChange] = []
+    omitted = 0
+    with closing(_open(before)) as old, closing(_open(after)) as new:
+        for table in _tables(new):
+            for change in _changes(table, old, new):
+                if len(found) < limit:
+                    found.append(change)
+                else:
+                    omitted += 1
+    return WorldDiff(tuple(found), omitted)
+
+
+def _open(snapshot: Snapshot) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    connection.deserialize(snapshot.image)
+    return connection
+
+
+def _tables(database: sqlite3.Connection) -> list[str]:
+    rows = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    names = [name for (name,) in rows if name not in _PARTS and not name.startswith("sqlite_")]
+    return sorted(names, key=lambda name: name in _BOOKKEEPING)
+
+
+def _changes(table: str, old: sqlite3.Connection, new: sqlite3.Connection) -> Iterator[RecordChange]:
+    key, before = _rows(table, old)
+    _, after = _rows(table, new)
+    if before == after:
+        return
+    for found in dict.fromkeys([*before, *after]):
+        one, other = before.get(found), after.get(found)
+        if one == other:
+            continue
+        kind: Literal["added", "changed", "removed"] = (
+            "added" if one is None else "removed" if other is None else "changed"
+        )
+        named = tuple(zip(key, map(decode, found), strict=True))
+        yield RecordChange(table, named, kind, tuple(_columns(one or {}, other or {})))
+
+
+def _columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ColumnChange]:
+    for name in after or before:
+        one, other = before.get(name), after.get(name)
+        if one != other:
+            yield ColumnChange(name, _value(one), _value(other))
+
+
+def _value(stored: Any) -> Json:
+    return [decode(each) for each in stored] if isinstance(stored, tuple) else decode(stored)
+
+
+def _rows(table: str, database: sqlite3.Connection) -> tuple[tuple[str, ...], _Rows]:
+    """The columns of a table's key, and its records as they are stored, by key. Lists are tuples here."""
+    description = database.execute(f"PRAGMA table_info({table})").fetchall()
+    names = [row[1] for row in description]
+    key = _KEYS.get(table) or tuple(row[1] for row in description if row[5])
+    elements = _ELEMENTS.get(table)
+    lists = _lists(elements, database) if elements else {}
+    records: _Rows = {}
+    for row in database.execute(f"SELECT * FROM {table}"):
+        record = dict(zip(names, row, strict=True))
+        found = tuple(record.pop(name) for name in key)
+        if elements is not None:
+            record[elements.field] = lists.get(record["id"])
+        if "id" not in key:
+            record.pop("id", None)
+        records[found] = record
+    return key, records
+
+
+def _lists(elements: Elements, database: sqlite3.Connection) -> dict[int, Any]:
+    """The values of a field that has a table of its own, by the row they belong to."""
+    lists: dict[int, list[Any]] = defaultdict(list)
+    whole: dict[int, Any] = {}
+    rows = database.execute(
+        f"SELECT {elements.parent}, position, {elements.column} FROM {elements.table} ORDER BY position"
+    )
+    for parent, position, stored in rows:
+        if position < 0:
+            whole[parent] = stored
+        else:
+            lists[parent].append(stored)
+    return {**whole, **{parent: tuple(values) for parent, values in lists.items()}}

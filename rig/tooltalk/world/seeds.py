@@ -1,0 +1,204 @@
+"""The JSON files a world is made from, in the shape of ToolTalk's `data/databases`.
+
+One file per database (`Account.json`, `Alarm.json`, …), each an object by username or place. Only
+`Account.json` has to be there.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from sqlite_utils import Database
+
+from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.tooltalk.world.accounts import Accounts
+from rig.tooltalk.world.records import ALARMS, EMAILS, EVENTS, MESSAGES, REMINDERS, Layout, Records
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+
+
+def _formatted(pattern: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        datetime.strptime(text, pattern)  # noqa: DTZ007 - the dataset has no zones
+        return text
+
+    return check
+
+
+def _iso_date(text: str) -> str:
+    if datetime.strptime(text, "%Y-%m-%d").strftime("%Y-%m-%d") != text:  # noqa: DTZ007 - a date has no zone
+        raise ValueError("not of the form YYYY-MM-DD")
+    return text
+
+
+Time: TypeAlias = Annotated[str, AfterValidator(_formatted("%H:%M:%S"))]
+Instant: TypeAlias = Annotated[str, AfterValidator(_formatted("%Y-%m-%d %H:%M:%S"))]
+Date: TypeAlias = Annotated[str, AfterValidator(_iso_date)]
+Number: TypeAlias = Annotated[int | float, Field(ge=-1_000_000, le=1_000_000)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _User(_Record):
+    username: str
+    email: str | None
+    phone: str | None
+    name: str | None
+    password: str
+    session_token: str | None = None
+    verification_code: str | None = None
+
+
+class _Alarm(_Record):
+    alarm_id: str
+    time: Time
+
+
+class _Event(_Record):
+    event_id: str
+    name: str
+    event_type: str
+    start_time: Instant
+    end_time: Instant
+    location: str | None = None
+    description: str | None = None
+    attendees: list[str] | None = None
+
+
+class _Email(_Record):
+    email_id: str
+    date: Instant
+    sender: str
+    receivers: list[str]
+    subject: str
+    body: str
+
+
+class _Message(_Record):
+    message_id: str
+    timestamp: Instant
+    sender: str
+    message: str
+
+
+class _Reminder(_Record):
+    reminder_id: str
+    task: str
+    due_date: Instant | None = None
+    status: str
+
+
+class _Day(_Record):
+    date: Date
+    high: Number
+    low: Number
+    conditions: str
+
+
+class _Month(_Record):
+    min_temp: Number
+    max_temp: Number
+    record_min_temp: Number
+    record_max_temp: Number
+    avg_rainfall: Number
+    snow_days: Number
+
+
+_FILES: dict[str, tuple[Any, str | None]] = {
+    "Account": (dict[str, _User], "username"),
+    "Alarm": (dict[str, dict[str, _Alarm]], "alarm_id"),
+    "Calendar": (dict[str, dict[str, _Event]], "event_id"),
+    "Email": (dict[str, dict[str, _Email]], "email_id"),
+    "Message": (dict[str, dict[str, _Message]], "message_id"),
+    "Reminder": (dict[str, dict[str, _Reminder]], "reminder_id"),
+    "Weather": (dict[str, dict[str, _Day]], "date"),
+    "HistoricWeather": (dict[str, dict[str, _Month]], None),
+}
+"""Each file's shape, and the field of a record that repeats its key."""
+
+_LAYOUTS: dict[str, Layout] = {
+    "Alarm": ALARMS,
+    "Calendar": EVENTS,
+    "Email": EMAILS,
+    "Message": MESSAGES,
+    "Reminder": REMINDERS,
+}
+
+Seeds: TypeAlias = dict[str, JsonObject]
+"""The checked content of each file that is there."""
+
+
+def read_seeds(directory: Path) -> Seeds:
+    """Read and check the JSON files of a directory. Raises RigError, naming file and place."""
+    if not (directory / "Account.json").is_file():
+        raise RigError(f"{directory}: holds no world: Account.json is missing")
+    return {name: _read(path, name) for name in _FILES if (path := directory / f"{name}.json").is_file()}
+
+
+def fill(database: Database, seeds: Seeds) -> None:
+    """Put seeds into an empty world, each record after the one before it in its file."""
+    with database.atomic():
+        accounts = Accounts(database)
+        for user in seeds["Account"].values():
+            accounts.add(**user)
+        for name, layout in _LAYOUTS.items():
+            kept = Records(database, layout)
+            for username, records in seeds.get(name, {}).items():
+                kept.open(username)
+                for record in records.values():
+                    kept.put(username, record)
+        database.table("weather").insert_all(
+            {"location": location, **day}
+            for location, days in seeds.get("Weather", {}).items()
+            for day in days.values()
+        )
+        database.table("historic_weather").insert_all(
+            {"location": location, "month": month, **averages}
+            for location, months in seeds.get("HistoricWeather", {}).items()
+            for month, averages in months.items()
+        )
+
+
+def _read(path: Path, name: str) -> JsonObject:
+    shape, repeated = _FILES[name]
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise RigError(f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; not a part of a world")
+        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+        adapter: TypeAdapter[JsonObject] = TypeAdapter(shape)
+        content: JsonObject = adapter.dump_python(adapter.validate_python(data))
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "top level"
+        raise RigError(f"{path}: not a part of a world: {place}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:
+        raise RigError(f"{path}: not JSON: {error}") from error
+    if repeated is not None:
+        _check_keys(path, name, content, repeated)
+    return content
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+    found: JsonObject = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name!r} occurs twice in one object")
+        found[name] = value
+    return found
+
+
+def _check_keys(path: Path, name: str, content: JsonObject, repeated: str) -> None:
+    groups = {"": content} if name == "Account" else content
+    for owner, records in groups.items():
+        for key, record in records.items():
+            if record[repeated] != key:
+                where = f"{owner}.{key}" if owner else key
+                raise RigError(f"{path}: {where}: the record's {repeated} is {record[repeated]!r}")

@@ -1,0 +1,261 @@
+"""One deliberately broken file for every kind of fault."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rig.methods.tooltalk.check import RULES, Report
+
+Source = dict[str, Any]
+Change = Callable[[Source], object]
+
+
+def call(source: Source, turn: int, number: int = 0) -> Source:
+    found: Source = source["conversation"][turn]["apis"][number]
+    return found
+
+
+def arguments(source: Source, turn: int) -> Source:
+    found: Source = call(source, turn)["request"]["parameters"]
+    return found
+
+
+BROKEN: dict[str, tuple[str, Change, str, str]] = {
+    # what is wrong: (shipped conversation, what to change, kind of fault, part of its text)
+    "no scenario": ("AddAlarm", lambda s: s.pop("scenario"), "missing", "scenario"),
+    "other name": ("AddAlarm", lambda s: s.update(__stem__="Another"), "name", "is not the file's"),
+    "id": ("AddAlarm", lambda s: s.update(conversation_id="7"), "id", "no UUID"),
+    "no index": ("AddAlarm", lambda s: s["conversation"][2].pop("index"), "index", "none"),
+    "wrong index": ("AddAlarm", lambda s: s["conversation"][2].update(index=3), "index", "it is 3"),
+    "true is no index": ("AddAlarm", lambda s: s["conversation"][1].update(index=True), "index", "True"),
+    "roles": ("AddAlarm", lambda s: s["conversation"].pop(1), "role", "twice in a row"),
+    "first role": ("AddAlarm", lambda s: s["conversation"].pop(0), "role", "speaks first"),
+    "silence": ("AddAlarm", lambda s: s["conversation"][0].update(text="  "), "text", "nothing is said"),
+    "user's call": (
+        "AddAlarm",
+        lambda s: s["conversation"][2].update(apis=[call(s, 3)]),
+        "apis",
+        "user's turn has calls",
+    ),
+    "empty calls": ("AddAlarm", lambda s: s["conversation"][1].update(apis=[]), "apis", "empty"),
+    "unknown tool": (
+        "AddAlarm",
+        lambda s: call(s, 3)["request"].update(api_name="Snooze"),
+        "tool",
+        "no tool 'Snooze'",
+    ),
+    "missing argument": (
+        "AddAlarm",
+        lambda s: arguments(s, 3).pop("time"),
+        "arguments",
+        "needs the argument",
+    ),
+    "unknown argument": ("AddAlarm", lambda s: arguments(s, 3).update(day="x"), "arguments", "'day'"),
+    "wrong type": ("AddAlarm", lambda s: arguments(s, 3).update(time=5), "arguments", "must be a string"),
+    "null": ("AddReminder", lambda s: arguments(s, 3).update(due_date=None), "arguments", "leave it out"),
+    "unpadded": ("AddAlarm", lambda s: arguments(s, 3).update(time="4:50:00"), "arguments", "not written as"),
+    "token where none belongs": (
+        "CurrentWeather",
+        lambda s: arguments(s, 1).update(session_token="x"),
+        "arguments",
+        "session_token",
+    ),
+    "nothing recorded": ("AddAlarm", lambda s: call(s, 3).update(response=None), "outcome", "nothing is"),
+    "both outcomes": ("AddAlarm", lambda s: call(s, 3).update(exception="no"), "outcome", "and an exception"),
+    "unused tool": ("AddAlarm", lambda s: s["apis_used"].append("QueryUser"), "apis_used", "QueryUser"),
+    "unlisted tool": ("AddAlarm", lambda s: s["apis_used"].clear(), "apis_used", "lacks AddAlarm"),
+    "repeated tool": ("AddAlarm", lambda s: s["apis_used"].append("AddAlarm"), "apis_used", "repeats"),
+    "unused plugin": ("AddAlarm", lambda s: s["suites_used"].append("Email"), "suites_used", "Email"),
+    "unlisted plugin": ("AddAlarm", lambda s: s["suites_used"].clear(), "suites_used", "lacks Alarm"),
+    "unknown user": ("AddAlarm", lambda s: s["user"].update(username="nobody"), "user", "not in the world"),
+    "other phone": ("AddAlarm", lambda s: s["user"].update(phone="1"), "user", "phone is '1'"),
+    "token disagrees": (
+        "AddAlarm",
+        lambda s: s["metadata"].update(session_token="1"),
+        "token",
+        "metadata has",
+    ),
+    "username disagrees": (
+        "AddAlarm",
+        lambda s: s["metadata"].update(username="sam_ito"),
+        "token",
+        "username",
+    ),
+    "name without login": ("UserLogin", lambda s: s["metadata"].update(username="sam_ito"), "token", "None"),
+    "recorded token": (
+        "AddAlarm",
+        lambda s: arguments(s, 3).update(session_token="98"),
+        "token",
+        "the recorded session_token is '98'",
+    ),
+    "timestamp": (
+        "AddAlarm",
+        lambda s: s["metadata"].update(timestamp="2025-12-30 9:00:00"),
+        "timestamp",
+        "'2025-12-30 9:00:00'",
+    ),
+    "generated id": (
+        "AddAlarm",
+        lambda s: call(s, 3)["response"].update(alarm_id="0"),
+        "replay",
+        "random id",
+    ),
+    "other exception": (
+        "AddAlarm",
+        lambda s: call(s, 3).update(response=None, exception="Out of ink."),
+        "replay",
+        "exception: recorded Out of ink.",
+    ),
+    "record missing": (
+        "FindAlarms",
+        lambda s: call(s, 3)["response"]["alarms"].pop(),
+        "replay",
+        "returns more",
+    ),
+    "record invented": (
+        "FindAlarms",
+        lambda s: call(s, 3)["response"]["alarms"].append({"alarm_id": "0", "time": "02:00:00"}),
+        "replay",
+        "returns less",
+    ),
+    "order": ("FindAlarms", lambda s: call(s, 3)["response"]["alarms"].reverse(), "replay", "other order"),
+    "field": (
+        "FindAlarms",
+        lambda s: call(s, 3)["response"]["alarms"][0].update(time="02:16:00"),
+        "replay",
+        "field values: time of",
+    ),
+    "junk for records": ("FindAlarms", lambda s: call(s, 3).update(response=[1]), "replay", "field values"),
+    "value": (
+        "CurrentWeather",
+        lambda s: call(s, 1)["response"]["weather"].update(high=0),
+        "replay",
+        "field",
+    ),
+    "no shape": ("AddAlarm", lambda s: s["conversation"][0].update(role="system"), "unreadable", "role"),
+}
+
+
+@pytest.mark.parametrize(("tool", "change", "kind", "text"), BROKEN.values(), ids=BROKEN)
+def test_is_reported(
+    tool: str,
+    change: Change,
+    kind: str,
+    text: str,
+    shipped: Callable[[str], Source],
+    checked: Callable[..., Report],
+) -> None:
+    source = shipped(tool)
+    change(source)
+    found = [fault for fault in checked(source).faults if fault.kind == kind]
+    assert found, kind
+    assert any(text in fault.text for fault in found), [str(fault) for fault in found]
+
+
+ANNOTATED: dict[str, tuple[str, Change, str, str]] = {
+    "untagged": ("AddAlarm", lambda s: s["conversation"][1].pop("tags"), "tags", "either ask or no-tool"),
+    "both": (
+        "AddAlarm",
+        lambda s: s["conversation"][1].update(tags=["ask", "no-tool"]),
+        "tags",
+        "either ask or no-tool",
+    ),
+    "asks nothing": ("AddAlarm", lambda s: s["conversation"][1].update(text="Hm."), "tags", "a question"),
+    "asks and calls": ("AddAlarm", lambda s: s["conversation"][3].update(tags=["ask"]), "tags", "neither"),
+    "no failure": (
+        "AddAlarm",
+        lambda s: s["conversation"][3].update(tags=["expected-error"]),
+        "tags",
+        "no call fails",
+    ),
+    "silent failure": (
+        "DeleteAlarm",
+        lambda s: arguments(s, 3).update(alarm_id="0000-0000"),
+        "tags",
+        "a call fails",
+    ),
+    "unknown tag": ("AddAlarm", lambda s: s["conversation"][0].update(tags=["ask"]), "tags", "cannot be"),
+    "corrects nothing": (
+        "AddAlarm",
+        lambda s: s["conversation"][2].update(tags=["correction"]),
+        "tags",
+        "has to change",
+    ),
+    "not said": (
+        "QueryCalendar",
+        lambda s: s["conversation"][2].update(dates={"on Monday": "2025-07-07"}),
+        "dates",
+        "is not said",
+    ),
+    "not meant": (
+        "QueryCalendar",
+        lambda s: s["conversation"][2].update(dates={"tomorrow": "2025-07-06"}),
+        "dates",
+        "tomorrow is 2025-07-05",
+    ),
+    "not used": (
+        "QueryCalendar",
+        lambda s: s["conversation"][0].update(text="today", dates={"today": "2025-07-04"}),
+        "dates",
+        "no later call",
+    ),
+    "no date": (
+        "QueryCalendar",
+        lambda s: s["conversation"][2].update(dates={"tomorrow": "soon"}),
+        "dates",
+        "has no date",
+    ),
+    "no object": ("QueryCalendar", lambda s: s["conversation"][2].update(dates=[]), "dates", "an object"),
+}
+
+
+@pytest.mark.parametrize(("tool", "change", "kind", "text"), ANNOTATED.values(), ids=ANNOTATED)
+def test_is_reported_in_a_suite(
+    tool: str,
+    change: Change,
+    kind: str,
+    text: str,
+    shipped: Callable[[str], Source],
+    checked: Callable[..., Report],
+) -> None:
+    source = shipped(tool)
+    change(source)
+    found = [
+        fault for fault in checked(source, suite="easy", rules=RULES["easy"]).faults if fault.kind == kind
+    ]
+    assert any(text in fault.text for fault in found), [str(fault) for fault in found]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": 1}', "nul\x00l", "[" * 100_000])
+def test_unreadable_files_do_not_hide_others(
+    text: str, shipped: Callable[[str], Source], checked: Callable[..., Report]
+) -> None:
+    report = checked(text, shipped("AddAlarm"))
+    assert [fault.kind for fault in report.faults] == ["unreadable"]
+    assert report.conversations == 2
+    assert report.reproduced == len(report.calls) == 1
+
+
+def test_ids_and_names_are_unique(shipped: Callable[[str], Source], checked: Callable[..., Report]) -> None:
+    first, second = shipped("AddAlarm"), shipped("UserLogin")
+    second["conversation_id"] = first["conversation_id"]
+    second.update(name=first["name"], __stem__="UserLogin-easy")
+    found = [fault.text for fault in checked(first, second).faults]
+    assert sum("is also that of AddAlarm-easy" in text for text in found) == 2
+
+
+def test_a_conversation_that_cannot_start(
+    shipped: Callable[[str], Source], checked: Callable[..., Report]
+) -> None:
+    source = shipped("AddAlarm")
+    source["user"]["username"] = source["metadata"]["username"] = "nobody"
+    kinds = [fault.kind for fault in checked(source).faults]
+    assert kinds == ["user", "replay"]
+
+
+def test_nothing_wrong(shipped: Callable[[str], Source], checked: Callable[..., Report]) -> None:
+    report = checked(shipped("AddAlarm"), shipped("RegisterUser"), shipped("ResetPassword"))
+    assert report.faults == ()
+    assert report.reproduced == 3
+    assert report.differences == {}

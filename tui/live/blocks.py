@@ -1,0 +1,251 @@
+"""How each entry of a transcript looks: a label in the margin and wrapped lines beside it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rig.verdicts import Metrics
+from tui.live.transcript import (
+    Called,
+    Differing,
+    Draft,
+    Ended,
+    Entry,
+    Failed,
+    Judged,
+    Remark,
+    Replied,
+    Returned,
+    Said,
+    TurnHeading,
+)
+from tui.text.clip import Clip
+from tui.text.flow import Flow, wrap
+from tui.text.inert import inert, inert_line
+from tui.text.json_tint import JsonTint, tint_json
+from tui.text.lines import BLANK, Line, Span, Tint, fit, width_of
+
+READABLE = 110
+"""Cells beyond which a line of text is no longer pleasant to read."""
+RESPONSE_LINES = 3
+CALL_LINES = 12
+_SIGNS = {"user": "u", "model": "~", "call": ">", "response": "<", "refused": "<", "reply": "="}
+_WORDS_FROM = 44
+"""Cells from which labels are words; in less, their first sign has to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How entries are laid out: in `width` cells, of a conversation of `turns` turns (0: unknown).
+
+    `full` shows all that is kept of calls and responses, not only their beginnings.
+    """
+
+    width: int
+    turns: int = 0
+    full: bool = False
+
+    def of(self, full: bool) -> "Form":
+        """The same form, of something that is shown in full or not."""
+        return self if full == self.full else replace(self, full=full)
+
+    @property
+    def margin(self) -> int:
+        """Cells of the label column."""
+        return 12 if self.width >= _WORDS_FROM else 3
+
+    @property
+    def text(self) -> int:
+        """Cells for text beside the margin."""
+        return max(min(self.width - self.margin - 2, READABLE), 8)
+
+
+def block(entry: Entry, form: Form) -> list[Line]:
+    """The lines of a complete entry."""
+    return _BLOCKS[type(entry)](entry, form)
+
+
+class DraftBlock:
+    """A prediction being made: only the text that is new since the last look is tinted and wrapped."""
+
+    def __init__(self, draft: Draft, form: Form) -> None:
+        self.draft = draft
+        self._form = form
+        self._flow = Flow(form.text)
+        self._tint: JsonTint | None = None
+        self._taken = 0
+
+    def lines(self) -> list[Line]:
+        """The lines as of now, with a cursor where the next token appears."""
+        text = self.draft.text
+        new = text[self._taken :]
+        if new:
+            if not self._taken and text.lstrip().startswith("{"):
+                self._tint = JsonTint()
+            self._taken = len(text)
+            shown = inert(new)
+            self._flow.feed(self._tint.feed(shown) if self._tint else [(shown, Tint.PLAIN)])
+        lines = self._flow.lines
+        if not self.draft.tokens:
+            return _beside(("model", Tint.RUNNING), [(("reads the prompt", Tint.MUTED),)], self._form)
+        if self.draft.omitted:
+            lines.append(tuple(_omitted(self.draft.omitted)))
+        lines[-1] = (*lines[-1], (" ", Tint.CURSOR))
+        return _beside(("model", Tint.RUNNING), lines, self._form)
+
+
+def _beside(label: Span, lines: Sequence[Line], form: Form) -> list[Line]:
+    text, tint = label
+    margin: Span = (" " * form.margin, Tint.PLAIN)
+    shown = text if form.margin > 3 else _SIGNS.get(text, text[:1])
+    head: Span = (f" {shown}".ljust(form.margin), tint)
+    return [((margin if number else head), *line) for number, line in enumerate(lines)]
+
+
+def _omitted(characters: int) -> list[Span]:
+    return [(f" .. {characters:,} more characters", Tint.MUTED)] if characters else []
+
+
+def _shortened(text: Clip, lines: int, form: Form) -> tuple[str, int]:
+    """As much as fits about so many lines beside a note of the rest, and how much that is."""
+    shown = inert_line(text.text)
+    if not form.full and len(shown) > lines * form.text:
+        shown = shown[: max(lines * form.text - 32, form.text)]
+    return shown, max(len(text.text) - len(shown), 0) + text.omitted
+
+
+def _words(text: Clip, tint: Tint, form: Form) -> list[Line]:
+    return wrap([(inert(text.text), tint), *_omitted(text.omitted)], form.text)
+
+
+def _turn_heading(entry: TurnHeading, form: Form) -> list[Line]:
+    of = f" of {form.turns}" if form.turns else ""
+    heading: Line = ((f" turn {entry.number}{of}", Tint.TITLE),)
+    return [heading] if entry.number == 1 else [BLANK, heading]
+
+
+def _said(entry: Said, form: Form) -> list[Line]:
+    return _beside(("user", Tint.USER), _words(entry.text, Tint.STRONG, form), form)
+
+
+def _called(entry: Called, form: Form) -> list[Line]:
+    name: Span = (inert_line(entry.name.text), Tint.CALL)
+    arguments, omitted = _shortened(entry.arguments, CALL_LINES, form)
+    spans = [name, (" ", Tint.PLAIN), *tint_json(arguments), *_omitted(omitted)]
+    return _beside(("call", Tint.CALL), wrap(spans, form.text), form)
+
+
+def _returned(entry: Returned, form: Form) -> list[Line]:
+    text, omitted = _shortened(entry.text, RESPONSE_LINES, form)
+    tint = Tint.FAILURE if entry.failed else Tint.MUTED
+    label = "refused" if entry.failed else "response"
+    return _beside((label, tint), wrap([(text, tint), *_omitted(omitted)], form.text), form)
+
+
+def _judged(entry: Judged, form: Form) -> list[Line]:
+    if entry.match:
+        return _beside(("+ match", Tint.SUCCESS), wrap([(_matched(entry), Tint.MUTED)], form.text), form)
+    lines = [line for difference in entry.differences for line in _difference(difference, form.text)]
+    if not lines and entry.reason.text:
+        reason = [(inert_line(entry.reason.text), Tint.PLAIN), *_omitted(entry.reason.omitted)]
+        lines = wrap(reason, form.text)
+    if entry.bad_action:
+        alarm: Line = ((" INCORRECT ACTION ", Tint.ALARM),)
+        said: Line = (*alarm, (" it was carried out", Tint.FAILURE))
+        lines = [fit(said if width_of(said) <= form.text else alarm, form.text), *lines]
+    return _beside(("x no match", Tint.FAILURE), lines or [BLANK], form)
+
+
+def _matched(entry: Judged) -> str:
+    if entry.ground_truth is None:
+        return "an expected call"
+    turn, call = entry.ground_truth
+    elsewhere = "" if turn == entry.turn else " of another turn"
+    return f"expected call {call + 1}{elsewhere}"
+
+
+def _difference(difference: Differing, width: int) -> list[Line]:
+    what = inert_line(difference.what.text)
+    if what == "exception" and difference.expected.text == "null":
+        return wrap([("the call failed; it should have succeeded", Tint.PLAIN)], width)
+    head = wrap([(what, Tint.KEY), *_omitted(difference.what.omitted), *_similarity(difference)], width)
+    labels = ("  expected ", "  got      ") if width >= 32 else ("want ", "got  ")
+    for label, value in zip(labels, (difference.expected, difference.got), strict=True):
+        spans = [*tint_json(inert_line(value.text)), *_omitted(value.omitted)]
+        for number, line in enumerate(wrap(spans, width - len(label))):
+            head.append(((" " * len(label) if number else label, Tint.MUTED), *line))
+    return head
+
+
+def _similarity(difference: Differing) -> list[Span]:
+    spans: list[Span] = []
+    if difference.similarity is not None:
+        needed = "" if difference.threshold is None else f", needs {difference.threshold:.2f}"
+        spans.append((f"  similarity {difference.similarity:.2f}{needed}", Tint.MUTED))
+    if difference.note is not None:
+        text = f"{'; ' if spans else '  '}{inert_line(difference.note.text)}"
+        spans += [(text, Tint.MUTED), *_omitted(difference.note.omitted)]
+    return spans
+
+
+def _replied(entry: Replied, form: Form) -> list[Line]:
+    if not entry.text.text:
+        return _beside(("reply", Tint.MUTED), [(("(empty)", Tint.MUTED),)], form)
+    return _beside(("reply", Tint.USER), _words(entry.text, Tint.PLAIN, form), form)
+
+
+def _failed(entry: Failed, form: Form) -> list[Line]:
+    detail = f": {inert_line(entry.detail.text)}" if entry.detail.text else ""
+    lines = wrap([(entry.kind, Tint.ERROR), (detail, Tint.PLAIN), *_omitted(entry.detail.omitted)], form.text)
+    if entry.raw.text:
+        raw, omitted = _shortened(entry.raw, CALL_LINES, form)
+        lines += wrap([(raw, Tint.MUTED), *_omitted(omitted)], form.text)
+    return _beside(("! error", Tint.ERROR), lines, form)
+
+
+def _ended(entry: Ended, form: Form) -> list[Line]:
+    metrics = entry.metrics
+    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(entry.errors.items()))
+    if metrics.successes:
+        label: Span = ("+ success", Tint.SUCCESS)
+    elif entry.errors:
+        label = ("! error", Tint.ERROR)
+    else:
+        label = ("x failed", Tint.FAILURE)
+    lines = wrap([(_counts(metrics) + (f"; {kinds}" if kinds else ""), Tint.PLAIN)], form.text)
+    return [BLANK, *_beside(label, lines, form)]
+
+
+def _counts(metrics: Metrics) -> str:
+    parts = [f"{metrics.matches} of {_several(metrics.ground_truths, 'expected call')} made"]
+    if metrics.predictions != metrics.matches:
+        parts.append(f"{_several(metrics.predictions - metrics.matches, 'call')} without a match")
+    if metrics.bad_actions:
+        parts.append(_several(metrics.bad_actions, "incorrect action"))
+    return ", ".join(parts)
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _remark(entry: Remark, form: Form) -> list[Line]:
+    return _beside(("", Tint.MUTED), wrap([(inert(entry.text), Tint.MUTED)], form.text), form)
+
+
+_BLOCKS: dict[type[Entry], Callable[[Any, Form], list[Line]]] = {
+    TurnHeading: _turn_heading,
+    Said: _said,
+    Called: _called,
+    Returned: _returned,
+    Judged: _judged,
+    Replied: _replied,
+    Failed: _failed,
+    Ended: _ended,
+    Remark: _remark,
+}
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """The lines as bare text, for tests and for copying."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)

@@ -1,0 +1,135 @@
+"""Which conversations are listed, and in which order: rows are conversations, columns are arms."""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from rig.events import Where
+from tui.live.state import ConversationState, RunState
+
+
+class Filter(StrEnum):
+    """What is listed. Of several arms, one that fits is enough."""
+
+    ALL = "all"
+    FAILED = "failed"
+    INCORRECT = "incorrect"
+    DIFFERING = "differing"
+
+
+class Row(NamedTuple):
+    """A conversation in all arms, once for every repeat."""
+
+    conversation: str
+    repeat: int
+
+    def at(self, arm: int) -> Where:
+        """The conversation of this row in one arm."""
+        return Where(arm, self.conversation, self.repeat)
+
+
+class Board:
+    """The rows of a run in sight. They are arranged anew only when the run's `changes` ask for it."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self.filter = Filter.ALL
+        self.differing_first = True
+        self._arranged: tuple[object, ...] = ()
+        self._rows: list[Row] = []
+        self._places: dict[Row, int] = {}
+        self.differing: frozenset[Row] = frozenset()
+        self.total = 0
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows that pass the filter; those in which the arms differ come first, if that is wanted."""
+        state = self._state
+        wanted = (state.changes, len(state.conversations), self.filter, self.differing_first)
+        if wanted != self._arranged:
+            self._arranged = wanted
+            self._arrange()
+        return self._rows
+
+    @property
+    def filters(self) -> list[Filter]:
+        """The filters that mean something here."""
+        return [each for each in Filter if each is not Filter.DIFFERING or len(self._state.arms) > 1]
+
+    def next_filter(self) -> None:
+        """Change to the next filter, in a circle."""
+        filters = self.filters
+        self.filter = filters[(filters.index(self.filter) + 1) % len(filters)]
+
+    def place(self, where: Where | None) -> int | None:
+        """The row of a conversation, if it is in sight."""
+        _ = self.rows
+        return None if where is None else self._places.get(Row(where.conversation, where.repeat))
+
+    def cells(self, row: Row) -> list[ConversationState]:
+        """The row's conversation in each arm that has it."""
+        found = (self._state.conversations.get(row.at(arm)) for arm in range(max(len(self._state.arms), 1)))
+        return [cell for cell in found if cell is not None]
+
+    def moved(self, where: Where | None, steps: int) -> Where | None:
+        """The conversation `steps` rows below (above when negative), as far as the rows go."""
+        rows = self.rows
+        if not rows:
+            return None
+        place = self.place(where)
+        if place is None:
+            place = -1 if steps > 0 else 0
+        return rows[min(max(place + steps, 0), len(rows) - 1)].at(where.arm if where else 0)
+
+    def next_failure(self, where: Where | None, step: int) -> Where | None:
+        """The next failed conversation after this one, row by row and arm by arm, going round at the end."""
+        failed = [cell.where for cell in self._in_order() if cell.failed]
+        if not failed:
+            return None
+        if where in failed:
+            return failed[(failed.index(where) + step) % len(failed)]
+        after = [each for each in failed if self._order(each) > self._order(where)]
+        before = [each for each in failed if self._order(each) < self._order(where)]
+        return (after or failed)[0] if step > 0 else (before or failed)[-1]
+
+    def _in_order(self) -> Iterator[ConversationState]:
+        for row in self.rows:
+            yield from self.cells(row)
+
+    def _order(self, where: Where | None) -> tuple[int, int]:
+        place = self.place(where)
+        return (-1, 0) if where is None or place is None else (place, where.arm)
+
+    def _arrange(self) -> None:
+        rows = list(dict.fromkeys(Row(each.conversation, each.repeat) for each in self._state.conversations))
+        self.total = len(rows)
+        self.differing = frozenset(row for row in rows if differ(self.cells(row)))
+        kept = [row for row in rows if self._passes(row)]
+        if self.differing_first:
+            kept.sort(key=lambda row: row not in self.differing)
+        self._rows = kept
+        self._places = {row: place for place, row in enumerate(kept)}
+
+    def _passes(self, row: Row) -> bool:
+        match self.filter:
+            case Filter.ALL:
+                return True
+            case Filter.FAILED:
+                return any(cell.failed for cell in self.cells(row))
+            case Filter.INCORRECT:
+                return any(cell.incorrect_actions for cell in self.cells(row))
+            case Filter.DIFFERING:
+                return row in self.differing
+
+
+def differ(cells: Iterable[ConversationState]) -> bool:
+    """Whether the arms that are through with a conversation came to different results.
+
+    Results are the same when success, the number of matched calls and that of incorrect actions are.
+    """
+    results = {
+        (cell.metrics.successes, cell.metrics.matches, cell.metrics.bad_actions)
+        for cell in cells
+        if cell.metrics is not None
+    }
+    return len(results) > 1

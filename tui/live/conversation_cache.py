@@ -1,0 +1,68 @@
+"""Conversations that are not in memory, read from the store when somebody wants to see them."""
+
+from collections import Counter, OrderedDict
+from pathlib import Path
+
+from rig.events import ConversationFinished, ConversationStarted, Event, Speed, Where
+from rig.store import Runs
+from rig.verdicts import Metrics
+from tui.live.state import ConversationState, RunState
+from tui.stored.events import turn_events
+
+MOST = 8
+"""Conversations that are kept once they were read."""
+
+
+def read(store: Path, run: str, where: Where) -> ConversationState:
+    """A stored conversation as if its events had been seen. Raises RigError when it cannot be read."""
+    with Runs.open(store) as runs:
+        found = runs.get(run)
+        transcript = runs.transcript(found, where.conversation, where.arm, where.repeat)
+    events: list[Event] = [ConversationStarted(where)]
+    for turn in transcript.turns:
+        events += turn_events(where, transcript, turn)
+    if transcript.metrics is not None:
+        steps = (step for played in transcript.turns.values() for step in played.steps)
+        errors = Counter(str(step.prediction.error) for step in steps if step.prediction.error)
+        events.append(ConversationFinished(where, transcript.metrics, Metrics(), Speed(), dict(errors)))
+    scratch = RunState()
+    scratch.apply_all(events)
+    conversation = scratch.conversation(where)
+    conversation.turns = len(transcript.conversation.assistant_turns)
+    conversation.turns_done = len(transcript.turns)
+    return conversation
+
+
+class ConversationCache:
+    """The conversations read lately, and those that could not be read, with the reason."""
+
+    def __init__(self) -> None:
+        self._read: OrderedDict[Where, ConversationState] = OrderedDict()
+        self._failed: dict[Where, str] = {}
+        self._wanted: set[Where] = set()
+
+    def get(self, where: Where) -> ConversationState | None:
+        """The conversation, if it has been read."""
+        if where in self._read:
+            self._read.move_to_end(where)
+        return self._read.get(where)
+
+    def failure(self, where: Where) -> str | None:
+        """Why it could not be read."""
+        return self._failed.get(where)
+
+    def want(self, where: Where) -> bool:
+        """Note that it is wanted; whether somebody should begin to read it now."""
+        is_new = where not in self._wanted and where not in self._read and where not in self._failed
+        self._wanted.add(where)
+        return is_new
+
+    def put(self, where: Where, found: ConversationState | str) -> None:
+        """Keep what was read, or why nothing was."""
+        self._wanted.discard(where)
+        if isinstance(found, str):
+            self._failed[where] = found
+            return
+        self._read[where] = found
+        while len(self._read) > MOST:
+            self._read.popitem(last=False)

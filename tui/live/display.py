@@ -1,0 +1,162 @@
+"""The live view as a display: the application has the main thread, the run a thread of its own."""
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from rig.displays.base import Display
+from rig.displays.plain import PlainDisplay
+from rig.events import (
+    CallJudged,
+    Emit,
+    Event,
+    Notice,
+    PieceGenerated,
+    PredictionMade,
+    RunStarted,
+    TurnStarted,
+    Where,
+)
+from rig.running.control import Control
+from rig.store import Runs
+from tui.app import RigApp
+from tui.live.feed import Feed
+from tui.live.live_run import LiveRun
+from tui.live.state import StoredBefore
+from tui.screens.run import RunScreen
+from tui.stored.events import turn_events
+from tui.terminal import guarded, has_terminal
+
+T = TypeVar("T")
+
+_DETAILS = (TurnStarted, PieceGenerated, PredictionMade, CallJudged)
+_LOOK_S = 0.5
+
+
+class TuiDisplay:
+    """Shows a run in the terminal. When the view is left or fails, `fallback` takes over and the run goes on.
+
+    The fallback (plain progress on stderr) is told the milestones that the view had shown.
+    """
+
+    def __init__(self, fallback: Display | None = None) -> None:
+        self._fallback = fallback or PlainDisplay(sys.stderr)
+
+    def run(self, job: Callable[[Emit], T], control: Control) -> T:
+        """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
+        worker = _Worker(job)
+        if has_terminal():
+            with guarded(partial(_stop, control)):
+                worker.start()
+                fault = _watch(worker.feed, control)
+            if fault is None and worker.feed.over:
+                return worker.result()
+            notice = "the live view was left; the run goes on"
+            if fault is not None:
+                traceback.print_exception(fault, file=sys.stderr)
+                notice = "the live view failed, which is a bug in rig; the run goes on with plain progress"
+            control.resume()
+        else:
+            worker.start()
+            notice = "the live view needs a terminal for stdin and stderr; showing plain progress"
+        return self._fallback.run(lambda emit: worker.follow(emit, notice), control)
+
+
+class _Worker(Generic[T]):
+    """A job in a thread. Its events go to `feed`; those a fallback would need are remembered."""
+
+    def __init__(self, job: Callable[[Emit], T]) -> None:
+        self.feed = Feed()
+        self._job = job
+        self._milestones: list[Event] = []
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+        # A daemon: when the main thread is made to die, nothing waits for the run, which loses one turn.
+        self._thread = threading.Thread(target=self._work, name="run", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def result(self) -> T:
+        """Wait for the job; what it returned. Raises what it raised."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+    def follow(self, emit: Emit, notice: str) -> T:
+        """Tell `emit` all milestones so far, then `notice`, then those to come, until the job is over."""
+        told = 0
+        announced = False
+        while True:
+            over = not self._thread.is_alive()
+            while told < len(self._milestones):
+                emit(self._milestones[told])
+                told += 1
+            if not announced:
+                emit(Notice(notice))
+                announced = True
+            if over:
+                return self.result()
+            self.feed.drain()
+            self.feed.wait(_LOOK_S)
+
+    def _emit(self, event: Event) -> None:
+        if not isinstance(event, _DETAILS):
+            self._milestones.append(event)
+        self.feed.emit(event)
+        if isinstance(event, RunStarted) and event.finished_turns:
+            self._recall(event)
+
+    def _recall(self, event: RunStarted) -> None:
+        # Here, in the run's own thread, because the store then holds what was played before and nothing else.
+        try:
+            recalled = _played_before(Path(event.store), event.run)
+        except Exception:
+            # What the view would like to know is no reason for a run to fail.
+            return
+        self.feed.emit(recalled)
+
+    def _work(self) -> None:
+        try:
+            self._results.append(self._job(self._emit))
+        except BaseException as error:
+            self._error = error
+        finally:
+            self.feed.close()
+
+
+def _played_before(store: Path, run: str) -> StoredBefore:
+    """What the store holds of a run, and all of its conversations that are half played."""
+    begun: list[Event] = []
+    with Runs.open(store) as runs:
+        stored = runs.get(run)
+        cells = runs.cells(stored)
+        for cell in cells:
+            if cell.state == "started":
+                where = Where(cell.arm, cell.conversation, cell.repeat)
+                transcript = runs.transcript(stored, cell.conversation, cell.arm, cell.repeat)
+                for turn in transcript.turns:
+                    begun += turn_events(where, transcript, turn)
+    return StoredBefore(tuple(cells), tuple(begun), stored.arms)
+
+
+def _watch(feed: Feed, control: Control) -> BaseException | None:
+    """Show the run until the view ends; the fault that ended it, if one did."""
+    try:
+        app = RigApp(RunScreen(LiveRun(feed, control)))
+        app.run()
+    except Exception as error:
+        return error
+    return app.fault
+
+
+def _stop(control: Control) -> bool:
+    """Ask the run to stop; whether it was asked before."""
+    asked = control.is_stopped
+    control.stop()
+    return asked

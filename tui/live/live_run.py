@@ -1,0 +1,99 @@
+"""A run under watch: what happened so far, how long it takes, and how it may be steered."""
+
+import time
+from collections.abc import Callable
+
+from rig.displays.progress import Progress
+from rig.events import Event
+from rig.running.control import Control
+from tui.live.feed import Feed
+from tui.live.state import RunState, StoredBefore
+
+
+class LiveRun:
+    """Events of a run come in by `feed` and add up to `state`.
+
+    `control` steers what sends them; None where nothing can be steered. `ours` is whether the run goes on in
+    this process, so that leaving the view asks what is to become of it, and the view ends with it.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        control: Control | None = None,
+        *,
+        ours: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.feed = feed
+        self.control = control
+        self.ours = ours
+        self.state = RunState()
+        self.progress = Progress(lambda: clock() - self._held_s)
+        self._now = clock
+        self._looked = clock()
+        self._held_s = 0.0
+        self._began = clock()
+        self._ended: float | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether no event will follow those taken in."""
+        return self._ended is not None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody asked the run to stop."""
+        return self.control is not None and self.control.is_stopped
+
+    @property
+    def paused(self) -> bool:
+        """Whether the run waits, or will wait before its next turn."""
+        return not self.over and self.control is not None and self.control.is_paused
+
+    @property
+    def can_be_steered(self) -> bool:
+        """Whether pausing, stopping and skipping still mean something."""
+        return self.control is not None and not self.over and not self.stopping
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the run is over and something of it is left to be done."""
+        return self.over and (self.stopping or not self.state.finished)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds watched, up to the end of the run."""
+        return (self._now() if self._ended is None else self._ended) - self._began
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds left, as far as that can be told."""
+        return None if self.over else self.progress.remaining_s
+
+    @property
+    def condition(self) -> str:
+        """What the run is doing, in a word or two; empty when it does the usual."""
+        if self.over:
+            return "interrupted" if self.state.interrupted or not self.state.finished else "finished"
+        if self.stopping:
+            return "stopping"
+        if self.paused:
+            return "pausing" if self.state.playing else "paused"
+        return "loading the model" if any(arm.loading for arm in self.state.arms) else ""
+
+    def catch_up(self) -> list[Event | StoredBefore]:
+        """Take in what happened since the last time; the events of it."""
+        events = self.feed.drain()
+        now = self._now()
+        if self.paused and not events:
+            # What a pause takes says nothing of how long turns take.
+            self._held_s += now - self._looked
+        self._looked = now
+        for event in events:
+            if not isinstance(event, StoredBefore):
+                self.progress.tell(event)
+        self.state.apply_all(events)
+        if self.feed.over and self._ended is None:
+            self._ended = self._now()
+        return events

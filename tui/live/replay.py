@@ -1,0 +1,82 @@
+"""A stored run under watch: a player in a thread of its own tells it to the view."""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+from rig.errors import RigError
+from rig.events import Event, RunStarted
+from rig.replay import Player
+from tui.live.feed import Feed
+from tui.live.live_run import LiveRun
+from tui.live.state import StoredBefore
+
+
+class Replay(LiveRun):
+    """Watches what a player tells. The times are those of the run, wherever in it the player is."""
+
+    def __init__(self, player: Player, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(Feed(), player, ours=False, clock=clock)
+        self.player = player
+        self.failure: Exception | None = None
+        """Why nothing more can be told: the store cannot be read, or a bug."""
+        # A daemon: nothing has to be put in order when the process ends.
+        self._thread = threading.Thread(target=self._play, name="replay", daemon=True)
+
+    def start(self) -> None:
+        """Begin to play."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End playing, and wait for it."""
+        self.player.stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+
+    @property
+    def elapsed_s(self) -> float:
+        return self.player.position_s
+
+    @property
+    def remaining_s(self) -> float | None:
+        return self.player.remaining_s
+
+    @property
+    def condition(self) -> str:
+        player = self.player
+        if self.failure is not None:
+            return "cannot be read"
+        if player.is_over:
+            return "finished" if player.stored.state == "finished" else "interrupted"
+        if player.is_paused:
+            return "paused"
+        if player.is_live and player.is_running:
+            return "live"
+        return f"replay {speed_text(player.speed)}"
+
+    def _play(self) -> None:
+        try:
+            self.player.play(self._emit)
+        except Exception as error:
+            self.failure = error
+        finally:
+            self.feed.close()
+
+    def _emit(self, event: Event) -> None:
+        self.feed.emit(event)
+        if isinstance(event, RunStarted) and self.player.known:
+            self.feed.emit(StoredBefore(tuple(self.player.known), arms=self.player.stored.arms))
+
+    @property
+    def failure_text(self) -> str:
+        """The failure in one line, empty where there is none."""
+        if self.failure is None:
+            return ""
+        is_known = isinstance(self.failure, RigError)
+        return str(self.failure) if is_known else f"{type(self.failure).__name__}: {self.failure}"
+
+
+def speed_text(speed: float) -> str:
+    """A speed for people: `4x`, `0.5x`, `max`."""
+    return "max" if math.isinf(speed) else f"{speed:g}x"

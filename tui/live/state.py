@@ -1,0 +1,368 @@
+"""A run as the view knows it: a fold of its events, with no terminal in it.
+
+Metrics and speed are those that events carry; nothing here computes its own.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+
+from rig.calls import ExecutedCall
+from rig.events import (
+    ArmFinished,
+    ArmInfo,
+    ArmReady,
+    ArmStarted,
+    CallJudged,
+    ConversationFinished,
+    ConversationSkipped,
+    ConversationStarted,
+    Event,
+    Notice,
+    PieceGenerated,
+    PredictionMade,
+    RunFinished,
+    RunStarted,
+    Speed,
+    TurnFinished,
+    TurnStarted,
+    Where,
+)
+from rig.store import Cell, StoredArm
+from rig.verdicts import Metrics
+from tui.live.transcript import NAME, VALUE, Remark, Said, Transcript, TurnHeading, shown
+from tui.text.clip import Clip, clip, clip_json
+
+MEMORY = 2_000_000
+"""Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
+
+
+ARGUMENTS = 20
+
+
+class Status(Enum):
+    """Where a conversation stands."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+    @property
+    def over(self) -> bool:
+        return self in (Status.SUCCESS, Status.FAILED, Status.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBefore:
+    """What the store held of a run when it was resumed. Events tell only of what is played from then on.
+
+    `begun` are the turns played before of conversations that were interrupted, as events; `arms` have the
+    numbers of what was played.
+    """
+
+    cells: tuple[Cell, ...]
+    begun: tuple[Event, ...] = ()
+    arms: tuple[StoredArm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A ground-truth call. `position` is (turn, call); `arguments` are names with their values as JSON."""
+
+    position: tuple[int, int]
+    name: Clip
+    arguments: tuple[tuple[Clip, Clip], ...]
+
+
+@dataclass(slots=True)
+class ConversationState:
+    """One conversation of one arm. `transcript` is None before the start, and after it was dropped.
+
+    `holds` says which ground truth (turn, call) the call at (turn, step) matches at present; a later call can
+    move it. `metrics` are those of a finished conversation.
+    """
+
+    where: Where
+    turns: int
+    status: Status = Status.WAITING
+    turns_done: int = 0
+    holds: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    incorrect_actions: int = 0
+    expected: list[tuple[Expected, ...]] = field(default_factory=list)
+    """The ground truth of every turn begun so far."""
+    transcript: Transcript | None = None
+    dropped: bool = False
+    metrics: Metrics | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def matched(self) -> set[tuple[int, int]]:
+        """The ground truth that some call matches."""
+        return set(self.holds.values())
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is over and was no success."""
+        return self.status in (Status.FAILED, Status.ERROR)
+
+
+@dataclass(slots=True)
+class ArmState:
+    """One arm: its latest metrics and speed, as events told them."""
+
+    info: ArmInfo
+    loading: bool = False
+    ready_s: float | None = None
+    metrics: Metrics | None = None
+    speed: Speed | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+    failure: str | None = None
+
+
+_CHANGING = (
+    RunStarted,
+    StoredBefore,
+    ConversationStarted,
+    ConversationFinished,
+    ConversationSkipped,
+    ArmFinished,
+    RunFinished,
+)
+
+
+@dataclass(slots=True)
+class RunState:
+    """Everything the screens show. `apply` is the only writer; any prefix of a run is a valid state.
+
+    `changes` counts what can change the list of conversations. `current` is where things happen: it stays
+    with a conversation until that one is over, so that runs with several sequences do not make the view jump.
+    """
+
+    run: str = ""
+    store: str = ""
+    arms: list[ArmState] = field(default_factory=list)
+    conversations: dict[Where, ConversationState] = field(default_factory=dict)
+    current: Where | None = None
+    repeats: int = 1
+    turns_total: int = 0
+    turns_done: int = 0
+    finished: bool = False
+    interrupted: bool = False
+    changes: int = 0
+    notices: deque[str] = field(default_factory=lambda: deque(maxlen=50))
+    playing: set[Where] = field(default_factory=set)
+    """The conversations of which a turn is being played."""
+    _running: dict[Where, None] = field(default_factory=dict)
+    _kept: deque[Where] = field(default_factory=deque)
+    _weight: int = 0
+
+    @property
+    def failures(self) -> int:
+        """Conversations that are over and were no success."""
+        return sum(one.failed for one in self.conversations.values())
+
+    def apply_all(self, events: Iterable[Event | StoredBefore]) -> None:
+        """Apply events in order."""
+        for event in events:
+            self.apply(event)
+
+    def apply(self, event: Event | StoredBefore) -> None:
+        """Take one event in."""
+        self.changes += isinstance(event, _CHANGING)
+        match event:
+            case PieceGenerated():
+                self._transcript(event.where).draft(event.turn, event.step).add(event.text, event.tokens)
+            case PredictionMade():
+                self._transcript(event.where).predicted(event.turn, event.step, event.prediction)
+            case CallJudged():
+                self._call_judged(event)
+            case TurnStarted():
+                self._turn_started(event)
+            case TurnFinished():
+                self._turn_finished(event)
+            case ConversationStarted():
+                self._conversation_started(event)
+            case ConversationFinished():
+                self._conversation_finished(event)
+            case ConversationSkipped():
+                self._break_off(event.where, Status.SKIPPED, "skipped; resuming the run goes on from here")
+            case RunStarted():
+                self._run_started(event)
+            case ArmStarted():
+                self.arm(event.arm).loading = True
+            case ArmReady():
+                arm = self.arm(event.arm)
+                arm.info, arm.loading, arm.ready_s = event.info, False, event.seconds
+            case ArmFinished():
+                arm = self.arm(event.arm)
+                arm.metrics, arm.speed, arm.errors = event.metrics, event.speed, event.errors
+                arm.loading, arm.failure = False, event.failure
+                failed = self._running if event.failure is not None else ()
+                for where in [each for each in failed if each.arm == event.arm]:
+                    self._break_off(where, Status.WAITING, "the arm failed here")
+            case RunFinished():
+                self._run_finished(event)
+            case StoredBefore():
+                self._stored_before(event)
+            case Notice():
+                self.notices.append(clip(event.text, 400).text)
+
+    def arm(self, number: int) -> ArmState:
+        """The arm at a position, made up if the run did not announce it."""
+        while len(self.arms) <= number:
+            self.arms.append(ArmState(ArmInfo(f"arm {len(self.arms)}")))
+        return self.arms[number]
+
+    def conversation(self, where: Where) -> ConversationState:
+        """A conversation, made up if the run did not announce it."""
+        found = self.conversations.get(where)
+        if found is None:
+            found = self.conversations[where] = ConversationState(where, turns=0)
+        return found
+
+    @property
+    def transcript_weight(self) -> int:
+        """Characters held by transcripts of finished conversations."""
+        return self._weight
+
+    def _transcript(self, where: Where) -> Transcript:
+        conversation = self.conversation(where)
+        if conversation.transcript is None:
+            conversation.transcript = Transcript()
+        return conversation.transcript
+
+    def _run_started(self, event: RunStarted) -> None:
+        self._forget_all()
+        self.run, self.store, self.repeats = event.run, event.store, event.repeats
+        self.arms = [ArmState(info) for info in event.arms]
+        self.turns_done = event.finished_turns
+        for arm in range(len(event.arms)):
+            for repeat in range(event.repeats):
+                for info in event.conversations:
+                    where = Where(arm, info.name, repeat)
+                    self.conversations[where] = ConversationState(where, info.turns)
+                    self.turns_total += info.turns
+
+    def _stored_before(self, event: StoredBefore) -> None:
+        self.apply_all(event.begun)
+        self.playing.clear()
+        for arm in event.arms:
+            if arm.fingerprint is not None:
+                known = self.arm(arm.position)
+                known.metrics, known.speed, known.errors = arm.metrics, arm.speed, arm.errors
+        for cell in event.cells:
+            conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
+            conversation.turns_done = cell.turns_done
+            if cell.metrics is not None:
+                conversation.status = _ending(cell.metrics, cell.errors)
+                conversation.metrics, conversation.errors = cell.metrics, cell.errors
+                conversation.incorrect_actions = cell.metrics.bad_actions
+                conversation.dropped = True
+
+    def _conversation_started(self, event: ConversationStarted) -> None:
+        conversation = self.conversation(event.where)
+        conversation.status = Status.RUNNING
+        self._running[event.where] = None
+        transcript = self._transcript(event.where)
+        if event.first_turn:
+            transcript.add(Remark("goes on after an interruption"))
+        if self.current not in self._running:
+            self.current = event.where
+
+    def _turn_started(self, event: TurnStarted) -> None:
+        self.playing.add(event.where)
+        conversation = self.conversation(event.where)
+        conversation.expected.append(
+            tuple(_expected(event.turn, number, call) for number, call in enumerate(event.ground_truth))
+        )
+        transcript = self._transcript(event.where)
+        number = max(len(conversation.expected), conversation.turns_done + 1)
+        transcript.add(TurnHeading(event.turn, number))
+        for text in event.history:
+            transcript.add(Said(clip(text)))
+
+    def _call_judged(self, event: CallJudged) -> None:
+        conversation = self.conversation(event.where)
+        transcript = self._transcript(event.where)
+        for moved in event.rejudged:
+            if moved.verdict.ground_truth is not None:
+                conversation.holds[moved.turn, moved.step] = moved.verdict.ground_truth
+            transcript.rejudged(moved.turn, moved.step, moved.verdict)
+        if event.verdict.ground_truth is not None:
+            conversation.holds[event.turn, event.step] = event.verdict.ground_truth
+        conversation.incorrect_actions += event.verdict.bad_action
+        self.changes += event.verdict.bad_action
+        transcript.judged(event.turn, event.step, event.executed.outcome, event.verdict)
+
+    def _turn_finished(self, event: TurnFinished) -> None:
+        self.playing.discard(event.where)
+        conversation = self.conversation(event.where)
+        conversation.turns_done += 1
+        self.turns_done += 1
+        arm = self.arm(event.where.arm)
+        arm.metrics, arm.speed = event.metrics, event.speed
+
+    def _conversation_finished(self, event: ConversationFinished) -> None:
+        conversation = self.conversation(event.where)
+        conversation.status = _ending(event.metrics, event.errors)
+        conversation.metrics, conversation.errors = event.metrics, event.errors
+        arm = self.arm(event.where.arm)
+        arm.metrics, arm.speed = event.arm_metrics, event.speed
+        transcript = self._transcript(event.where)
+        transcript.ended(event.metrics, event.errors)
+        self._leave(event.where)
+        self._kept.append(event.where)
+        self._weight += transcript.weight
+        self._forget_old()
+
+    def _run_finished(self, event: RunFinished) -> None:
+        self.finished, self.interrupted = True, event.interrupted
+        for where in list(self._running):
+            self._break_off(where, Status.WAITING, "stopped here; the turn is made again on resume")
+
+    def _break_off(self, where: Where, status: Status, remark: str) -> None:
+        conversation = self.conversation(where)
+        conversation.status = status
+        if conversation.transcript is not None:
+            conversation.transcript.add(Remark(remark))
+        self._leave(where)
+
+    def _leave(self, where: Where) -> None:
+        self._running.pop(where, None)
+        self.playing.discard(where)
+        if self.current == where and self._running:
+            self.current = next(iter(self._running))
+
+    def _forget_all(self) -> None:
+        """Be as new: a replay can begin again."""
+        fresh = RunState(changes=self.changes)
+        for part in fields(self):
+            setattr(self, part.name, getattr(fresh, part.name))
+
+    def _forget_old(self) -> None:
+        while self._weight > MEMORY and len(self._kept) > 1:
+            conversation = self.conversations[self._kept.popleft()]
+            if conversation.transcript is not None:
+                self._weight -= conversation.transcript.weight
+            conversation.transcript, conversation.dropped, conversation.expected = None, True, []
+            conversation.holds = {}
+
+
+def _ending(metrics: Metrics, errors: Mapping[str, int]) -> Status:
+    if metrics.successes:
+        return Status.SUCCESS
+    return Status.ERROR if errors else Status.FAILED
+
+
+def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:
+    arguments = shown(call.call)
+    pairs = list(arguments.items())[:ARGUMENTS] if isinstance(arguments, dict) else []
+    return Expected(
+        (turn, number),
+        clip(call.name, NAME),
+        tuple((clip(str(name), NAME), clip_json(value, VALUE)) for name, value in pairs),
+    )

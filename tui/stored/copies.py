@@ -1,0 +1,82 @@
+"""What can be taken away from a view: calls and whole conversations, as text and as JSON."""
+
+import json
+import re
+from pathlib import Path
+
+from rig.calls import Call, JsonObject
+from rig.displays.transcript import transcript_json
+from rig.events import Where
+from rig.store import Runs, Transcript
+from tui.live.blocks import Form, block, plain
+from tui.live.state import ConversationState
+from tui.live.transcript import Called, Draft
+from tui.text.inert import inert
+
+_WIDTH = 122
+"""Cells of a conversation written as text."""
+
+
+def call_json(call: Called) -> str | None:
+    """The call as JSON, None if the view has only the beginning of it."""
+    if call.name.omitted or call.arguments.omitted:
+        return None
+    try:
+        arguments = json.loads(call.arguments.text)
+    except ValueError:
+        return None
+    return _indented({"name": call.name.text, "arguments": arguments})
+
+
+def stored_call_json(transcript: Transcript, turn: int, step: int) -> str | None:
+    """A call as JSON from the store, None while its turn is not stored."""
+    played = transcript.turns.get(turn)
+    call: Call | None = played.steps[step].prediction.call if played and step < len(played.steps) else None
+    if call is None:
+        return None
+    return _indented({"name": call.name, "arguments": call.arguments})
+
+
+def stored_json(transcript: Transcript) -> str:
+    """All that is stored of a conversation, as `rig show RUN CONVERSATION --json` prints it for an arm."""
+    return _indented(transcript_json(transcript))
+
+
+def as_text(conversation: ConversationState) -> str:
+    """A conversation as the view shows it, with all that the view keeps of calls and responses."""
+    form = Form(_WIDTH, conversation.turns, full=True)
+    entries = conversation.transcript.entries if conversation.transcript else []
+    lines = [line for entry in entries if not isinstance(entry, Draft) for line in block(entry, form)]
+    return f"{inert(conversation.where.conversation)}\n\n{plain(lines)}\n"
+
+
+def transcript_of(store: Path, run: str, where: Where) -> Transcript:
+    """A conversation as it is stored. Raises RigError when it cannot be read."""
+    with Runs.open(store) as runs:
+        return runs.transcript(runs.get(run), where.conversation, where.arm, where.repeat)
+
+
+def file_name(run: str, where: Where, ending: str) -> str:
+    """A name for a file of a conversation, harmless whatever the run and the conversation are called."""
+    arm = f"-arm{where.arm + 1}" if where.arm else ""
+    repeat = f"-{where.repeat + 1}" if where.repeat else ""
+    stem = re.sub(r"[^\w.-]+", "_", f"rig-{run}-{where.conversation}")[:120]
+    return f"{stem}{arm}{repeat}.{ending}"
+
+
+def write_new(directory: Path, name: str, text: str) -> Path:
+    """Write a new file of this name, or of this name with a number. Raises OSError."""
+    stem, _, ending = name.rpartition(".")
+    for number in range(1, 1000):
+        path = directory / (name if number == 1 else f"{stem}-{number}.{ending}")
+        try:
+            with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+        except FileExistsError:
+            continue
+        return path
+    raise FileExistsError(f"there are too many files named like {name}")
+
+
+def _indented(value: JsonObject) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

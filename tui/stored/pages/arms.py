@@ -1,0 +1,62 @@
+"""A turn, or the whole conversation, in every arm side by side."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from rig.events import Where
+from tui.stored.outline import sign_of
+from tui.stored.pages.story import write_conversation, write_step
+from tui.stored.record import Record
+from tui.text.inert import inert_line
+from tui.text.lines import BLANK, Line, Span, Tint, fit, width_of
+from tui.text.page_writer import PageWriter
+
+NARROWEST = 26
+"""Cells of a column. Arms that there is no room for are reached by moving to one of them."""
+
+
+def write_arms(paper: PageWriter, records: Sequence[Record], here: Where, turn: int | None) -> None:
+    """Columns for as many arms as fit, that of the reader among them."""
+    if turn is not None:
+        turns = records[0].turns
+        paper.title(f"turn {turns.index(turn) + 1} of {len(turns)}")
+    fitting = max(min(paper.width // NARROWEST, len(records)), 1)
+    place = next((number for number, each in enumerate(records) if each.where == here), 0)
+    first = min(max(place - fitting // 2, 0), len(records) - fitting)
+    room = (paper.width - (fitting - 1)) // fitting
+    columns = [
+        _column(each, turn, room, full=paper.full, is_read=each.where == here)
+        for each in records[first : first + fitting]
+    ]
+    paper.lines += [_beside(row, room) for row in zip_longest(*columns, fillvalue=BLANK)]
+    if fitting < len(records):
+        paper.gap()
+        paper.note(f"{fitting} of {len(records)} arms fit here; move to another to see it")
+
+
+def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read: bool) -> list[Line]:
+    paper = PageWriter(width, full=full)
+    name: Span = (inert_line(record.name_of(record.where)), Tint.STRONG if is_read else Tint.PLAIN)
+    sign, tint = sign_of(record)
+    paper.lines.append(fit([(f" {sign} ", tint), name], width))
+    if turn is None:
+        write_conversation(paper, record)
+        return paper.lines
+    steps = record.steps(turn)
+    if not steps:
+        paper.gap()
+        paper.note("not played yet")
+    for step in steps:
+        paper.gap()
+        write_step(paper, step, None)
+    return paper.lines
+
+
+def _beside(row: Sequence[Line], room: int) -> Line:
+    joined: list[Span] = []
+    for number, line in enumerate(row):
+        if number:
+            joined.append(("|", Tint.MUTED))
+        joined.extend(line)
+        joined.append((" " * max(room - width_of(line), 0), Tint.PLAIN))
+    return tuple(joined)

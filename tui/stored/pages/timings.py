@@ -1,0 +1,66 @@
+"""Where the time went: of a conversation turn by turn, of a turn or a step prediction by prediction."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rig.events import Speed
+from rig.models import Usage
+from tui.stored.outline import words_of
+from tui.stored.record import Record, StepRecord
+from tui.text.inert import inert_line
+from tui.text.lines import Span, Tint
+from tui.text.page_writer import PageWriter
+
+
+def write_times_of_turns(paper: PageWriter, record: Record) -> None:
+    """Each turn: its seconds in all, in the model, in tools, in scoring."""
+    paper.title("seconds of each turn")
+    rows: list[list[Span]] = []
+    for number, turn in enumerate(record.turns, 1):
+        played = record.transcript.turns.get(turn)
+        if played is None:
+            continue
+        usages = [step.prediction.usage for step in record.steps(turn)]
+        model = sum(usage.prefill_s + usage.decode_s for usage in usages)
+        numbers = (played.wall_s, model, played.tools_s, played.scoring_s)
+        tokens = sum(usage.completion_tokens for usage in usages)
+        rows.append(
+            [
+                (f"turn {number}", Tint.PLAIN),
+                *((f"{value:.3f}", Tint.NUMBER) for value in numbers),
+                (str(len(usages)), Tint.PLAIN),
+                (f"{tokens:,}", Tint.PLAIN),
+            ]
+        )
+    paper.table(("", "in all", "model", "tools", "scoring", "steps", "tokens"), rows)
+
+
+def write_times_of_steps(paper: PageWriter, record: Record, steps: Sequence[StepRecord]) -> None:
+    """Each prediction: tokens of prompt and answer, and the seconds that they took."""
+    played = record.transcript.turns.get(steps[0].turn) if steps else None
+    if played is not None:
+        paper.title("this turn")
+        paper.beside(("in all", Tint.MUTED), [(f"{played.wall_s:.3f} s", Tint.NUMBER)])
+        paper.beside(("tools", Tint.MUTED), [(f"{played.tools_s:.3f} s", Tint.NUMBER)])
+        paper.beside(("scoring", Tint.MUTED), [(f"{played.scoring_s:.3f} s", Tint.NUMBER)])
+    for step in steps:
+        paper.title(f"step {step.step + 1}", (f"  {inert_line(words_of(step))}", Tint.CALL))
+        _write_usage(paper, step.prediction.usage)
+
+
+def _write_usage(paper: PageWriter, usage: Usage) -> None:
+    speed = Speed(**asdict(usage), steps=1)
+    lines = (
+        ("prompt", f"{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} of them from the cache"),
+        ("prefill", f"{usage.prefill_s:.3f} s{_per_second(speed.prefill_rate)}"),
+        ("answer", f"{usage.completion_tokens:,} tokens, {usage.forced_tokens:,} of them forced"),
+        ("decode", f"{usage.decode_s:.3f} s{_per_second(speed.decode_rate)}"),
+        ("grammar", f"{usage.mask_s:.3f} s for its masks"),
+        ("1st token", f"after {usage.first_token_s:.3f} s"),
+    )
+    for label, text in lines:
+        paper.beside((label, Tint.MUTED), [(text, Tint.PLAIN)])
+
+
+def _per_second(tokens: float | None) -> str:
+    return "" if tokens is None else f", {tokens:,.1f} tokens/s"

@@ -1,0 +1,157 @@
+"""Tokens as they were generated: how likely each was, and which the grammar left no choice about."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from rich.cells import set_cell_size
+
+from rig.models import Prediction
+from tui.stored.outline import words_of
+from tui.stored.record import StepRecord
+from tui.text.inert import inert_line
+from tui.text.lines import Span, Tint, fit
+from tui.text.page_writer import PageWriter
+
+MOST = 1_000
+"""Tokens of a step that are shown."""
+
+ALL = 10_000
+"""And when all are asked for."""
+
+_BAR = 10
+_UNLIKELY = 0.5
+"""Below this a chosen token was less likely than all others together."""
+
+
+class Token(NamedTuple):
+    """A generated token. `text` is what it completed of the raw text, None where that was not stored.
+
+    `logprob` is of the distribution that the grammar left, None where none was stored.
+    """
+
+    number: int
+    id: int
+    text: str | None
+    logprob: float | None
+    forced: bool
+
+    @property
+    def probability(self) -> float | None:
+        """Between 0 and 1."""
+        return None if self.logprob is None else math.exp(min(self.logprob, 0.0))
+
+
+def tokens_of(prediction: Prediction) -> Iterator[Token]:
+    """The tokens of a prediction, as far as they were stored."""
+    ids = prediction.token_ids
+    has_text = len(prediction.token_chars) == len(ids)
+    has_forced = len(prediction.token_forced) == len(ids)
+    has_logprob = len(prediction.logprobs) == len(ids)
+    start = 0
+    for number, token in enumerate(ids):
+        end = start + (prediction.token_chars[number] if has_text else 0)
+        yield Token(
+            number,
+            token,
+            prediction.raw[start:end] if has_text else None,
+            prediction.logprobs[number] if has_logprob else None,
+            has_forced and prediction.token_forced[number],
+        )
+        start = end
+
+
+def write_tokens(paper: PageWriter, step: StepRecord) -> None:
+    """The tokens of a step, a line each, below the text that they make."""
+    prediction = step.prediction
+    tokens = list(tokens_of(prediction))
+    if not tokens:
+        paper.gap()
+        paper.note("no tokens are stored: what made this prediction generates none")
+        return
+    shown = tokens[: ALL if paper.full else MOST]
+    forced = prediction.usage.forced_tokens
+    paper.title(f"{len(tokens):,} tokens", (f"  {forced} forced by the grammar", Tint.MUTED))
+    if len(prediction.token_forced) != len(tokens):
+        paper.note("which these are, and the characters of each, is not stored: the run is of an older rig")
+    else:
+        paper.gap()
+        paper.beside(("text", Tint.MUTED), _as_text(shown))
+        paper.beside(
+            ("", Tint.MUTED),
+            [("forced", Tint.MUTED), (", chosen, ", Tint.PLAIN), ("chosen below 50%", Tint.ERROR)],
+        )
+    paper.gap()
+    for token in shown:
+        paper.lines.append(fit([(" ", Tint.PLAIN), *_line(token, paper.width)], paper.width))
+    if len(shown) < len(tokens):
+        paper.note(f".. {len(tokens) - len(shown):,} more tokens")
+
+
+def write_token_counts(paper: PageWriter, steps: Sequence[StepRecord]) -> None:
+    """A line for each step: how many tokens, how many of them forced, the least likely one chosen."""
+    paper.title("tokens of each step")
+    rows: list[list[Span]] = []
+    room = min(max(paper.width - 42, 8), 30)
+    for step in steps:
+        tokens = list(tokens_of(step.prediction))
+        chosen = [token for token in tokens if not token.forced and token.logprob is not None]
+        least = min(chosen, key=lambda token: token.logprob or 0.0, default=None)
+        rows.append(
+            [
+                (set_cell_size(inert_line(words_of(step)), room).rstrip(), Tint.PLAIN),
+                (str(len(tokens)), Tint.NUMBER),
+                (str(step.prediction.usage.forced_tokens), Tint.NUMBER),
+                ("-" if least is None else _percent_and_text(least), Tint.PLAIN),
+            ]
+        )
+    paper.table(("step", "tokens", "forced", "least likely"), rows)
+    paper.gap()
+    paper.note("choose a step to see its tokens one by one")
+
+
+def _as_text(tokens: Sequence[Token]) -> list[Span]:
+    """The text of tokens, a span for each run of them that looks the same."""
+    return [
+        ("".join(inert_line(token.text or "") for token in run), tint)
+        for tint, run in groupby(tokens, key=_tint)
+    ]
+
+
+def _tint(token: Token) -> Tint:
+    if token.forced:
+        return Tint.MUTED
+    probability = token.probability
+    return Tint.ERROR if probability is not None and probability < _UNLIKELY else Tint.PLAIN
+
+
+def _line(token: Token, width: int) -> list[Span]:
+    text = f"#{token.id}" if token.text is None else _quoted(token.text)
+    room = 20 if width >= 60 else 14
+    shown = fit([(text, _tint(token))], room)
+    padding: Span = (" " * (room - sum(len(part) for part, _ in shown)), Tint.PLAIN)
+    number: Span = (f"{token.number + 1:>4}  ", Tint.MUTED)
+    if token.forced:
+        return [number, *shown, padding, ("    grammar", Tint.MUTED)]
+    if token.logprob is None or token.probability is None:
+        return [number, *shown, padding]
+    full = round(token.probability * _BAR)
+    return [
+        number,
+        *shown,
+        padding,
+        (f"{100 * token.probability:>6.1f}% ", _tint(token)),
+        (f"{round(token.logprob, 3) + 0.0:>8.3f}  ", Tint.MUTED),
+        ("=" * full, _tint(token)),
+        ("." * (_BAR - full), Tint.MUTED),
+    ]
+
+
+def _percent_and_text(token: Token) -> str:
+    text = "" if token.text is None else f" {_quoted(token.text)}"
+    return f"{100 * (token.probability or 0.0):.1f}%{text}"
+
+
+def _quoted(text: str) -> str:
+    return f'"{inert_line(text)}"' if text else "(part of a character)"

@@ -1,0 +1,61 @@
+"""What calls did to the world: records added, changed and removed, column by column."""
+
+from collections.abc import Sequence
+
+from rig.calls import Json
+from rig.rescore import Effect, Effects
+from tui.stored.outline import words_of
+from tui.stored.record import StepRecord
+from tui.text.inert import inert_line
+from tui.text.lines import Span, Tint
+from tui.text.page_writer import PageWriter
+
+_KINDS: dict[str, Span] = {
+    "added": ("+ added", Tint.SUCCESS),
+    "changed": ("~ changed", Tint.ERROR),
+    "removed": ("- removed", Tint.FAILURE),
+}
+_WORLD: Span = ("world", Tint.MUTED)
+_NOTHING: Span = ("", Tint.PLAIN)
+
+
+def write_world(paper: PageWriter, steps: Sequence[StepRecord], effects: Effects) -> None:
+    """The effects of each call of these steps, with the simulator's own state."""
+    if effects.other_world:
+        paper.note(
+            "the world is not the one this run was made in; this is what its calls do there", Tint.ERROR
+        )
+    calls = [step for step in steps if (step.turn, step.step) in effects.by_call]
+    if not calls:
+        paper.gap()
+        paper.note("no call was executed here")
+    for step in calls:
+        paper.title(f"step {step.step + 1}", (f"  {inert_line(words_of(step))}", Tint.CALL))
+        write_effect(paper, effects.by_call[step.turn, step.step], with_bookkeeping=True)
+
+
+def write_effect(paper: PageWriter, effect: Effect, *, with_bookkeeping: bool = False) -> None:
+    """What one call did. The simulator's own state: its clock, who is logged in, ids drawn."""
+    changes = [change for change in effect.diff.changes if with_bookkeeping or not change.is_bookkeeping]
+    if not any(not change.is_bookkeeping for change in changes):
+        paper.beside(_WORLD, [("no record changed", Tint.MUTED)])
+    for change in changes:
+        own = change.is_bookkeeping
+        word, tint = _KINDS[change.kind]
+        table = f"{change.table} (the simulator's own)" if own else change.table
+        key = [span for _, value in change.key for span in ((" ", Tint.PLAIN), *paper.json(value))]
+        heading: Span = (table, Tint.MUTED if own else Tint.STRONG)
+        paper.beside((word, Tint.MUTED if own else tint), [heading, *key])
+        for column in change.columns:
+            spans = _values(paper, column.before, column.after, change.kind)
+            paper.beside(_NOTHING, [*paper.text(column.name, Tint.KEY), ("  ", Tint.PLAIN), *spans], 2)
+    if effect.diff.omitted:
+        paper.note(f"and {effect.diff.omitted} more records")
+    if effect.differs:
+        paper.note("executed again, this call gives another response than the one stored", Tint.ERROR)
+
+
+def _values(paper: PageWriter, before: Json, after: Json, kind: str) -> list[Span]:
+    if kind != "changed":
+        return paper.json(after if kind == "added" else before)
+    return [*paper.json(before), (" -> ", Tint.STRONG), *paper.json(after)]

@@ -1,0 +1,194 @@
+"""Where a reader is in a stored conversation, and the page that is there. No terminal in it."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from rig.rescore import Effects
+from tui.stored.outline import Row, outline
+from tui.stored.pages.arms import write_arms
+from tui.stored.pages.raw import write_raw
+from tui.stored.pages.story import write_conversation, write_step_page, write_turn
+from tui.stored.pages.timings import write_times_of_steps, write_times_of_turns
+from tui.stored.pages.tokens import write_token_counts, write_tokens
+from tui.stored.pages.world import write_world
+from tui.stored.record import Record, StepRecord
+from tui.text.lines import BLANK, Line
+from tui.text.page_writer import PageWriter
+
+
+class View(StrEnum):
+    """What of a step, a turn or a conversation is shown."""
+
+    STORY = "story"
+    TOKENS = "tokens"
+    RAW = "raw"
+    WORLD = "world"
+    TIME = "time"
+    ARMS = "arms"
+
+
+class Reader:
+    """A cursor in the outline of a record, and the pages.
+
+    `effects` are None until they are known, a text where they cannot be had. `others` are the same
+    conversation in all arms, None until they were read.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.rows: list[Row] = outline(record)
+        self.cursor = 0
+        self.effects: Effects | str | None = None
+        self.others: Sequence[Record] | str | None = None
+        self.revision = 0
+        """Grows with everything that may change a page where it is."""
+
+    @property
+    def row(self) -> Row:
+        """The row at the cursor."""
+        return self.rows[self.cursor]
+
+    @property
+    def views(self) -> list[View]:
+        """Those that make sense: arms side by side only where there are several."""
+        return [view for view in View if view is not View.ARMS or len(self.record.columns) > 1]
+
+    def take(self, record: Record) -> None:
+        """Go on with another record, at the same place or the nearest before it."""
+        place = self.row.place
+        self.revision += 1
+        if record.where != self.record.where or len(record.transcript.turns) != len(
+            self.record.transcript.turns
+        ):
+            self.effects = None
+        if record.where.conversation != self.record.where.conversation:
+            self.others = None
+        self.record, self.rows = record, outline(record)
+        self.cursor = self._nearest(place)
+
+    def know(
+        self, *, effects: Effects | str | None = None, others: Sequence[Record] | str | None = None
+    ) -> None:
+        """Take in what became known, or why it cannot be."""
+        self.effects = effects if effects is not None else self.effects
+        self.others = others if others is not None else self.others
+        self.revision += 1
+
+    def _nearest(self, place: tuple[int | None, int | None]) -> int:
+        turn, step = place
+        wanted = (-1 if turn is None else turn, -1 if step is None else step)
+        best = 0
+        for number, row in enumerate(self.rows):
+            found = (-1 if row.turn is None else row.turn, -1 if row.step is None else row.step)
+            if found <= wanted:
+                best = number
+        return best
+
+    def go_to(self, turn: int, step: int | None = None) -> None:
+        """Put the cursor at a turn, or at a step of it."""
+        self.cursor = self._nearest((turn, step))
+
+    def move(self, by: int) -> None:
+        """Move the cursor, as far as there are rows."""
+        self.cursor = min(max(self.cursor + by, 0), len(self.rows) - 1)
+
+    def move_to(self, number: int) -> None:
+        """Put the cursor at a row."""
+        self.move(number - self.cursor)
+
+    def next_turn(self, by: int) -> None:
+        """To the heading of the next turn, or of the one before."""
+        headings = [number for number, row in enumerate(self.rows) if row.step is None]
+        if by > 0:
+            wanted = next((number for number in headings if number > self.cursor), self.cursor)
+        else:
+            wanted = next((number for number in reversed(headings) if number < self.cursor), 0)
+        self.cursor = wanted
+
+    @property
+    def has_wrong(self) -> bool:
+        """Whether anything is wrong anywhere."""
+        return any(row.is_wrong for row in self.rows)
+
+    def next_wrong(self, by: int) -> None:
+        """To the next step that went wrong, or turn that lacks a call; going round at the end."""
+        wrong = [number for number, row in enumerate(self.rows) if row.is_wrong]
+        if not wrong:
+            return
+        if by > 0:
+            self.cursor = next((number for number in wrong if number > self.cursor), wrong[0])
+        else:
+            self.cursor = next((number for number in reversed(wrong) if number < self.cursor), wrong[-1])
+
+    @property
+    def steps(self) -> list[StepRecord]:
+        """The steps at the cursor: one, those of a turn, or all."""
+        row = self.row
+        turns = self.record.turns if row.turn is None else [row.turn]
+        found = [step for turn in turns for step in self.record.steps(turn)]
+        return [step for step in found if row.step is None or step.step == row.step]
+
+    @property
+    def step(self) -> StepRecord | None:
+        """The step at the cursor, if it is at one."""
+        return self.steps[0] if self.row.step is not None and self.steps else None
+
+    def page(self, view: View, width: int, *, full: bool = False) -> list[Line]:
+        """The lines of a view of what is at the cursor."""
+        paper = PageWriter(width, full=full)
+        if view is View.ARMS:
+            self._write_arms(paper)
+        elif view is View.WORLD:
+            self._write_world(paper)
+        elif view is View.STORY:
+            self._write_story(paper)
+        elif view is View.TOKENS:
+            self._write_tokens(paper)
+        elif view is View.TIME:
+            if self.row.turn is None:
+                write_times_of_turns(paper, self.record)
+            else:
+                write_times_of_steps(paper, self.record, self.steps)
+        else:
+            self._write_raw(paper)
+        return paper.lines or [BLANK]
+
+    def _write_story(self, paper: PageWriter) -> None:
+        effects = self.effects if isinstance(self.effects, Effects) else None
+        row, step = self.row, self.step
+        if row.turn is None:
+            write_conversation(paper, self.record)
+        elif step is None:
+            write_turn(paper, self.record, row.turn, effects)
+        else:
+            write_step_page(paper, self.record, step, effects)
+
+    def _write_tokens(self, paper: PageWriter) -> None:
+        if self.step is not None:
+            write_tokens(paper, self.step)
+        else:
+            write_token_counts(paper, self.steps)
+
+    def _write_raw(self, paper: PageWriter) -> None:
+        if self.row.turn is None:
+            paper.gap()
+            paper.note("choose a turn or a step to read what was generated")
+        for step in self.steps if self.row.turn is not None else ():
+            write_raw(paper, step, with_title=self.row.step is None)
+
+    def _write_world(self, paper: PageWriter) -> None:
+        if self.effects is None:
+            paper.gap()
+            paper.note("executing the calls again ..")
+        elif isinstance(self.effects, str):
+            paper.gap()
+            paper.note(self.effects)
+        else:
+            write_world(paper, self.steps, self.effects)
+
+    def _write_arms(self, paper: PageWriter) -> None:
+        if self.others is None or isinstance(self.others, str):
+            paper.gap()
+            paper.note(self.others or "reading the other arms ..")
+        else:
+            write_arms(paper, self.others, self.record.where, self.row.turn)

@@ -1,0 +1,97 @@
+"""Finding words in lines that are wrapped: a match may go on in the line below."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tui.text.lines import Line, Tint, mark
+
+
+class Mark(NamedTuple):
+    """Characters of one line that belong to the match of this number."""
+
+    match: int
+    line: int
+    start: int
+    end: int
+
+
+def find(lines: Sequence[Line], term: str, margin: int) -> list[Mark]:
+    """Where `term` is found in the lines, without regard to case; what is in the margin is not searched.
+
+    Matches are numbered from 0. A line break stands for a space or for nothing, as wrapping drops spaces.
+    """
+    if not term:
+        return []
+    texts = ["".join(text for text, _ in line)[margin:] for line in lines]
+    starts = [0]
+    for text in texts:
+        starts.append(starts[-1] + len(text) + 1)
+    marks = []
+    line = 0
+    for number, found in enumerate(_pattern(term).finditer("\n".join(texts))):
+        while starts[line + 1] <= found.start():
+            line += 1
+        last = line
+        while last < len(texts) and starts[last] < found.end():
+            start = max(found.start() - starts[last], 0)
+            end = min(found.end() - starts[last], len(texts[last]))
+            if start < end:
+                marks.append(Mark(number, last, start + margin, end + margin))
+            last += 1
+    return marks
+
+
+def _pattern(term: str) -> re.Pattern[str]:
+    parts = [r"[ \n]+" if part.isspace() else re.escape(part) for part in re.findall(r" +|[^ ]", term)]
+    return re.compile(r"\n?".join(parts), re.IGNORECASE)
+
+
+class Search:
+    """Words that are looked for in lines, and the match that the reader is at."""
+
+    def __init__(self) -> None:
+        self.term = ""
+        self._here = 0
+        self._marks: dict[int, list[Mark]] = {}
+        self._lines: list[int] = []
+
+    def update(self, lines: Sequence[Line], margin: int) -> None:
+        """Look again, in these lines."""
+        marks = find(lines, self.term, margin)
+        self._marks = {}
+        for each in marks:
+            self._marks.setdefault(each.line, []).append(each)
+        first: dict[int, int] = {}
+        for each in marks:
+            first.setdefault(each.match, each.line)
+        self._lines = list(first.values())
+        self._here = min(self._here, max(len(self._lines) - 1, 0))
+
+    def start(self, line: int) -> None:
+        """Be at the first match from this line on, going round at the end."""
+        self._here = next((number for number, each in enumerate(self._lines) if each >= line), 0)
+
+    def step(self, step: int) -> None:
+        """Be at the next match, or at the one before, going round at the end."""
+        self._here = (self._here + step) % max(len(self._lines), 1)
+
+    @property
+    def line(self) -> int | None:
+        """The line of the match that the reader is at."""
+        return self._lines[self._here] if self._lines else None
+
+    @property
+    def count(self) -> str:
+        """How often it was found, for people; empty when nothing is searched."""
+        if not self.term:
+            return ""
+        return f"{self._here + 1} of {len(self._lines)}" if self._lines else "not found"
+
+    def look_of(self, number: int, line: Line) -> Line:
+        """A line with its matches marked."""
+        for each in self._marks.get(number, ()):
+            line = mark(
+                line, each.start, each.end, Tint.FOUND_HERE if each.match == self._here else Tint.FOUND
+            )
+        return line
