@@ -40,7 +40,6 @@ RANKS = {
     "rig.compare": (3, 2),
     "rig.tables": (3, 2),
     "rig.screening": (3, 3),
-    "rig.bench": (3, 3),
     # floor 4: what people see
     "rig.displays": (4, 0),
     "rig.report": (4, 1),

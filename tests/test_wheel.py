@@ -101,3 +101,15 @@ def test_there_is_a_command(site: Path, elsewhere: Path) -> None:
     done = subprocess.run([site / "bin" / "rig", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("rig, version ")
     assert os.listdir(elsewhere) == []
+
+
+def test_the_benchmark_asks_for_a_checkout_in_one_line(wheel: Path, elsewhere: Path) -> None:
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "benchmarks" in name]
+    # The environment of the tests has the checkout on its path; a user's has not.
+    hidden = "import sys; sys.modules['benchmarks'] = None; from rig.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-P", "-c", hidden]
+    done = subprocess.run([*command, "bench", "some", "--peers", "none"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "checkout" in done.stderr
+    listed = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert "bench" in listed.stdout

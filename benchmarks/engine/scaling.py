@@ -22,9 +22,9 @@ from time import perf_counter, process_time
 
 os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
-from rig.bench.contestants.engine import opening, predict_all
-from rig.bench.tape import Tape, recording
-from rig.bench.work import Work, prefixes
+from benchmarks.engine.contestants.engine import opening, predict_all
+from benchmarks.engine.tape import Tape, recording
+from benchmarks.engine.work import Work, prefixes
 from rig.conversations import load_suite
 from rig.cores import available_cores
 from rig.engine.files.registry import resolve
@@ -58,7 +58,7 @@ class Run:
 
     def total(self, name: str) -> float:
         """A sum over the usage of all predictions."""
-        return sum(getattr(prediction.usage, name) for prediction in self.predictions)
+        return float(sum(getattr(prediction.usage, name) for prediction in self.predictions))
 
     @property
     def outside_us(self) -> float:

@@ -27,9 +27,9 @@ VERBS = {
     "world": "rig.cli.world",
     "check": "rig.cli.check",
     "doctor": "rig.cli.doctor",
-    "bench": "rig.cli.bench",
+    "bench": "benchmarks.engine.command",
 }
-"""Each verb's module holds a click command (or group) called `command`."""
+"""Each verb's module holds a click command (or group) called `command`. That of `bench` comes with a checkout."""
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -44,8 +44,20 @@ class _LazyGroup(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(VERBS[name]).command
+        try:
+            command: click.Command = importlib.import_module(VERBS[name]).command
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("benchmarks"):
+                raise
+            return _bench_elsewhere
         return command
+
+
+@click.command("bench", context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
+    """Measure the engine; needs a checkout of rig."""
+    raise RigError("rig bench is for those who work on rig: it needs a checkout, and this rig is none")
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TextIO
 
-from rig.cli.output import printable
 from rig.displays.base import T
 from rig.displays.interrupt import stopping
 from rig.displays.numbers import clock_time, percent, rate
 from rig.displays.progress import Progress
+from rig.displays.text import printable
 from rig.events import (
     ArmFinished,
     ArmReady,

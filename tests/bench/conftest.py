@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import tiny_gguf
 
-from rig.bench.job import Job
-from rig.bench.work import Work
+from benchmarks.engine.job import Job
+from benchmarks.engine.work import Work
 
 KINDS: dict[str, dict[str, Any]] = {
     "llama-bpe": {},

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rig.bench import processes, report
-from rig.bench import run as benchmarks
-from rig.bench.contestants import AGAIN, ENTRIES, FLOOR, PARALLEL, PARALLEL_FLOOR, RIG
-from rig.bench.job import Answer, Outcome
-from rig.bench.prompts import BenchPrompt
-from rig.bench.run import Benchmark, Options, chosen
+from benchmarks.engine import processes, report
+from benchmarks.engine import run as benchmarks
+from benchmarks.engine.contestants import AGAIN, ENTRIES, FLOOR, PARALLEL, PARALLEL_FLOOR, RIG
+from benchmarks.engine.job import Answer, Outcome
+from benchmarks.engine.prompts import BenchPrompt
+from benchmarks.engine.run import Benchmark, Options, chosen
 from rig.errors import RigError
 
 Rig = Callable[..., Any]
@@ -200,7 +200,7 @@ def test_what_is_not_installed_is_skipped_with_the_way_to_get_it(
     monkeypatch.setattr(processes, "settle", settle)
     monkeypatch.setattr(processes, "measure", measure)
     monkeypatch.setattr(
-        "rig.bench.contestants._version", lambda package: None if package == "uvicorn" else "1.0"
+        "benchmarks.engine.contestants._version", lambda package: None if package == "uvicorn" else "1.0"
     )
     said: list[str] = []
     peers = ("llama-cpp-server", "llama-server", "outlines")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from rig.bench import processes
-from rig.bench import prompts as files
-from rig.bench.child import perform
-from rig.bench.contestants import ENTRIES, PEERS, Entry
-from rig.bench.job import Job, Outcome
-from rig.bench.prompts import BenchPrompt
-from rig.bench.render import render
-from rig.bench.tape import Tape
+from benchmarks.engine import processes
+from benchmarks.engine import prompts as files
+from benchmarks.engine.child import perform
+from benchmarks.engine.contestants import ENTRIES, PEERS, Entry
+from benchmarks.engine.job import Job, Outcome
+from benchmarks.engine.prompts import BenchPrompt
+from benchmarks.engine.render import render
+from benchmarks.engine.tape import Tape
 from rig.errors import RigError
 
 MakeJob = Callable[..., Job]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.bench import prompts as files
-from rig.bench.prompts import BenchPrompt
+from benchmarks.engine import prompts as files
+from benchmarks.engine.prompts import BenchPrompt
 from rig.errors import RigError
 
 TOKENS = st.lists(st.lists(st.integers(0, 300_000), min_size=1).map(tuple), min_size=1).map(tuple)

@@ -4,7 +4,7 @@ from itertools import accumulate, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.bench.segments import cut
+from benchmarks.engine.render import cut
 
 PROMPTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), min_size=1, max_size=6)
 

@@ -1,4 +1,4 @@
-from rig.bench.statistics import Spread, ratios
+from benchmarks.engine.spread import Spread, ratios
 
 
 def test_a_spread_is_the_median_and_the_ends() -> None:

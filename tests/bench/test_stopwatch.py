@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from rig.bench import stopwatch
-from rig.bench.profile import seams
-from rig.bench.stopwatch import REST, Stopwatch, watching
+from benchmarks.engine import stopwatch
+from benchmarks.engine.stopwatch import REST, Stopwatch, watching
+from benchmarks.engine.time_shares import seams
 
 
 class Clock:

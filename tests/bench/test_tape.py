@@ -7,13 +7,13 @@ from typing import Any
 import llama_cpp
 import pytest
 
-from rig.bench import prompts as files
-from rig.bench.child import perform
-from rig.bench.contestants import PARALLEL, PARALLEL_FLOOR, RIG
-from rig.bench.contestants.floor import Floor
-from rig.bench.job import Job
-from rig.bench.render import render
-from rig.bench.tape import Player, Tape, recording
+from benchmarks.engine import prompts as files
+from benchmarks.engine.child import perform
+from benchmarks.engine.contestants import PARALLEL, PARALLEL_FLOOR, RIG
+from benchmarks.engine.contestants.floor import Floor
+from benchmarks.engine.job import Job
+from benchmarks.engine.render import render
+from benchmarks.engine.tape import Player, Tape, recording
 from rig.engine.llama import LlamaContext, LlamaModel
 from rig.errors import RigError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig.bench.work import Work, prefixes
+from benchmarks.engine.work import Work, prefixes
 from rig.conversations import load_suite
 from rig.errors import RigError
 from rig.events import Where

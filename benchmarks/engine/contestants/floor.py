@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rig.bench.job import Answer, Job
-from rig.bench.prompts import BenchPrompt
-from rig.bench.tape import Player, Tape, catching_context
+from benchmarks.engine.job import Answer, Job
+from benchmarks.engine.prompts import BenchPrompt
+from benchmarks.engine.tape import Player, Tape, catching_context
 from rig.calls import JsonObject
 from rig.engine.loading import load
 from rig.errors import RigError

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rig.bench.stopwatch import REST, Stopwatch, watching
+from benchmarks.engine.stopwatch import REST, Stopwatch, watching
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import ArmFinished, ArmReady, Emit, Event, Speed

@@ -8,10 +8,10 @@ import llama_cpp
 import outlines
 from outlines.types import JsonSchema
 
-from rig.bench.contestants.asking import ask_all
-from rig.bench.contestants.workaround import leave_out_cpu_weight_layouts
-from rig.bench.job import Answer, Job
-from rig.bench.prompts import BenchPrompt
+from benchmarks.engine.contestants.asking import ask_all
+from benchmarks.engine.contestants.workaround import leave_out_cpu_weight_layouts
+from benchmarks.engine.job import Answer, Job
+from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import JsonObject
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 
-from rig.bench import prompts as files
-from rig.bench.contestants import ENTRIES
-from rig.bench.given import validator
-from rig.bench.job import Answer, Job, Outcome
-from rig.bench.prompts import BenchPrompt
+from benchmarks.engine import prompts as files
+from benchmarks.engine.contestants import ENTRIES
+from benchmarks.engine.given import validator
+from benchmarks.engine.job import Answer, Job, Outcome
+from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import Json
 from rig.errors import RigError
 
@@ -62,12 +62,12 @@ def _peak_memory() -> int:
 
 
 def main() -> None:
-    """`python -m rig.bench.child JOB RESULT`: the result is an outcome, or a fault that the user can mend."""
+    """`python -m benchmarks.engine.child JOB RESULT`: the result is an outcome, or a user's fault."""
     job, result = Job.read(Path(sys.argv[1])), Path(sys.argv[2])
     made: Json
     try:
         if job.contestant == RENDER:
-            from rig.bench.render import render
+            from benchmarks.engine.render import render
 
             made = {"settled": render(job)}
         else:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from rig.bench.job import Answer
-from rig.bench.prompts import BenchPrompt
+from benchmarks.engine.job import Answer
+from benchmarks.engine.prompts import BenchPrompt
 
 Ask = Callable[[BenchPrompt], Answer]
 

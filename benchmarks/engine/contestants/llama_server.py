@@ -5,9 +5,9 @@ from typing import Any
 
 import xllamacpp
 
-from rig.bench.contestants.asking import ask_all, post
-from rig.bench.job import Answer, Job
-from rig.bench.prompts import BenchPrompt
+from benchmarks.engine.contestants.asking import ask_all, post
+from benchmarks.engine.job import Answer, Job
+from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import JsonObject
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from statistics import median
 
-from rig.bench.contestants import AGAIN, ENTRIES, FLOORS, PARALLEL, RIG
-from rig.bench.job import Answer
-from rig.bench.run import Benchmark
-from rig.bench.statistics import Spread
+from benchmarks.engine.contestants import AGAIN, ENTRIES, FLOORS, PARALLEL, RIG
+from benchmarks.engine.job import Answer
+from benchmarks.engine.run import Benchmark
+from benchmarks.engine.spread import Spread
 
 HEADER = (
     "",

@@ -1,4 +1,4 @@
-"""`rig bench`: the engine against its floor, and against other ways of running the same prompts."""
+"""`rig bench`, the verb."""
 
 import sys
 import tempfile
@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
+from benchmarks.engine import report
+from benchmarks.engine.prompts import DEFAULT_MAX_TOKENS
+from benchmarks.engine.run import Options, bench, chosen, export
+from benchmarks.engine.time_shares import profile
+from benchmarks.engine.work import Work
 from rig import displays
-from rig.bench.profile import profile
-from rig.bench.prompts import DEFAULT_MAX_TOKENS
-from rig.bench.run import Options, bench, chosen, export
-from rig.bench.work import Work
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
 from rig.conversations import SUITES
@@ -121,8 +122,6 @@ def command(
     if as_json:
         print_json(found.as_json())
     else:
-        from rig.bench import report
-
         click.echo(f"{printable(report.heading(found))}\n")
         print_table(*report.table(found))
         click.echo("\n" + printable("\n".join(report.remarks(found))))

@@ -1,14 +1,14 @@
 """The prompts of a benchmark made ready: rendered from conversations, or completed where a file says less."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
-from rig.bench import prompts as files
-from rig.bench.given import rendered
-from rig.bench.job import Job
-from rig.bench.prompts import BenchPrompt
-from rig.bench.segments import cut
+from benchmarks.engine import prompts as files
+from benchmarks.engine.given import rendered
+from benchmarks.engine.job import Job
+from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import JsonObject
 from rig.engine.engine import LlamaCppModel
 from rig.engine.grammar import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
@@ -94,3 +94,34 @@ def _text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
         tokens = tokens[1:]
     pieces = (tokenizer.piece(token) or tokenizer.special_text(token).encode() for token in tokens)
     return b"".join(pieces).decode("utf-8", "replace")
+
+
+def cut(prompts: Sequence[Sequence[int]]) -> list[tuple[tuple[int, ...], ...]]:
+    """Cut prompts of bare token ids so that what they share is prefilled once.
+
+    Every prompt is cut wherever it parts from another one, and before its last token.
+    Those are the nodes of the prompts' prefix tree: whatever two prompts share is whole segments of both. The
+    last token stands alone because its logits are always computed, whatever the cache holds.
+    """
+    order = sorted(range(len(prompts)), key=lambda number: tuple(prompts[number]))
+    cuts: list[set[int]] = [{len(prompt) - 1} for prompt in prompts]
+    # What two prompts share is the least that any two neighbours between them share, so a pass in each
+    # direction along the sorted prompts brings every cut to everybody it concerns.
+    for direction in (order, order[::-1]):
+        for one, other in pairwise(direction):
+            shared = _shared(prompts[one], prompts[other])
+            cuts[one].add(shared)
+            cuts[other] |= {at for at in cuts[one] if at <= shared}
+    return [tuple(_pieces(prompt, at)) for prompt, at in zip(prompts, cuts, strict=True)]
+
+
+def _shared(left: Sequence[int], right: Sequence[int]) -> int:
+    """The length of the longest common prefix."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(left), len(right)))
+
+
+def _pieces(prompt: Sequence[int], cuts: set[int]) -> Iterator[tuple[int, ...]]:
+    edges = sorted({0, *cuts, len(prompt)} - {-1})
+    for start, end in pairwise(edges):
+        yield tuple(prompt[start:end])

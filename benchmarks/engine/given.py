@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema
 
-from rig.bench.prompts import BenchPrompt, Segments
+from benchmarks.engine.prompts import BenchPrompt, Segments
 from rig.calls import JsonObject
 from rig.engine.engine import LlamaCppModel
 from rig.engine.formats.rig import AnswerError, Reading

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
-from rig.bench.job import Answer, Job
-from rig.bench.prompts import BenchPrompt
+from benchmarks.engine.job import Answer, Job
+from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import JsonObject
 
 INSTALL = "pip install 'rig[bench]' -c constraints.txt"
@@ -65,7 +65,7 @@ class Entry:
         return made
 
 
-_HERE = "rig.bench.contestants"
+_HERE = "benchmarks.engine.contestants"
 RIG, FLOOR = "rig", "floor"
 AGAIN = "rig-again"
 PARALLEL, PARALLEL_FLOOR = "rig-parallel", "floor-parallel"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rig.bench.job import Job, Outcome
+from benchmarks.engine.job import Job, Outcome
 from rig.calls import JsonObject
 from rig.errors import RigError
 
@@ -62,7 +62,7 @@ def _child(job: Job, folder: Path) -> Any:
     result.unlink(missing_ok=True)
     job.write(told)
     cache = folder / "cache"
-    command = [sys.executable, "-m", "rig.bench.child", str(told), str(result)]
+    command = [sys.executable, "-m", "benchmarks.engine.child", str(told), str(result)]
     with log.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment(cache)

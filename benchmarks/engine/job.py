@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from rig.bench.work import Work
+from benchmarks.engine.work import Work
 from rig.calls import Json, JsonObject
 from rig.engine import EngineSettings
 

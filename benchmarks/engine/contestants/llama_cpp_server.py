@@ -12,10 +12,10 @@ from llama_cpp.llama_grammar import json_schema_to_gbnf
 from llama_cpp.server.app import create_app
 from llama_cpp.server.settings import ModelSettings, ServerSettings
 
-from rig.bench.contestants.asking import ask_all, post
-from rig.bench.contestants.workaround import leave_out_cpu_weight_layouts
-from rig.bench.job import Answer, Job
-from rig.bench.prompts import BenchPrompt
+from benchmarks.engine.contestants.asking import ask_all, post
+from benchmarks.engine.contestants.workaround import leave_out_cpu_weight_layouts
+from benchmarks.engine.job import Answer, Job
+from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import JsonObject
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from rig.bench.given import give
-from rig.bench.job import Answer, Job
-from rig.bench.prompts import BenchPrompt
-from rig.bench.tape import Tape, recording
+from benchmarks.engine.given import give
+from benchmarks.engine.job import Answer, Job
+from benchmarks.engine.prompts import BenchPrompt
+from benchmarks.engine.tape import Tape, recording
 from rig.calls import JsonObject
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load

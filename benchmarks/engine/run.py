@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rig.bench import processes
-from rig.bench import prompts as files
-from rig.bench.child import RENDER
-from rig.bench.contestants import ENTRIES, FLOORS, INSTALL, OWN, PARALLEL, PEERS, RIG, Entry
-from rig.bench.job import Job, Outcome
-from rig.bench.prompts import BenchPrompt
-from rig.bench.statistics import Spread, ratios
-from rig.bench.work import Work
+from benchmarks.engine import processes
+from benchmarks.engine import prompts as files
+from benchmarks.engine.child import RENDER
+from benchmarks.engine.contestants import ENTRIES, FLOORS, INSTALL, OWN, PARALLEL, PEERS, RIG, Entry
+from benchmarks.engine.job import Job, Outcome
+from benchmarks.engine.prompts import BenchPrompt
+from benchmarks.engine.spread import Spread, ratios
+from benchmarks.engine.work import Work
 from rig.calls import Json, JsonObject
 from rig.cores import available_cores
 from rig.errors import RigError

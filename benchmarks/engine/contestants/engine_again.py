@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rig.bench.contestants.engine import Engine, open_model, opening
-from rig.bench.given import give
-from rig.bench.job import Job
-from rig.bench.prompts import BenchPrompt
+from benchmarks.engine.contestants.engine import Engine, open_model, opening
+from benchmarks.engine.given import give
+from benchmarks.engine.job import Job
+from benchmarks.engine.prompts import BenchPrompt
 
 
 def make(job: Job, prompts: Sequence[BenchPrompt], clients: int) -> Engine:

@@ -1,0 +1,1 @@
+"""Measurements for those who work on rig. They need a checkout; no wheel has them."""
