@@ -4,10 +4,9 @@ import os
 import select
 import signal
 import sys
-import termios
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from types import FrameType
 
 from tui.terminal_guard import terminal_guard
@@ -29,25 +28,11 @@ def guarded(stop: Callable[[], bool]) -> Iterator[None]:
 
     A signal to end calls `stop`, which says whether that was asked for before.
     """
-    with ExitStack() as stack:
-        stack.enter_context(signals_stop(stop))
-        stack.enter_context(hangup_kills())
-        stack.enter_context(restored())
-        yield
-
-
-@contextmanager
-def restored() -> Iterator[None]:
-    """Give the terminal back its line discipline even where the application could not."""
     assert sys.__stdin__ is not None
     assert sys.__stderr__ is not None
-    number = sys.__stdin__.fileno()
-    attributes = termios.tcgetattr(number)
-    try:
-        with terminal_guard(number, sys.__stderr__.fileno()):
-            yield
-    finally:
-        termios.tcsetattr(number, termios.TCSANOW, attributes)
+    keys, painted = sys.__stdin__.fileno(), sys.__stderr__.fileno()
+    with signals_stop(stop), hangup_kills(), terminal_guard(keys, painted):
+        yield
 
 
 @contextmanager

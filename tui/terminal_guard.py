@@ -1,4 +1,4 @@
-"""What gives the terminal back when the application cannot: killed, out of memory, crashed in C."""
+"""What gives the terminal back, also when the application cannot: killed, out of memory, crashed in C."""
 
 import os
 import subprocess
@@ -20,18 +20,19 @@ LEAVE = "".join(
 # The signals that a terminal sends go to this process too; reading on is how it learns that it is alone.
 _SCRIPT = """
 trap '' HUP INT QUIT TERM TTOU TSTP
-read -r over && exit
+read -r over || printf %s "$1" >&2
 stty "$2" <&"$3"
-printf %s "$1" >&2
 """
 
 
 @contextmanager
 def terminal_guard(terminal: int, painted: int) -> Iterator[None]:
-    """While this lasts, a process waits for the end of this one, and then puts the terminal in order.
+    """While this lasts, a process waits for the end of it, or of this process, and puts the terminal in
+    order.
 
-    `terminal` and `painted` are the file descriptors of the terminal that keys are read from and that is
-    painted on. A machine without sh and stty goes without.
+    It always gives the line discipline back. What else an application asks of a terminal it takes back itself
+    unless it dies, so the guard does that only then. `terminal` and `painted` are the file descriptors of the
+    terminal that keys are read from and that is painted on. A machine without sh and stty goes without.
     """
     process = None
     with suppress(OSError):

@@ -29,7 +29,7 @@ VERBS = {
     "doctor": "rig.cli.doctor",
     "bench": "benchmarks.engine.command",
 }
-"""Each verb's module holds a click command (or group) called `command`. That of `bench` comes with a checkout."""
+"""Each verb's module holds a click command (or group) called `command`; bench has it in a checkout only."""
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""

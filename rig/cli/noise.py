@@ -7,15 +7,15 @@ from typing import Any
 import click
 
 from rig.cli import completion, run
-from rig.cli.compare_text import table
 from rig.cli.output import print_json, printable
 from rig.compare import Differing, Noise
 from rig.compare.arms import choose
 from rig.compare.noise import noise_between
-from rig.displays.summary import whereabouts
+from rig.displays.pages.compare import table
+from rig.displays.pages.compare_rows import Row, estimate
+from rig.displays.pages.summary import whereabouts
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.report.rows import Row, estimate
 from rig.running.planning import Options, plan
 from rig.store import Runs, StoredRun
 

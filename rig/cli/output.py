@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from rig.calls import Json
-from rig.displays.text import printable as printable
+from rig.displays.printable import printable as printable
 
 
 def print_json(value: Json) -> None:

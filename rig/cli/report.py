@@ -6,7 +6,7 @@ from typing import cast
 
 import click
 
-from rig.cli.compare_options import arms_and_question, noise_beside
+from rig.cli.compare import arms_and_question, noise_beside
 from rig.cli.output import print_json, printable
 from rig.compare import Question
 from rig.errors import RigError

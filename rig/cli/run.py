@@ -15,7 +15,7 @@ from rig import displays
 from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable, terminal_width
 from rig.conversations import SUITES
-from rig.displays.summary import summary, whereabouts
+from rig.displays.pages.summary import summary, whereabouts
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
 from rig.events import Emit

@@ -10,7 +10,7 @@ import click
 from rig.calls import ExecutedCall
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
-from rig.cli.scores import print_scores
+from rig.cli.runs import print_scores
 from rig.displays.numbers import percent
 from rig.paths import runs_file
 from rig.rescore import Grading, Group, Scored, score_files, score_run

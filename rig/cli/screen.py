@@ -12,8 +12,8 @@ import click
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
-from rig.cli.screen_text import screen_text
 from rig.conversations import SUITES, Conversation, load_directory, load_suite, select
+from rig.displays.pages.screen import screen_text
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
 from rig.methods.tooltalk.prompt import Docs, History, Tools

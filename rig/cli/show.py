@@ -7,11 +7,10 @@ import click
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable, terminal_width
-from rig.cli.runs import run_json
-from rig.cli.scores import print_scores, score_json
-from rig.cli.tables import tables_markdown
-from rig.displays.summary import summary, whereabouts
-from rig.displays.transcript import transcript_json, transcript_text
+from rig.cli.runs import print_scores, run_json, score_json
+from rig.displays.pages.summary import summary, whereabouts
+from rig.displays.pages.tooltalk import tables_markdown
+from rig.displays.pages.transcript import transcript_json, transcript_text
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.rescore import effects_of

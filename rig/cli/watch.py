@@ -12,7 +12,7 @@ from rig import displays
 from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable, terminal_width
 from rig.cli.runs import go_on
-from rig.displays.summary import summary, whereabouts
+from rig.displays.pages.summary import summary, whereabouts
 from rig.paths import runs_file
 from rig.replay import Player
 from rig.store import Runs

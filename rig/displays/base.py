@@ -1,6 +1,5 @@
-"""What a display is, and which one suits the terminal."""
+"""What a display is, and what suits the terminal."""
 
-import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -10,8 +9,6 @@ from rig.events import Emit
 from rig.running.control import Control
 
 T = TypeVar("T")
-
-NAMES = ("auto", "tui", "plain", "log", "none")
 
 
 class Display(Protocol):
@@ -27,25 +24,6 @@ def resolve(name: str, stream: TextIO) -> str:
     if name == "auto":
         return "tui" if is_interactive(stream) else "plain"
     return name
-
-
-def choose(name: str, stream: TextIO) -> Display:
-    """The display of this name, writing lines to `stream`; `auto` is decided by where the streams lead."""
-    name = resolve(name, stream)
-    if name == "tui":
-        display: Display = importlib.import_module("tui.live.display").TuiDisplay()
-        return display
-    if name == "plain":
-        from rig.displays.plain import PlainDisplay
-
-        return PlainDisplay(stream)
-    if name == "log":
-        from rig.displays.log import LogDisplay
-
-        return LogDisplay(stream)
-    from rig.displays.none import NoDisplay
-
-    return NoDisplay()
 
 
 def is_interactive(stream: TextIO) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.displays.base import T
-from rig.displays.interrupt import stopping
+from rig.displays.signals import stopping
 from rig.events import Emit, Event, PieceGenerated, Speed, Where
 from rig.models import Prediction
 from rig.running.control import Control

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rig.displays.base import T
-from rig.displays.interrupt import stopping
+from rig.displays.signals import stopping
 from rig.events import Emit, Event
 from rig.running.control import Control
 

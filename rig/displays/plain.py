@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import TextIO
 
 from rig.displays.base import T
-from rig.displays.interrupt import stopping
 from rig.displays.numbers import clock_time, percent, rate
+from rig.displays.printable import printable
 from rig.displays.progress import Progress
-from rig.displays.text import printable
+from rig.displays.signals import stopping
 from rig.events import (
     ArmFinished,
     ArmReady,

@@ -8,7 +8,7 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from rig.displays.text import printable
+from rig.displays.printable import printable
 from rig.paths import cache_directory
 
 if TYPE_CHECKING:

@@ -14,10 +14,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rig.compare import METRICS, Comparison, Flip, Pair
-from rig.displays.text import printable
+from rig.displays.pages.compare_rows import (
+    cost_rows,
+    difference_rows,
+    flips_with_turns,
+    heading,
+    how_often,
+    quality_rows,
+)
+from rig.displays.printable import printable
 from rig.report import calibration, plots
 from rig.report.material import Material
-from rig.report.rows import cost_rows, difference_rows, flips_with_turns, heading, how_often, quality_rows
 from rig.report.views import conversation_views
 
 LARGEST = 1_000_000

@@ -8,10 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
 from rig.compare import Pair
-from rig.displays.text import printable
-from rig.displays.transcript import transcript_json
-from rig.report.material import Material
-from rig.report.rows import (
+from rig.displays.pages.compare_rows import (
     Row,
     cost_rows,
     difference_rows,
@@ -20,6 +17,9 @@ from rig.report.rows import (
     how_often,
     quality_rows,
 )
+from rig.displays.pages.transcript import transcript_json
+from rig.displays.printable import printable
+from rig.report.material import Material
 
 _COUNTS = ("matches", "ground_truths", "predictions", "actions", "bad_actions")
 

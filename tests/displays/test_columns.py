@@ -2,7 +2,7 @@
 
 import pytest
 
-from rig.displays.columns import columns
+from rig.displays.table import columns
 
 ROWS = [("", ["first", "second", "third"]), ("success", ["1.0%", "20.0%", "-"]), ("calls", ["7", "8", "9"])]
 

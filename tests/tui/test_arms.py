@@ -7,7 +7,7 @@ from rig.events import ArmFinished, Event, Speed, Where
 from rig.verdicts import Metrics
 from tui.live.blocks import plain
 from tui.widgets.arms import Arms
-from tui.widgets.conversation_list import ConversationList
+from tui.widgets.conversations import ConversationList
 from tui.widgets.side_by_side import SideBySide
 
 Watch = Callable[[list[Event]], Any]

@@ -49,7 +49,7 @@ def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[Feed, Control], Exce
         yield
 
     monkeypatch.setattr(tui.live.display, "has_terminal", lambda: True)
-    monkeypatch.setattr(tui.terminal, "restored", nothing)
+    monkeypatch.setattr(tui.terminal, "terminal_guard", lambda keys, painted: nothing())
     monkeypatch.setattr(tui.live.display, "_watch", watch)
 
 

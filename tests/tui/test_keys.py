@@ -15,15 +15,14 @@ import tui.screens
 from rig.events import Event, Where
 from tui.app import RigApp
 from tui.leave import Leave
-from tui.screens.ask import AskScreen
+from tui.screens.ask import AskScreen, QuitScreen
 from tui.screens.base import RigScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen
-from tui.screens.quit import QuitScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.text.lines import Tint
-from tui.widgets.conversation_grid import ConversationGrid
+from tui.widgets.conversations import ConversationGrid
 from tui.widgets.expectations import Expectations
 from tui.widgets.search_bar import SearchBar
 from tui.widgets.side_by_side import SideBySide

@@ -24,10 +24,9 @@ from rig.models import Prediction
 from rig.verdicts import Metrics, Verdict
 from tui.live.blocks import plain
 from tui.screens.ask import AskScreen
-from tui.widgets.conversation_grid import ConversationGrid
-from tui.widgets.conversation_list import ConversationList
+from tui.widgets.conversations import ConversationGrid, ConversationList
 from tui.widgets.expectations import Expectations
-from tui.widgets.title import Title
+from tui.widgets.titles import Title
 from tui.widgets.transcript import TranscriptView
 
 Watch = Callable[[list[Event]], Any]

@@ -280,7 +280,7 @@ async def test_leaving_does_not_wait_for_a_comparison(store: Path) -> None:
     async with seeing(shown) as seen:
         await seen.shows("begun")
         await seen.press("c")
-        comparing = shown._comparing
+        comparing = shown._process
         assert comparing is not None
         assert not shown.check_action("compare", ())
         comparing._process.send_signal(signal.SIGSTOP)

@@ -8,8 +8,7 @@ import pytest
 from rig.events import Event, Speed, TurnFinished, Where
 from rig.verdicts import Metrics
 from tui.leave import Leave
-from tui.screens.ask import AskScreen
-from tui.screens.quit import QuitScreen
+from tui.screens.ask import AskScreen, QuitScreen
 from tui.screens.run import LINGER_S
 
 Watch = Callable[[list[Event]], Any]

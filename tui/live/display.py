@@ -110,16 +110,16 @@ class _Worker(Generic[T]):
             self._milestones.append(event)
         self.feed.emit(event)
         if isinstance(event, RunStarted) and event.finished_turns:
-            self._recall(event)
+            self._send_stored(event)
 
-    def _recall(self, event: RunStarted) -> None:
+    def _send_stored(self, event: RunStarted) -> None:
         # Here, in the run's own thread, because the store then holds what was played before and nothing else.
         try:
-            recalled = _played_before(Path(event.store), event.run)
+            played = _played_before(Path(event.store), event.run)
         except Exception:
             # What the view would like to know is no reason for a run to fail.
             return
-        self.feed.emit(recalled)
+        self.feed.emit(played)
 
     def _work(self) -> None:
         try:

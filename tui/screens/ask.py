@@ -1,4 +1,4 @@
-"""A question with a few answers, each with a key of its own."""
+"""Questions with a few answers, each with a key of its own."""
 
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from tui.leave import Leave
 from tui.text.inert import inert
 
 
@@ -52,3 +53,26 @@ class AskScreen(ModalScreen[str | None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id or None)
+
+
+class QuitScreen(AskScreen):
+    """Dismissed with the value of a `Leave`, or None to stay."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The run is still going.",
+            Answer("s", "stop, and keep what there is (resumable)", Leave.STOP.value),
+            Answer("w", "keep it running without the view", Leave.DETACH.value),
+        )
+
+
+class WriteScreen(AskScreen):
+    """Dismissed with the ending of the file to write, or None. `what` can be written as text."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            "Write to the folder that rig was started in:",
+            Answer("j", "this conversation as JSON, all that is stored of it", "json"),
+            Answer("t", f"this {what} as text", "txt"),
+            Answer("p", "this screen as a picture (SVG)", "svg"),
+        )

@@ -13,8 +13,8 @@ from rig.rescore import Effects
 from tui.keys import Section, bindings_of
 from tui.live.blocks import plain
 from tui.messages import Rearranged, RowPicked, ViewPicked
-from tui.screens.ask import Answer, AskScreen
-from tui.screens.conversation_keys import KEYS
+from tui.screens import keys
+from tui.screens.ask import WriteScreen
 from tui.screens.paged import PagedScreen
 from tui.stored.copies import file_name, stored_json, write_new
 from tui.stored.outline import SIGNS, sign_of
@@ -41,9 +41,9 @@ class ConversationScreen(PagedScreen[None]):
     """Reads a conversation from the store, and again while turns are added to it."""
 
     SUBJECT = "One conversation, step by step"
-    KEYS: ClassVar[tuple[Section, ...]] = KEYS
+    KEYS: ClassVar[tuple[Section, ...]] = keys.CONVERSATION
     SIGNS = SIGNS
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.CONVERSATION)
 
     def __init__(self, store: Path, run: str, where: Where) -> None:
         super().__init__()
@@ -276,15 +276,7 @@ class ConversationScreen(PagedScreen[None]):
             self.notify(f"copied step {step.step + 1}, {len(text):,} characters", markup=False)
 
     def action_write(self) -> None:
-        self.app.push_screen(
-            AskScreen(
-                "Write to the folder that rig was started in:",
-                Answer("j", "this conversation as JSON, all that is stored of it", "json"),
-                Answer("t", "this page as text", "txt"),
-                Answer("p", "this screen as a picture (SVG)", "svg"),
-            ),
-            self._write,
-        )
+        self.app.push_screen(WriteScreen("page"), self._write)
 
     def _write(self, ending: str | None) -> None:
         if ending is None or self.reader is None:

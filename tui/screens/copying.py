@@ -7,7 +7,7 @@ from rig.events import Where
 from tui.live.conversation_cache import read
 from tui.live.state import ConversationState, RunState
 from tui.live.transcript import Called
-from tui.screens.ask import Answer, AskScreen
+from tui.screens.ask import WriteScreen
 from tui.screens.base import RigScreen
 from tui.stored.copies import (
     as_text,
@@ -57,15 +57,7 @@ class CopyActions(RigScreen[None]):
         self._say(f"copied {call.name.text}, {len(text):,} characters", "information")
 
     def action_write(self) -> None:
-        self.app.push_screen(
-            AskScreen(
-                "Write to the folder that rig was started in:",
-                Answer("j", "this conversation as JSON, all that is stored of it", "json"),
-                Answer("t", "this conversation as text", "txt"),
-                Answer("p", "this screen as a picture (SVG)", "svg"),
-            ),
-            self._write,
-        )
+        self.app.push_screen(WriteScreen("conversation"), self._write)
 
     def _write(self, ending: str | None) -> None:
         where = self.reading

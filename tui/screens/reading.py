@@ -27,14 +27,14 @@ _NOT_BEGUN = {Status.WAITING: "not started yet", Status.SKIPPED: "skipped; resum
 class ReadingScreen(CopyActions, SteeringScreen):
     """Follows what happens until the reader goes elsewhere, and then stays where they are."""
 
-    def __init__(self, watching: LiveRun) -> None:
-        super().__init__(watching)
-        self.state = watching.state
+    def __init__(self, live_run: LiveRun) -> None:
+        super().__init__(live_run)
+        self.state = live_run.state
         self.board = Board(self.state)
         self.following = True
         self.turn: int | None = None
         """The turn that is shown side by side; None for the latest."""
-        self._recall = ConversationCache()
+        self._cache = ConversationCache()
         self.add_class(VIEWS[0])
 
     # What is read
@@ -46,10 +46,10 @@ class ReadingScreen(CopyActions, SteeringScreen):
             return None, f"waiting for the {'next turn' if self.state.turns_done else 'run to start'}"
         if conversation.transcript is not None or not conversation.dropped:
             return conversation, _NOT_BEGUN.get(conversation.status, "")
-        if self._recall.want(where):
+        if self._cache.want(where):
             self.run_worker(lambda: self._read(where), thread=True)
-        failure = self._recall.failure(where)
-        return self._recall.get(where) or conversation, inert(failure or "reading it from the store")
+        failure = self._cache.failure(where)
+        return self._cache.get(where) or conversation, inert(failure or "reading it from the store")
 
     def _read(self, where: Where) -> None:
         found: ConversationState | str
@@ -60,7 +60,7 @@ class ReadingScreen(CopyActions, SteeringScreen):
         self.app.call_from_thread(self._stored_before, where, found)
 
     def _stored_before(self, where: Where, found: ConversationState | str) -> None:
-        self._recall.put(where, found)
+        self._cache.put(where, found)
         self.show_state()
 
     def read(self, where: Where | None) -> None:

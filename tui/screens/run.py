@@ -17,21 +17,18 @@ from tui.live.live_run import LiveRun
 from tui.live.pace import Pace, Spending
 from tui.live.state import ConversationState, Status, StoredBefore
 from tui.messages import ConversationOpened, Rearranged, RunsOpened
-from tui.screens.quit import QuitScreen
+from tui.screens import keys
+from tui.screens.ask import QuitScreen
 from tui.screens.reading import ReadingScreen
-from tui.screens.run_keys import KEYS
 from tui.text.inert import inert
 from tui.widgets.arms import Arms
-from tui.widgets.board_title import BoardTitle
-from tui.widgets.conversation_grid import ConversationGrid
-from tui.widgets.conversation_list import ConversationList
+from tui.widgets.conversations import ConversationGrid, ConversationList
 from tui.widgets.expectations import Expectations
-from tui.widgets.header import Header
 from tui.widgets.keybar import KeyBar
 from tui.widgets.meters import Meters
 from tui.widgets.search_bar import SearchBar
 from tui.widgets.side_by_side import Side, SideBySide, turns_of
-from tui.widgets.title import Title
+from tui.widgets.titles import BoardTitle, Header, Title
 from tui.widgets.transcript import TranscriptView
 
 LINGER_S = 1.0
@@ -44,12 +41,12 @@ class RunScreen(ReadingScreen):
     """Shows a run under watch."""
 
     SUBJECT = "A run as it happens"
-    KEYS: ClassVar[tuple[Section, ...]] = KEYS
+    KEYS: ClassVar[tuple[Section, ...]] = keys.RUN
     SIGNS = SIGNS
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.RUN)
 
-    def __init__(self, watching: LiveRun) -> None:
-        super().__init__(watching)
+    def __init__(self, live_run: LiveRun) -> None:
+        super().__init__(live_run)
         self._pace = Pace(os.environ)
         self._spending = Spending()
         self._possible: tuple[object, ...] = ()
@@ -87,12 +84,12 @@ class RunScreen(ReadingScreen):
 
     def catch_up(self) -> None:
         """Take in what happened since the last time, and show it."""
-        events = self.watching.catch_up()
+        events = self.live_run.catch_up()
         self._announce(events)
-        if self.watching.over and not self._ended:
+        if self.live_run.over and not self._ended:
             self._ended = True
             self._run_ended()
-        moment = int(self.watching.elapsed_s), self.watching.condition
+        moment = int(self.live_run.elapsed_s), self.live_run.condition
         if events or moment != self._moment:
             self._moment = moment
             self.show_state()
@@ -110,12 +107,12 @@ class RunScreen(ReadingScreen):
     def _run_ended(self) -> None:
         if isinstance(self.app.screen, QuitScreen):
             self.app.screen.dismiss(None)
-        if self.watching.ours:
-            self.set_timer(0.01 if self.watching.broke_off else LINGER_S, self._exit_unless_reading)
+        if self.live_run.ours:
+            self.set_timer(0.01 if self.live_run.broke_off else LINGER_S, self._exit_unless_reading)
 
     def _exit_unless_reading(self) -> None:
         """End with the run, unless somebody is still reading; they leave when they like."""
-        if self.watching.broke_off or (self.following and self.is_current):
+        if self.live_run.broke_off or (self.following and self.is_current):
             self.app.exit()
 
     # Showing
@@ -130,7 +127,7 @@ class RunScreen(ReadingScreen):
         conversation, instead = self.shown(self.reading)
         arm = self.reading.arm if self.reading else 0
         self._make_room_for_arms(len(state.arms))
-        self.query_one(Header).show_run(state, self.watching.condition)
+        self.query_one(Header).show_run(state, self.live_run.condition)
         self.query_one(Arms).show_arms(state, arm)
         self._show_board()
         if self.side_by_side:
@@ -180,7 +177,7 @@ class RunScreen(ReadingScreen):
 
     def _show_numbers(self, arm: int) -> None:
         known = self.state.arm(arm) if self.state.arms else None
-        elapsed_s, remaining_s = self.watching.elapsed_s, self.watching.remaining_s
+        elapsed_s, remaining_s = self.live_run.elapsed_s, self.live_run.remaining_s
         self.query_one(Meters).show_arm(known, self._estimates_of(arm), elapsed_s, remaining_s)
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
@@ -200,7 +197,7 @@ class RunScreen(ReadingScreen):
             self.post_message(ConversationOpened(Path(self.state.store), self.state.run, self.reading))
 
     def action_runs(self) -> None:
-        self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.watching.ours))
+        self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.live_run.ours))
 
     # What is possible
 
@@ -239,8 +236,8 @@ class RunScreen(ReadingScreen):
 
     def _show_possible(self) -> None:
         possible = (
-            self.watching.can_be_steered,
-            self.watching.paused,
+            self.live_run.can_be_steered,
+            self.live_run.paused,
             self.can_be_skipped,
             self.state.failures > 0,
             len(self.state.arms) > 1,

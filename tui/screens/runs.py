@@ -18,9 +18,9 @@ from tui.keys import Section, bindings_of
 from tui.leave import Resume
 from tui.live.replay import Replay
 from tui.messages import Rearranged, RowOpened, RowPicked, SearchChanged
+from tui.screens import keys
 from tui.screens.ask import Answer, AskScreen
 from tui.screens.base import RigScreen
-from tui.screens.runs_keys import KEYS
 from tui.screens.text import TextScreen
 from tui.screens.watch import WatchScreen
 from tui.stored.compare_process import CompareProcess
@@ -52,9 +52,9 @@ class RunsScreen(RigScreen[None]):
 
     SUBJECT = "The stored runs"
     LISTS_RUNS = True
-    KEYS: ClassVar[tuple[Section, ...]] = KEYS
+    KEYS: ClassVar[tuple[Section, ...]] = keys.RUNS
     SIGNS = SIGNS
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.RUNS)
 
     def __init__(self, store: Path, *, may_resume: bool = True) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class RunsScreen(RigScreen[None]):
         self.is_read = False
         self._seen: tuple[object, ...] = ()
         self._next_look = 0.0
-        self._comparing: CompareProcess | None = None
+        self._process: CompareProcess | None = None
         self._previewed: StoredRun | None = None
 
     def compose(self) -> ComposeResult:
@@ -156,10 +156,10 @@ class RunsScreen(RigScreen[None]):
         header.show([spread(left, right, header.size.width)])
 
     def _show_preview(self, run: StoredRun | None) -> None:
-        paper = PageWriter(self.page.size.width)
+        page = PageWriter(self.page.size.width)
         if run is not None:
-            write_run(paper, run)
-        self.page.show(paper.lines)
+            write_run(page, run)
+        self.page.show(page.lines)
         before, self._previewed = self._previewed, run
         if (before.id if before else None) != (run.id if run else None):
             self.page.jump_to(0)
@@ -174,7 +174,7 @@ class RunsScreen(RigScreen[None]):
         run = self.run_list.run
         match action:
             case "compare":
-                return self._comparing is None and run is not None
+                return self._process is None and run is not None
             case "open" | "mark" | "copy" | "move" | "scroll" | "watch":
                 return run is not None
             case "delete":
@@ -251,23 +251,23 @@ class RunsScreen(RigScreen[None]):
 
     def action_compare(self) -> None:
         try:
-            comparing = self._comparing = CompareProcess(self.store, self.run_list.chosen)
+            process = self._process = CompareProcess(self.store, self.run_list.chosen)
         except RigError as error:
             self._say(str(error))
             return
-        self.notify(f"comparing {', '.join(map(inert_line, comparing.runs))} ..", timeout=2, markup=False)
-        self.run_worker(lambda: self._compare(comparing), thread=True, group="compare")
+        self.notify(f"comparing {', '.join(map(inert_line, process.runs))} ..", timeout=2, markup=False)
+        self.run_worker(lambda: self._compare(process), thread=True, group="compare")
         self.refresh_bindings()
 
-    def _compare(self, comparing: CompareProcess) -> None:
+    def _compare(self, process: CompareProcess) -> None:
         try:
-            done = partial(self._compared, comparing.runs, comparing.text())
+            done = partial(self._compared, process.runs, process.text())
         except RigError as error:
-            done = partial(self._compared, comparing.runs, None, str(error))
+            done = partial(self._compared, process.runs, None, str(error))
         self.app.call_from_thread(done)
 
     def _compared(self, runs: Sequence[str], text: str | None, fault: str = "") -> None:
-        self._comparing = None
+        self._process = None
         if text is None:
             self._say(fault)
         elif self.is_current:
@@ -275,9 +275,9 @@ class RunsScreen(RigScreen[None]):
         self.refresh_bindings()
 
     def on_unmount(self) -> None:
-        if self._comparing is not None:
+        if self._process is not None:
             # The process would keep the application from ending.
-            self._comparing.give_up()
+            self._process.give_up()
 
     def action_delete(self) -> None:
         run = self.run_list.run

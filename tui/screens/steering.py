@@ -3,18 +3,17 @@
 from rig.events import Where
 from tui.leave import Leave
 from tui.live.live_run import LiveRun
-from tui.screens.ask import Answer, AskScreen
+from tui.screens.ask import Answer, AskScreen, QuitScreen
 from tui.screens.base import RigScreen
-from tui.screens.quit import QuitScreen
 from tui.text.inert import inert_line
 
 
 class SteeringScreen(RigScreen[None]):
     """Steers the run under watch, as far as it can be, and asks before it is left going."""
 
-    def __init__(self, watching: LiveRun) -> None:
+    def __init__(self, live_run: LiveRun) -> None:
         super().__init__()
-        self.watching = watching
+        self.live_run = live_run
         self.reading: Where | None = None
 
     def show_state(self) -> None:
@@ -24,32 +23,32 @@ class SteeringScreen(RigScreen[None]):
     def can_steer(self, action: str) -> bool:
         """Whether one of the actions below makes sense now."""
         if action in ("pause", "resume"):
-            return self.watching.can_be_steered and self.watching.paused == (action == "resume")
-        return self.watching.can_be_steered
+            return self.live_run.can_be_steered and self.live_run.paused == (action == "resume")
+        return self.live_run.can_be_steered
 
     def action_pause(self) -> None:
-        if self.watching.control is not None:
-            self.watching.control.pause()
+        if self.live_run.control is not None:
+            self.live_run.control.pause()
             self.show_state()
 
     def action_resume(self) -> None:
-        if self.watching.control is not None:
-            self.watching.control.resume()
+        if self.live_run.control is not None:
+            self.live_run.control.resume()
             self.show_state()
 
     def action_skip(self) -> None:
         """Leave a conversation out; a second time, before its turn has come, takes that back."""
         where = self.reading
-        if self.watching.control is not None and where is not None:
-            if self.watching.control.take_skip(where):
+        if self.live_run.control is not None and where is not None:
+            if self.live_run.control.take_skip(where):
                 text = f"{where.conversation} is played after all"
             else:
-                self.watching.control.skip(where)
+                self.live_run.control.skip(where)
                 text = f"{where.conversation} is left for a later resume"
             self.notify(inert_line(text), timeout=3, markup=False)
 
     def action_stop(self) -> None:
-        state = self.watching.state
+        state = self.live_run.state
         question = (
             f"Stop the run? {state.turns_done} of {state.turns_total} turns are stored; "
             f"rig run --resume {state.run} goes on from there."
@@ -57,8 +56,8 @@ class SteeringScreen(RigScreen[None]):
         self.app.push_screen(AskScreen(question, Answer("s", "stop and keep", "stop")), self._stop)
 
     def _stop(self, answer: str | None) -> None:
-        if answer is not None and self.watching.control is not None:
-            self.watching.control.stop()
+        if answer is not None and self.live_run.control is not None:
+            self.live_run.control.stop()
             self.show_state()
 
     def leave(self) -> None:
@@ -67,7 +66,7 @@ class SteeringScreen(RigScreen[None]):
 
     def minds_quitting(self) -> bool:
         """While the run goes on in this process: ask what is to become of it. Asked twice, it stops."""
-        if not self.watching.ours or self.watching.over:
+        if not self.live_run.ours or self.live_run.over:
             return False
         if isinstance(self.app.screen, QuitScreen):
             self.app.screen.dismiss(Leave.STOP.value)

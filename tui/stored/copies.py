@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from rig.calls import Call, JsonObject
-from rig.displays.transcript import transcript_json
+from rig.displays.pages.transcript import transcript_json
 from rig.events import Where
 from rig.store import Runs, Transcript
 from tui.live.blocks import Form, block, plain

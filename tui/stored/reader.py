@@ -135,60 +135,60 @@ class Reader:
 
     def page(self, view: View, width: int, *, full: bool = False) -> list[Line]:
         """The lines of a view of what is at the cursor."""
-        paper = PageWriter(width, full=full)
+        page = PageWriter(width, full=full)
         if view is View.ARMS:
-            self._write_arms(paper)
+            self._write_arms(page)
         elif view is View.WORLD:
-            self._write_world(paper)
+            self._write_world(page)
         elif view is View.STORY:
-            self._write_story(paper)
+            self._write_story(page)
         elif view is View.TOKENS:
-            self._write_tokens(paper)
+            self._write_tokens(page)
         elif view is View.TIME:
             if self.row.turn is None:
-                write_times_of_turns(paper, self.record)
+                write_times_of_turns(page, self.record)
             else:
-                write_times_of_steps(paper, self.record, self.steps)
+                write_times_of_steps(page, self.record, self.steps)
         else:
-            self._write_raw(paper)
-        return paper.lines or [BLANK]
+            self._write_raw(page)
+        return page.lines or [BLANK]
 
-    def _write_story(self, paper: PageWriter) -> None:
+    def _write_story(self, page: PageWriter) -> None:
         effects = self.effects if isinstance(self.effects, Effects) else None
         row, step = self.row, self.step
         if row.turn is None:
-            write_conversation(paper, self.record)
+            write_conversation(page, self.record)
         elif step is None:
-            write_turn(paper, self.record, row.turn, effects)
+            write_turn(page, self.record, row.turn, effects)
         else:
-            write_step_page(paper, self.record, step, effects)
+            write_step_page(page, self.record, step, effects)
 
-    def _write_tokens(self, paper: PageWriter) -> None:
+    def _write_tokens(self, page: PageWriter) -> None:
         if self.step is not None:
-            write_tokens(paper, self.step)
+            write_tokens(page, self.step)
         else:
-            write_token_counts(paper, self.steps)
+            write_token_counts(page, self.steps)
 
-    def _write_raw(self, paper: PageWriter) -> None:
+    def _write_raw(self, page: PageWriter) -> None:
         if self.row.turn is None:
-            paper.gap()
-            paper.note("choose a turn or a step to read what was generated")
+            page.gap()
+            page.note("choose a turn or a step to read what was generated")
         for step in self.steps if self.row.turn is not None else ():
-            write_raw(paper, step, with_title=self.row.step is None)
+            write_raw(page, step, with_title=self.row.step is None)
 
-    def _write_world(self, paper: PageWriter) -> None:
+    def _write_world(self, page: PageWriter) -> None:
         if self.effects is None:
-            paper.gap()
-            paper.note("executing the calls again ..")
+            page.gap()
+            page.note("executing the calls again ..")
         elif isinstance(self.effects, str):
-            paper.gap()
-            paper.note(self.effects)
+            page.gap()
+            page.note(self.effects)
         else:
-            write_world(paper, self.steps, self.effects)
+            write_world(page, self.steps, self.effects)
 
-    def _write_arms(self, paper: PageWriter) -> None:
+    def _write_arms(self, page: PageWriter) -> None:
         if self.others is None or isinstance(self.others, str):
-            paper.gap()
-            paper.note(self.others or "reading the other arms ..")
+            page.gap()
+            page.note(self.others or "reading the other arms ..")
         else:
-            write_arms(paper, self.others, self.record.where, self.row.turn)
+            write_arms(page, self.others, self.record.where, self.row.turn)

@@ -15,41 +15,41 @@ NARROWEST = 26
 """Cells of a column. Arms that there is no room for are reached by moving to one of them."""
 
 
-def write_arms(paper: PageWriter, records: Sequence[Record], here: Where, turn: int | None) -> None:
+def write_arms(page: PageWriter, records: Sequence[Record], here: Where, turn: int | None) -> None:
     """Columns for as many arms as fit, that of the reader among them."""
     if turn is not None:
         turns = records[0].turns
-        paper.title(f"turn {turns.index(turn) + 1} of {len(turns)}")
-    fitting = max(min(paper.width // NARROWEST, len(records)), 1)
+        page.title(f"turn {turns.index(turn) + 1} of {len(turns)}")
+    fitting = max(min(page.width // NARROWEST, len(records)), 1)
     place = next((number for number, each in enumerate(records) if each.where == here), 0)
     first = min(max(place - fitting // 2, 0), len(records) - fitting)
-    room = (paper.width - (fitting - 1)) // fitting
+    room = (page.width - (fitting - 1)) // fitting
     columns = [
-        _column(each, turn, room, full=paper.full, is_read=each.where == here)
+        _column(each, turn, room, full=page.full, is_read=each.where == here)
         for each in records[first : first + fitting]
     ]
-    paper.lines += [_beside(row, room) for row in zip_longest(*columns, fillvalue=BLANK)]
+    page.lines += [_beside(row, room) for row in zip_longest(*columns, fillvalue=BLANK)]
     if fitting < len(records):
-        paper.gap()
-        paper.note(f"{fitting} of {len(records)} arms fit here; move to another to see it")
+        page.gap()
+        page.note(f"{fitting} of {len(records)} arms fit here; move to another to see it")
 
 
 def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read: bool) -> list[Line]:
-    paper = PageWriter(width, full=full)
+    page = PageWriter(width, full=full)
     name: Span = (inert_line(record.name_of(record.where)), Tint.STRONG if is_read else Tint.PLAIN)
     sign, tint = sign_of(record)
-    paper.lines.append(fit([(f" {sign} ", tint), name], width))
+    page.lines.append(fit([(f" {sign} ", tint), name], width))
     if turn is None:
-        write_conversation(paper, record)
-        return paper.lines
+        write_conversation(page, record)
+        return page.lines
     steps = record.steps(turn)
     if not steps:
-        paper.gap()
-        paper.note("not played yet")
+        page.gap()
+        page.note("not played yet")
     for step in steps:
-        paper.gap()
-        write_step(paper, step, None)
-    return paper.lines
+        page.gap()
+        write_step(page, step, None)
+    return page.lines
 
 
 def _beside(row: Sequence[Line], room: int) -> Line:

@@ -7,18 +7,18 @@ from tui.text.lines import Tint, fit
 from tui.text.page_writer import FULL, PageWriter
 
 
-def write_raw(paper: PageWriter, step: StepRecord, *, with_title: bool = False) -> None:
+def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -> None:
     """The raw text of a step, whole, with its line breaks; why it ended."""
     prediction = step.prediction
     raw = prediction.raw
     title = f"step {step.step + 1}" if with_title else "as generated"
-    paper.title(title, (f"  {len(raw):,} characters, ended: {prediction.finish_reason}", Tint.MUTED))
+    page.title(title, (f"  {len(raw):,} characters, ended: {prediction.finish_reason}", Tint.MUTED))
     if with_title:
-        paper.lines.append(fit([(f" {inert_line(words_of(step))}", Tint.CALL)], paper.width))
-    paper.gap()
+        page.lines.append(fit([(f" {inert_line(words_of(step))}", Tint.CALL)], page.width))
+    page.gap()
     if not raw:
-        paper.note("(empty)")
+        page.note("(empty)")
         return
-    paper.flush([(inert(raw[:FULL]), Tint.PLAIN)])
+    page.flush([(inert(raw[:FULL]), Tint.PLAIN)])
     if len(raw) > FULL:
-        paper.note(f".. {len(raw) - FULL:,} more characters")
+        page.note(f".. {len(raw) - FULL:,} more characters")

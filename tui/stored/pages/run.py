@@ -2,7 +2,7 @@
 
 from rig.calls import Json
 from rig.displays.numbers import clock_time
-from rig.displays.summary import summary
+from rig.displays.pages.summary import summary
 from rig.store import StoredRun
 from tui.text.inert import inert_line
 from tui.text.lines import Tint, fit
@@ -26,24 +26,24 @@ _SETTINGS = (
 )
 
 
-def write_run(paper: PageWriter, run: StoredRun) -> None:
+def write_run(page: PageWriter, run: StoredRun) -> None:
     """The run's settings and its summary."""
-    paper.title(f"run {run.id}", (f"  {inert_line(run.name or '')}", Tint.STRONG))
+    page.title(f"run {run.id}", (f"  {inert_line(run.name or '')}", Tint.STRONG))
     took = sum(arm.speed.wall_s for arm in run.arms)
     state = f"{run.state}, {run.turns_done} of {run.turns} turns in {clock_time(took)}"
-    paper.words(("state", Tint.MUTED), state)
+    page.words(("state", Tint.MUTED), state)
     if run.state == "interrupted":
-        paper.words(("", Tint.MUTED), "resume it with r, or with rig run --resume", Tint.ERROR)
+        page.words(("", Tint.MUTED), "resume it with r, or with rig run --resume", Tint.ERROR)
     settings = [
         f"{name} {_plain(run.settings[name])}"
         for name in _SETTINGS
         if run.settings.get(name) not in (None, [], ())
     ]
     if settings:
-        paper.words(("settings", Tint.MUTED), ", ".join(settings))
-    paper.gap()
-    for line in summary(run, paper.width - 1).splitlines():
-        paper.lines.append(fit([(f" {inert_line(line)}", Tint.PLAIN)], paper.width))
+        page.words(("settings", Tint.MUTED), ", ".join(settings))
+    page.gap()
+    for line in summary(run, page.width - 1).splitlines():
+        page.lines.append(fit([(f" {inert_line(line)}", Tint.PLAIN)], page.width))
 
 
 def _plain(value: Json) -> str:

@@ -14,157 +14,157 @@ from tui.text.page_writer import PageWriter
 NOTHING: Span = ("", Tint.PLAIN)
 
 
-def write_conversation(paper: PageWriter, record: Record) -> None:
+def write_conversation(page: PageWriter, record: Record) -> None:
     """Where and when it plays, how it went, what went wrong in it."""
     conversation, metrics = record.transcript.conversation, record.transcript.metrics
     metadata = conversation.metadata
-    paper.title(conversation.name or record.where.conversation)
-    paper.words(("when", Tint.MUTED), f"{metadata.timestamp}, {metadata.location}")
-    paper.words(("user", Tint.MUTED), metadata.username or "nobody is logged in")
-    paper.words(("arm", Tint.MUTED), record.name_of(record.where))
+    page.title(conversation.name or record.where.conversation)
+    page.words(("when", Tint.MUTED), f"{metadata.timestamp}, {metadata.location}")
+    page.words(("user", Tint.MUTED), metadata.username or "nobody is logged in")
+    page.words(("arm", Tint.MUTED), record.name_of(record.where))
     done = len(record.transcript.turns)
     if done < len(record.turns):
-        paper.note(f"{done} of {len(record.turns)} turns are played")
+        page.note(f"{done} of {len(record.turns)} turns are played")
     if metrics is not None:
         sign, tint = sign_of(record)
-        paper.gap()
+        page.gap()
         how = "success" if metrics.successes else "failed"
-        paper.beside(
+        page.beside(
             (f"{sign} {how}", tint),
             [(f"{metrics.matches} of {metrics.ground_truths} expected calls made", Tint.PLAIN)],
         )
         if metrics.predictions > metrics.matches:
             more = metrics.predictions - metrics.matches
-            paper.beside(NOTHING, [(f"{more} calls without a match", Tint.PLAIN)])
+            page.beside(NOTHING, [(f"{more} calls without a match", Tint.PLAIN)])
         if metrics.bad_actions:
-            paper.beside(NOTHING, [(f"{metrics.bad_actions} incorrect actions", Tint.FAILURE)])
-    _write_faults(paper, record, None)
+            page.beside(NOTHING, [(f"{metrics.bad_actions} incorrect actions", Tint.FAILURE)])
+    _write_faults(page, record, None)
 
 
-def write_turn(paper: PageWriter, record: Record, turn: int, effects: Effects | None) -> None:
+def write_turn(page: PageWriter, record: Record, turn: int, effects: Effects | None) -> None:
     """What was said, what the model did, and what it should have done."""
     number = record.turns.index(turn) + 1
-    paper.title(f"turn {number} of {len(record.turns)}")
-    _write_said(paper, record, turn)
+    page.title(f"turn {number} of {len(record.turns)}")
+    _write_said(page, record, turn)
     steps = record.steps(turn)
     if not steps:
-        paper.note("not played yet")
+        page.note("not played yet")
     for step in steps:
-        paper.gap()
-        write_step(paper, step, effects)
-    _write_faults(paper, record, turn)
-    write_truth(paper, record, turn)
+        page.gap()
+        write_step(page, step, effects)
+    _write_faults(page, record, turn)
+    write_truth(page, record, turn)
 
 
-def write_step_page(paper: PageWriter, record: Record, step: StepRecord, effects: Effects | None) -> None:
+def write_step_page(page: PageWriter, record: Record, step: StepRecord, effects: Effects | None) -> None:
     """A step with what was said before it, and what the turn should have been."""
     number = record.turns.index(step.turn) + 1
     steps = len(record.steps(step.turn))
-    paper.title(f"turn {number} of {len(record.turns)}, step {step.step + 1} of {steps}")
+    page.title(f"turn {number} of {len(record.turns)}, step {step.step + 1} of {steps}")
     if not step.step:
-        _write_said(paper, record, step.turn)
-        paper.gap()
-    write_step(paper, step, effects)
-    write_truth(paper, record, step.turn)
+        _write_said(page, record, step.turn)
+        page.gap()
+    write_step(page, step, effects)
+    write_truth(page, record, step.turn)
 
 
-def write_step(paper: PageWriter, step: StepRecord, effects: Effects | None) -> None:
+def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> None:
     """A call with its response, its verdict and what it did to the world; a reply; or an error."""
     prediction = step.prediction
     if prediction.error is not None:
-        paper.beside(("! error", Tint.ERROR), [(str(prediction.error), Tint.ERROR)])
+        page.beside(("! error", Tint.ERROR), [(str(prediction.error), Tint.ERROR)])
         if prediction.error_detail:
-            paper.words(NOTHING, prediction.error_detail)
+            page.words(NOTHING, prediction.error_detail)
         if prediction.raw:
-            paper.words(("raw", Tint.MUTED), prediction.raw, Tint.MUTED)
+            page.words(("raw", Tint.MUTED), prediction.raw, Tint.MUTED)
         return
     if prediction.reply is not None:
-        paper.words(("reply", Tint.USER), prediction.reply)
+        page.words(("reply", Tint.USER), prediction.reply)
         return
     if prediction.call is not None:
-        paper.arguments(("call", Tint.CALL), prediction.call.name, shown(prediction.call))
+        page.arguments(("call", Tint.CALL), prediction.call.name, shown(prediction.call))
     if step.executed is not None:
         outcome = step.executed.outcome
         if outcome.exception is not None:
-            paper.words(("refused", Tint.FAILURE), outcome.exception, Tint.FAILURE)
+            page.words(("refused", Tint.FAILURE), outcome.exception, Tint.FAILURE)
         else:
-            paper.value(("response", Tint.MUTED), outcome.response)
+            page.value(("response", Tint.MUTED), outcome.response)
     if step.verdict is not None:
-        _write_verdict(paper, step, step.verdict)
+        _write_verdict(page, step, step.verdict)
     if effects is not None and (step.turn, step.step) in effects.by_call:
-        write_effect(paper, effects.by_call[step.turn, step.step])
+        write_effect(page, effects.by_call[step.turn, step.step])
 
 
-def write_truth(paper: PageWriter, record: Record, turn: int) -> None:
+def write_truth(page: PageWriter, record: Record, turn: int) -> None:
     """The calls that the turn should have had, and the reply of the ground truth."""
     truth = record.transcript.conversation.turns[turn]
     matched, is_played = record.matched, turn in record.transcript.turns
-    paper.title("expected")
+    page.title("expected")
     for number, executed in enumerate(truth.calls):
         if (turn, number) in matched:
             label: Span = ("[+] made", Tint.SUCCESS)
         else:
             label = (" x  missed", Tint.FAILURE) if is_played else ("[ ] open", Tint.MUTED)
-        paper.arguments(label, executed.name, shown(executed.call))
+        page.arguments(label, executed.name, shown(executed.call))
         if executed.outcome.exception is not None:
-            paper.words(("refused", Tint.MUTED), executed.outcome.exception, Tint.MUTED)
+            page.words(("refused", Tint.MUTED), executed.outcome.exception, Tint.MUTED)
         else:
-            paper.value(("response", Tint.MUTED), executed.outcome.response)
-    paper.words(("reply", Tint.MUTED), truth.text, Tint.MUTED)
+            page.value(("response", Tint.MUTED), executed.outcome.response)
+    page.words(("reply", Tint.MUTED), truth.text, Tint.MUTED)
 
 
-def _write_said(paper: PageWriter, record: Record, turn: int) -> None:
+def _write_said(page: PageWriter, record: Record, turn: int) -> None:
     turns = record.transcript.conversation.turns
     first = turn
     while first and turns[first - 1].role == "user":
         first -= 1
     for each in turns[first:turn]:
-        paper.words(("user", Tint.USER), each.text, Tint.STRONG)
+        page.words(("user", Tint.USER), each.text, Tint.STRONG)
 
 
-def _write_verdict(paper: PageWriter, step: StepRecord, verdict: Verdict) -> None:
+def _write_verdict(page: PageWriter, step: StepRecord, verdict: Verdict) -> None:
     sign, tint = sign_of_verdict(verdict)
     if verdict.match:
         turn, call = verdict.ground_truth or (step.turn, 0)
         where = "" if turn == step.turn else " of another turn"
-        paper.beside((f"{sign} match", tint), [(f"expected call {call + 1}{where}", Tint.MUTED)])
+        page.beside((f"{sign} match", tint), [(f"expected call {call + 1}{where}", Tint.MUTED)])
         return
     label: Span = ("x no match", Tint.FAILURE)
     if verdict.bad_action:
-        paper.beside(label, [(" INCORRECT ACTION ", Tint.ALARM), (" it was carried out", Tint.FAILURE)])
+        page.beside(label, [(" INCORRECT ACTION ", Tint.ALARM), (" it was carried out", Tint.FAILURE)])
         label = NOTHING
     for difference in verdict.differences:
         if difference.what == "exception" and difference.expected is None:
-            paper.beside(label, [("the call failed; it should have succeeded", Tint.PLAIN)])
+            page.beside(label, [("the call failed; it should have succeeded", Tint.PLAIN)])
         else:
-            _write_difference(paper, label, difference)
+            _write_difference(page, label, difference)
         label = NOTHING
     if not verdict.differences:
-        paper.words(label, verdict.reason or "no expected call")
+        page.words(label, verdict.reason or "no expected call")
 
 
-def _write_difference(paper: PageWriter, label: Span, difference: Difference) -> None:
-    spans = paper.text(difference.what, Tint.KEY)
+def _write_difference(page: PageWriter, label: Span, difference: Difference) -> None:
+    spans = page.text(difference.what, Tint.KEY)
     if difference.note is not None:
-        spans += paper.text(f"  {difference.note}", Tint.MUTED)
+        spans += page.text(f"  {difference.note}", Tint.MUTED)
     elif difference.similarity is not None:
         needed = "" if difference.threshold is None else f", needs {difference.threshold:.2f}"
         spans.append((f"  similarity {difference.similarity:.2f}{needed}", Tint.MUTED))
-    paper.beside(label, spans)
-    paper.beside(NOTHING, [("expected ", Tint.MUTED), *paper.json(difference.expected)], 2)
-    paper.beside(NOTHING, [("got      ", Tint.MUTED), *paper.json(difference.got)], 2)
+    page.beside(label, spans)
+    page.beside(NOTHING, [("expected ", Tint.MUTED), *page.json(difference.expected)], 2)
+    page.beside(NOTHING, [("got      ", Tint.MUTED), *page.json(difference.got)], 2)
 
 
-def _write_faults(paper: PageWriter, record: Record, turn: int | None) -> None:
+def _write_faults(page: PageWriter, record: Record, turn: int | None) -> None:
     """What went wrong, in kinds a user can act on: in a turn, or in all."""
     faults = [fault for fault in record.transcript.faults if turn is None or fault.turn == turn]
     if not faults:
         return
-    paper.title("what went wrong")
+    page.title("what went wrong")
     numbers = {position: number for number, position in enumerate(record.turns, 1)}
     counted = Counter((fault.turn, fault.kind, fault.text) for fault in faults)
     for (position, kind, text), times in counted.items():
         label = f"turn {numbers.get(position, '?')}" if turn is None else "fault"
         often: Span = (f", {times} times" if times > 1 else "", Tint.MUTED)
-        paper.beside((label, Tint.MUTED), [(str(kind), Tint.ERROR), often])
-        paper.words(NOTHING, text)
+        page.beside((label, Tint.MUTED), [(str(kind), Tint.ERROR), often])
+        page.words(NOTHING, text)

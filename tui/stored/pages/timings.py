@@ -12,9 +12,9 @@ from tui.text.lines import Span, Tint
 from tui.text.page_writer import PageWriter
 
 
-def write_times_of_turns(paper: PageWriter, record: Record) -> None:
+def write_times_of_turns(page: PageWriter, record: Record) -> None:
     """Each turn: its seconds in all, in the model, in tools, in scoring."""
-    paper.title("seconds of each turn")
+    page.title("seconds of each turn")
     rows: list[list[Span]] = []
     for number, turn in enumerate(record.turns, 1):
         played = record.transcript.turns.get(turn)
@@ -32,23 +32,23 @@ def write_times_of_turns(paper: PageWriter, record: Record) -> None:
                 (f"{tokens:,}", Tint.PLAIN),
             ]
         )
-    paper.table(("", "in all", "model", "tools", "scoring", "steps", "tokens"), rows)
+    page.table(("", "in all", "model", "tools", "scoring", "steps", "tokens"), rows)
 
 
-def write_times_of_steps(paper: PageWriter, record: Record, steps: Sequence[StepRecord]) -> None:
+def write_times_of_steps(page: PageWriter, record: Record, steps: Sequence[StepRecord]) -> None:
     """Each prediction: tokens of prompt and answer, and the seconds that they took."""
     played = record.transcript.turns.get(steps[0].turn) if steps else None
     if played is not None:
-        paper.title("this turn")
-        paper.beside(("in all", Tint.MUTED), [(f"{played.wall_s:.3f} s", Tint.NUMBER)])
-        paper.beside(("tools", Tint.MUTED), [(f"{played.tools_s:.3f} s", Tint.NUMBER)])
-        paper.beside(("scoring", Tint.MUTED), [(f"{played.scoring_s:.3f} s", Tint.NUMBER)])
+        page.title("this turn")
+        page.beside(("in all", Tint.MUTED), [(f"{played.wall_s:.3f} s", Tint.NUMBER)])
+        page.beside(("tools", Tint.MUTED), [(f"{played.tools_s:.3f} s", Tint.NUMBER)])
+        page.beside(("scoring", Tint.MUTED), [(f"{played.scoring_s:.3f} s", Tint.NUMBER)])
     for step in steps:
-        paper.title(f"step {step.step + 1}", (f"  {inert_line(words_of(step))}", Tint.CALL))
-        _write_usage(paper, step.prediction.usage)
+        page.title(f"step {step.step + 1}", (f"  {inert_line(words_of(step))}", Tint.CALL))
+        _write_usage(page, step.prediction.usage)
 
 
-def _write_usage(paper: PageWriter, usage: Usage) -> None:
+def _write_usage(page: PageWriter, usage: Usage) -> None:
     speed = Speed(**asdict(usage), steps=1)
     lines = (
         ("prompt", f"{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} of them from the cache"),
@@ -59,7 +59,7 @@ def _write_usage(paper: PageWriter, usage: Usage) -> None:
         ("1st token", f"after {usage.first_token_s:.3f} s"),
     )
     for label, text in lines:
-        paper.beside((label, Tint.MUTED), [(text, Tint.PLAIN)])
+        page.beside((label, Tint.MUTED), [(text, Tint.PLAIN)])
 
 
 def _per_second(tokens: float | None) -> str:

@@ -62,38 +62,38 @@ def tokens_of(prediction: Prediction) -> Iterator[Token]:
         start = end
 
 
-def write_tokens(paper: PageWriter, step: StepRecord) -> None:
+def write_tokens(page: PageWriter, step: StepRecord) -> None:
     """The tokens of a step, a line each, below the text that they make."""
     prediction = step.prediction
     tokens = list(tokens_of(prediction))
     if not tokens:
-        paper.gap()
-        paper.note("no tokens are stored: what made this prediction generates none")
+        page.gap()
+        page.note("no tokens are stored: what made this prediction generates none")
         return
-    shown = tokens[: ALL if paper.full else MOST]
+    shown = tokens[: ALL if page.full else MOST]
     forced = prediction.usage.forced_tokens
-    paper.title(f"{len(tokens):,} tokens", (f"  {forced} forced by the grammar", Tint.MUTED))
+    page.title(f"{len(tokens):,} tokens", (f"  {forced} forced by the grammar", Tint.MUTED))
     if len(prediction.token_forced) != len(tokens):
-        paper.note("which these are, and the characters of each, is not stored: the run is of an older rig")
+        page.note("which these are, and the characters of each, is not stored: the run is of an older rig")
     else:
-        paper.gap()
-        paper.beside(("text", Tint.MUTED), _as_text(shown))
-        paper.beside(
+        page.gap()
+        page.beside(("text", Tint.MUTED), _as_text(shown))
+        page.beside(
             ("", Tint.MUTED),
             [("forced", Tint.MUTED), (", chosen, ", Tint.PLAIN), ("chosen below 50%", Tint.ERROR)],
         )
-    paper.gap()
+    page.gap()
     for token in shown:
-        paper.lines.append(fit([(" ", Tint.PLAIN), *_line(token, paper.width)], paper.width))
+        page.lines.append(fit([(" ", Tint.PLAIN), *_line(token, page.width)], page.width))
     if len(shown) < len(tokens):
-        paper.note(f".. {len(tokens) - len(shown):,} more tokens")
+        page.note(f".. {len(tokens) - len(shown):,} more tokens")
 
 
-def write_token_counts(paper: PageWriter, steps: Sequence[StepRecord]) -> None:
+def write_token_counts(page: PageWriter, steps: Sequence[StepRecord]) -> None:
     """A line for each step: how many tokens, how many of them forced, the least likely one chosen."""
-    paper.title("tokens of each step")
+    page.title("tokens of each step")
     rows: list[list[Span]] = []
-    room = min(max(paper.width - 42, 8), 30)
+    room = min(max(page.width - 42, 8), 30)
     for step in steps:
         tokens = list(tokens_of(step.prediction))
         chosen = [token for token in tokens if not token.forced and token.logprob is not None]
@@ -106,9 +106,9 @@ def write_token_counts(paper: PageWriter, steps: Sequence[StepRecord]) -> None:
                 ("-" if least is None else _percent_and_text(least), Tint.PLAIN),
             ]
         )
-    paper.table(("step", "tokens", "forced", "least likely"), rows)
-    paper.gap()
-    paper.note("choose a step to see its tokens one by one")
+    page.table(("step", "tokens", "forced", "least likely"), rows)
+    page.gap()
+    page.note("choose a step to see its tokens one by one")
 
 
 def _as_text(tokens: Sequence[Token]) -> list[Span]:

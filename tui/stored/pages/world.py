@@ -19,43 +19,43 @@ _WORLD: Span = ("world", Tint.MUTED)
 _NOTHING: Span = ("", Tint.PLAIN)
 
 
-def write_world(paper: PageWriter, steps: Sequence[StepRecord], effects: Effects) -> None:
+def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects) -> None:
     """The effects of each call of these steps, with the simulator's own state."""
     if effects.other_world:
-        paper.note(
+        page.note(
             "the world is not the one this run was made in; this is what its calls do there", Tint.ERROR
         )
     calls = [step for step in steps if (step.turn, step.step) in effects.by_call]
     if not calls:
-        paper.gap()
-        paper.note("no call was executed here")
+        page.gap()
+        page.note("no call was executed here")
     for step in calls:
-        paper.title(f"step {step.step + 1}", (f"  {inert_line(words_of(step))}", Tint.CALL))
-        write_effect(paper, effects.by_call[step.turn, step.step], with_bookkeeping=True)
+        page.title(f"step {step.step + 1}", (f"  {inert_line(words_of(step))}", Tint.CALL))
+        write_effect(page, effects.by_call[step.turn, step.step], with_bookkeeping=True)
 
 
-def write_effect(paper: PageWriter, effect: Effect, *, with_bookkeeping: bool = False) -> None:
+def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = False) -> None:
     """What one call did. The simulator's own state: its clock, who is logged in, ids drawn."""
     changes = [change for change in effect.diff.changes if with_bookkeeping or not change.is_bookkeeping]
     if not any(not change.is_bookkeeping for change in changes):
-        paper.beside(_WORLD, [("no record changed", Tint.MUTED)])
+        page.beside(_WORLD, [("no record changed", Tint.MUTED)])
     for change in changes:
         own = change.is_bookkeeping
         word, tint = _KINDS[change.kind]
         table = f"{change.table} (the simulator's own)" if own else change.table
-        key = [span for _, value in change.key for span in ((" ", Tint.PLAIN), *paper.json(value))]
+        key = [span for _, value in change.key for span in ((" ", Tint.PLAIN), *page.json(value))]
         heading: Span = (table, Tint.MUTED if own else Tint.STRONG)
-        paper.beside((word, Tint.MUTED if own else tint), [heading, *key])
+        page.beside((word, Tint.MUTED if own else tint), [heading, *key])
         for column in change.columns:
-            spans = _values(paper, column.before, column.after, change.kind)
-            paper.beside(_NOTHING, [*paper.text(column.name, Tint.KEY), ("  ", Tint.PLAIN), *spans], 2)
+            spans = _values(page, column.before, column.after, change.kind)
+            page.beside(_NOTHING, [*page.text(column.name, Tint.KEY), ("  ", Tint.PLAIN), *spans], 2)
     if effect.diff.omitted:
-        paper.note(f"and {effect.diff.omitted} more records")
+        page.note(f"and {effect.diff.omitted} more records")
     if effect.differs:
-        paper.note("executed again, this call gives another response than the one stored", Tint.ERROR)
+        page.note("executed again, this call gives another response than the one stored", Tint.ERROR)
 
 
-def _values(paper: PageWriter, before: Json, after: Json, kind: str) -> list[Span]:
+def _values(page: PageWriter, before: Json, after: Json, kind: str) -> list[Span]:
     if kind != "changed":
-        return paper.json(after if kind == "added" else before)
-    return [*paper.json(before), (" -> ", Tint.STRONG), *paper.json(after)]
+        return page.json(after if kind == "added" else before)
+    return [*page.json(before), (" -> ", Tint.STRONG), *page.json(after)]

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from rig.displays.columns import columns
 from rig.displays.numbers import UNKNOWN, clock_time, percent
+from rig.displays.table import columns
 from rig.screening import ArmScreen, Screen, Validity
 from rig.screening.results import KINDS
 from rig.screening.validity import OUTCOMES, SIGNALS

@@ -1,10 +1,11 @@
-"""Ctrl-C: the first stops the run cleanly, the second ends the process."""
+"""Being told to end: Ctrl-C stops a run cleanly the first time; other work is broken off and swept up."""
 
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 from rig.running.control import Control
 
@@ -26,3 +27,18 @@ def stopping(control: Control) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def endings_as_exceptions() -> Iterator[None]:
+    """Let a process that is told to end sweep up what it began."""
+
+    def leave(number: int, _: object) -> NoReturn:
+        sys.exit(128 + number)
+
+    before = {ending: signal.signal(ending, leave) for ending in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for ending, handler in before.items():
+            signal.signal(ending, handler)

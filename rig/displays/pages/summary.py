@@ -3,8 +3,8 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from rig.displays.columns import columns
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
+from rig.displays.table import columns
 from rig.paths import runs_file
 from rig.store import StoredArm, StoredRun
 

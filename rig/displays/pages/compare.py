@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from rig.compare import Comparison, Flip, Pair, VerdictKind
-from rig.displays.columns import columns
-from rig.report.rows import (
+from rig.displays.pages.compare_rows import (
     Row,
     cost_rows,
     difference_rows,
@@ -13,6 +12,7 @@ from rig.report.rows import (
     how_often,
     quality_rows,
 )
+from rig.displays.table import columns
 
 _MOST_FLIPS = 20
 """Conversations shown of an arm that flipped, and of those in which only turns did; `--json` has all."""

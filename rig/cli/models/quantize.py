@@ -8,9 +8,9 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.endings import endings_as_exceptions
 from rig.cli.output import mebibytes, print_json, print_table, printable
 from rig.cores import available_cores
+from rig.displays.signals import endings_as_exceptions
 from rig.engine.files.quantize import LADDER, TYPES, Made
 from rig.engine.files.quantize import quantize as make
 from rig.engine.files.registry import resolve

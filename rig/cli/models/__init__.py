@@ -7,10 +7,10 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.endings import endings_as_exceptions
-from rig.cli.models_fit import show_fit, wishes
-from rig.cli.models_quantize import quantize
+from rig.cli.models.fit import show_fit, wishes
+from rig.cli.models.quantize import quantize
 from rig.cli.output import mebibytes, millions, print_json, print_table, printable
+from rig.displays.signals import endings_as_exceptions
 from rig.engine.files.checksums import remembered_sha256, sha256_of
 from rig.engine.files.local_models import local_registry
 from rig.engine.files.pull import pull as pull_model

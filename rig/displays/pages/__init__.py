@@ -1,0 +1,1 @@
+"""Stored things as text for people: a run, a conversation, a comparison, a screen, ToolTalk's tables."""

@@ -1,0 +1,159 @@
+"""The keys of the large screens, in the order in which the bar at the bottom makes room for them."""
+
+from textual.binding import Binding
+
+from tui.keys import Section
+
+
+def _key(
+    key: str, action: str, word: str, does: str, *, show: bool = True, shown: str | None = None
+) -> Binding:
+    return Binding(key, action, word, show=show, tooltip=does, key_display=shown)
+
+
+_RUN = Section(
+    "The run",
+    (
+        _key("q", "leave", "quit", "quit (asks while the run is going)"),
+        _key("p", "pause", "pause", "pause after the current turn"),
+        _key("p", "resume", "go on", "go on, when paused"),
+        _key("s", "skip", "skip", "leave this conversation for a later resume; again takes it back"),
+        _key("S", "stop", "stop", "stop and keep what there is (resumable)", show=False),
+    ),
+)
+
+_CONVERSATIONS = Section(
+    "Conversations",
+    (
+        _key("f", "follow", "follow", "follow what happens, or stay where you read"),
+        _key("x", "failure(1)", "failure", "read the next failure"),
+        _key("X", "failure(-1)", "failure before", "read the failure before", show=False),
+        _key("enter", "steps", "steps", "read this conversation step by step", shown="enter"),
+        _key("F", "filter", "filter", "list all, failed, with incorrect actions, or differing"),
+        _key("a", "side_by_side", "arms", "one turn in every arm, side by side"),
+        _key("v", "view", "view", "conversations as list, as grid, or not at all"),
+        _key("o", "order", "order", "differing conversations first, or in the order of the run", show=False),
+        _key("down,j", "move(1)", "next", "read the next conversation", show=False),
+        _key("up,k", "move(-1)", "previous", "read the previous conversation", show=False),
+        _key("right,l", "arm(1)", "next arm", "read the next arm", show=False),
+        _key("left,h", "arm(-1)", "previous arm", "read the previous arm", show=False),
+        _key("g", "move(-1000000)", "first", "read the first conversation", show=False),
+        _key("G", "move(1000000)", "last", "read the last conversation", show=False),
+        _key("R", "runs", "runs", "all stored runs", show=False),
+    ),
+)
+
+_TRANSCRIPT = Section(
+    "Transcript",
+    (
+        _key("slash", "search", "search", "search in the transcript", shown="/"),
+        _key("n", "match(1)", "next", "go to the next match"),
+        _key("N", "match(-1)", "before", "go to the match before", show=False),
+        _key("escape", "end_search", "end search", "end the search"),
+        _key("r", "full", "all", "show all of a call and its response, or their beginnings"),
+        _key("c", "copy", "copy", "copy the chosen call as JSON, else the last one in sight"),
+        _key("w", "write", "write", "write the conversation or a picture of the screen to a file"),
+        _key("e", "expected", "expected", "show or hide the ground truth"),
+        _key("tab", "call(1)", "next call", "choose the next call", show=False),
+        _key("shift+tab", "call(-1)", "call before", "choose the call before", show=False),
+        _key("right_square_bracket", "turn(1)", "next turn", "go to the next turn", show=False, shown="]"),
+        _key(
+            "left_square_bracket", "turn(-1)", "turn before", "go to the turn before", show=False, shown="["
+        ),
+        _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
+        _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
+        _key("home", "scroll_to(0)", "top", "scroll to the beginning", show=False),
+        _key("end", "scroll_to(1)", "end", "scroll to the end", show=False),
+    ),
+)
+
+RUN = (_RUN, _CONVERSATIONS, _TRANSCRIPT)
+
+_PLACES = Section(
+    "Places",
+    (
+        _key("q", "leave", "back", "back to where you came from"),
+        _key("escape", "back", "back", "end the search; without one, back", show=False),
+        _key("down,j", "move(1)", "next", "next step", show=False),
+        _key("up,k", "move(-1)", "previous", "step before", show=False),
+        _key("right_square_bracket", "turn(1)", "turn", "next turn", shown="]"),
+        _key("left_square_bracket", "turn(-1)", "turn before", "turn before", show=False, shown="["),
+        _key("x", "wrong(1)", "failure", "next step that went wrong"),
+        _key("X", "wrong(-1)", "failure before", "step before that went wrong", show=False),
+        _key("g", "move(-1000000)", "first", "the conversation as a whole", show=False),
+        _key("G", "move(1000000)", "last", "the last step", show=False),
+        _key("right,l", "column(1)", "next arm", "the same in the next arm", shown="right l"),
+        _key("left,h", "column(-1)", "previous arm", "the same in the arm before", show=False),
+        _key("right_curly_bracket", "neighbour(1)", "conversation", "the next conversation", shown="}"),
+        _key(
+            "left_curly_bracket",
+            "neighbour(-1)",
+            "conversation before",
+            "conversation before",
+            show=False,
+            shown="{",
+        ),
+    ),
+)
+
+_VIEWS = Section(
+    "Views",
+    (
+        _key("tab", "next_view(1)", "view", "next view", show=False),
+        _key("shift+tab", "next_view(-1)", "view before", "view before", show=False),
+        _key("1", "view(0)", "story", "what was said, called, answered and judged", show=False),
+        _key(
+            "2",
+            "view(1)",
+            "tokens",
+            "tokens: how likely, or forced by the grammar",
+            show=False,
+        ),
+        _key("3", "view(2)", "raw", "the text as it was generated", show=False),
+        _key("4", "view(3)", "world", "what each call did to the world", show=False),
+        _key("5", "view(4)", "time", "tokens and seconds", show=False),
+        _key("a,6", "view(5)", "arms", "all arms side by side", shown="a 6"),
+        _key("r", "full", "all", "show all of long texts, or their beginnings"),
+        _key("c", "copy", "copy", "copy the step as JSON"),
+        _key("w", "write", "write", "write the conversation, the page, or a picture of the screen to a file"),
+        _key("slash", "search", "search", "search in this page", shown="/"),
+        _key("n", "match(1)", "next", "go to the next match"),
+        _key("N", "match(-1)", "before", "go to the match before", show=False),
+        _key("pagedown,space", "scroll(1)", "scroll", "scroll down", show=False),
+        _key("pageup,b", "scroll(-1)", "scroll back", "scroll up", show=False),
+        _key("home", "scroll_to(0)", "top", "scroll to the beginning", show=False),
+        _key("end", "scroll_to(1)", "end", "scroll to the end", show=False),
+    ),
+)
+
+CONVERSATION = (_PLACES, _VIEWS)
+
+_LISTED_RUN = Section(
+    "The run at the cursor",
+    (
+        _key("q", "leave", "leave", "leave"),
+        _key("enter", "open", "open", "open it as it stands; one in progress is watched", shown="enter"),
+        _key("w", "watch", "watch", "watch it again from its beginning"),
+        _key("r", "resume", "resume", "go on with it where it was interrupted"),
+        _key("d", "delete", "delete", "delete it from the store (asks)"),
+        _key("y", "copy", "copy id", "copy its id", show=False),
+    ),
+)
+
+_LIST = Section(
+    "The list",
+    (
+        _key("space", "mark", "mark", "mark it for comparing, or take the mark away"),
+        _key("c", "compare", "compare", "compare the arms of the marked runs, else of this one"),
+        _key("slash", "filter", "filter", "list only runs that have these words", shown="/"),
+        _key("escape", "end_filter", "list all", "list all runs again, and take all marks away"),
+        _key("down,j", "move(1)", "next", "next run", show=False),
+        _key("up,k", "move(-1)", "previous", "run before", show=False),
+        _key("g,home", "move(-1000000)", "first", "the newest run", show=False),
+        _key("G,end", "move(1000000)", "last", "the oldest run", show=False),
+        _key("pagedown", "scroll(1)", "scroll", "scroll the numbers down", show=False),
+        _key("pageup,b", "scroll(-1)", "scroll back", "scroll the numbers up", show=False),
+    ),
+)
+
+RUNS = (_LISTED_RUN, _LIST)

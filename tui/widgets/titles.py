@@ -1,0 +1,90 @@
+"""The lines above: of the run, of its conversations, and of the transcript."""
+
+from tui.live.board import Board, Filter
+from tui.live.glyphs import glyph
+from tui.live.state import ConversationState, RunState
+from tui.messages import FilterPicked
+from tui.text.bars import progress
+from tui.text.inert import inert_line
+from tui.text.lines import Line, Span, Tint, spread
+from tui.widgets.lines import Lines
+
+
+class Title(Lines):
+    """One line."""
+
+    def show_conversation(
+        self, conversation: ConversationState | None, following: bool, *, note: str = "", found: str = ""
+    ) -> None:
+        """Bring the line up to date. `note` stands beside the name, `found` is what a search says."""
+        left: list[Span] = [(" ", Tint.PLAIN)]
+        if conversation is not None:
+            sign, tint = glyph(conversation.status)
+            left += [
+                (inert_line(conversation.where.conversation), Tint.STRONG),
+                (f" #{conversation.where.repeat + 1}" if conversation.where.repeat else "", Tint.STRONG),
+                (f"  {sign} {conversation.status.value}", tint),
+                (f"  {inert_line(note)}" if note else "", Tint.MUTED),
+            ]
+        right: list[Span] = [(f"{found}  ", Tint.FOUND_HERE)] if found else []
+        right.append(("following ", Tint.RUNNING) if following else ("reading ", Tint.MUTED))
+        self.show([spread(left, right, self.size.width)])
+
+
+class BoardTitle(Lines):
+    """One line. A click changes the filter."""
+
+    def show_board(self, board: Board, state: RunState, columns: range) -> None:
+        """Bring the line up to date; `columns` are the arms that have one."""
+        if not self.size.width:
+            return
+        rows = board.rows
+        count = f"{len(rows)} of {board.total}" if board.filter is not Filter.ALL else str(board.total)
+        tint = Tint.TITLE if board.filter is Filter.ALL else Tint.RUNNING
+        left: list[Span] = [(f" {board.filter} ", tint), (count, Tint.MUTED)]
+        right: list[Span] = []
+        if len(state.arms) > 1:
+            right = [(f" {(arm + 1) % 10}", Tint.MUTED) for arm in columns]
+        self.show([spread(left, [*right, (" ", Tint.PLAIN)], self.size.width)])
+
+    def on_click(self) -> None:
+        self.post_message(FilterPicked())
+
+
+BAR = 20
+
+
+class Header(Lines):
+    """One line; the bar counts turns, the number beside it conversations."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[object, ...] = ()
+
+    def show_run(self, state: RunState, condition: str) -> None:
+        """Bring the line up to date. `condition` is a word for what the run is doing, or empty."""
+        shown = (self.size.width, condition, state.run, state.changes, state.turns_done, len(state.arms))
+        if shown == self._shown:
+            return
+        self._shown = shown
+        left: list[Span] = [(" rig ", Tint.BRAND), ("  ", Tint.PLAIN)]
+        if len(state.arms) == 1:
+            left.append((inert_line(state.arms[0].info.name), Tint.STRONG))
+        elif state.arms:
+            left.append((f"{len(state.arms)} arms", Tint.STRONG))
+        if state.run:
+            left.append((f"   run {inert_line(state.run)}", Tint.MUTED))
+        if condition:
+            left.append((f"   {condition}", Tint.RUNNING))
+        self.show([spread(left, _progress(state, self.size.width), self.size.width)])
+
+
+def _progress(state: RunState, width: int) -> Line:
+    if not state.turns_total:
+        return ()
+    over = sum(conversation.status.over for conversation in state.conversations.values())
+    size = BAR if width >= 100 else BAR // 2
+    return (
+        *progress(state.turns_done, state.turns_total, size),
+        (f" {over}/{len(state.conversations)} ", Tint.STRONG),
+    )
