@@ -5,9 +5,10 @@ The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`; where
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.errors import RigError
 from rig.paths import CONVERSATIONS
+from rig.tasks import ExpectedTurn
 
 SUITES = ("easy", "hard")
 TIMESTAMP = "%Y-%m-%d %H:%M:%S"
@@ -84,6 +86,22 @@ class Conversation:
     def ground_truth(self) -> tuple[ExecutedCall, ...]:
         """Every ground-truth call, in order."""
         return tuple(call for turn in self.turns for call in turn.calls)
+
+    @property
+    def turn_count(self) -> int:
+        """How many turns are to be predicted."""
+        return len(self.assistant_turns)
+
+    @property
+    def ground_truth_count(self) -> int:
+        """How many calls are due in all."""
+        return len(self.ground_truth)
+
+    def expected(self, turn: int) -> ExpectedTurn:
+        """The true turn at this position, and what was said since the assistant turn before."""
+        truth = self.turns[turn]
+        said = takewhile(lambda each: each.role == "user", reversed(self.turns[:turn]))
+        return ExpectedTurn(tuple(each.text for each in said)[::-1], truth.calls, truth.text)
 
     def ground_truth_positions(self) -> Iterator[tuple[int, int]]:
         """(turn, call) of every ground-truth call, in the order of `ground_truth`."""
@@ -221,28 +239,12 @@ def suite_of(directory: Path) -> str:
     return "hard" if name == "tooltalk" else name
 
 
-def load_suite(suite: str) -> list[Conversation]:
-    """The conversations of `easy`, `hard` or `all` (easy first). Raises RigError for any other name."""
-    if suite == "all":
-        return [conversation for name in available_suites() for conversation in load_suite(name)]
-    if suite not in available_suites():
-        known = ", ".join((*available_suites(), "all"))
-        raise RigError(f"unknown suite {suite!r}; there are: {known} (your own files: --conversations DIR)")
-    return load_directory(CONVERSATIONS / suite)
-
-
 def available_suites() -> tuple[str, ...]:
     """The suites that ship with this installation."""
     return tuple(suite for suite in SUITES if (CONVERSATIONS / suite).is_dir())
 
 
-def select(
-    conversations: Sequence[Conversation], only: Sequence[str] = (), limit: int | None = None
-) -> list[Conversation]:
-    """Those named in `only` (all when empty), then the first `limit`. Raises RigError for unknown names."""
-    known = {conversation.name for conversation in conversations}
-    unknown = [name for name in only if name not in known]
-    if unknown:
-        raise RigError(f"no conversation named {', '.join(unknown)}; `rig check` lists what there is")
-    chosen = [conversation for conversation in conversations if not only or conversation.name in only]
-    return chosen if limit is None else chosen[:limit]
+def load_suite(suite: str) -> list[Conversation]:
+    """The conversations of a suite, or of `all`, the easy ones first."""
+    names = available_suites() if suite == "all" else (suite,)
+    return [conversation for name in names for conversation in load_directory(CONVERSATIONS / name)]

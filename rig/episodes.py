@@ -1,4 +1,4 @@
-"""What a protocol hands on: the steps of an assistant turn, as they were predicted, executed and judged."""
+"""What a method hands on: the steps of a turn, as they were predicted, executed and judged."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,23 @@ from rig.errors import ErrorKind
 from rig.models import Prediction
 from rig.verdicts import Verdict
 
+ASSISTANT = "assistant"
+"""The role that is evaluated, in most methods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One prediction of a turn. A call comes with its outcome and its verdict."""
+    """One prediction of a turn, by the `role` that made it. A call comes with its outcome and its verdict.
+
+    `parent` is the number of the step of the same turn that this one follows, -1 for none; None stands for
+    the step before. Steps are a line in most methods, and a tree where a search goes back.
+    """
 
     prediction: Prediction
     executed: ExecutedCall | None = None
     verdict: Verdict | None = None
+    role: str = ASSISTANT
+    parent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class ArmInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """A conversation to be run: its name and how many turns are to be predicted."""
+    """A task to be run: its name, how many turns are to be predicted, 0 where nobody knows, and calls due."""
 
     name: str
     turns: int
@@ -153,16 +153,18 @@ class PieceGenerated:
     text: str
     tokens: int
     forced: bool
+    role: str = "assistant"
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionMade:
-    """A step is complete: a call (not yet executed), a reply, or an error."""
+    """A step is complete: a call (not yet executed), a reply, or an error, by the role that spoke."""
 
     where: Where
     turn: int
     step: int
     prediction: Prediction
+    role: str = "assistant"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import small_talks
 
 from rig.calls import Call, JsonObject
 from rig.conversations import Conversation, parse_conversation
-from rig.methods.scripted import Oracle, Scripted, called, replied
+from rig.methods.scripted import Scripted, called, replied
+from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Prediction, Request, Usage
 from rig.running.plan import Arm

@@ -16,13 +16,16 @@ from rig.calls import Call
 from rig.conversations import Conversation, Metadata, User, parse_conversation
 from rig.errors import ErrorKind, RigError
 from rig.events import Event
-from rig.methods.scripted import Oracle, called, failed, replied
+from rig.methods.scripted import called, failed, replied
+from rig.methods.tooltalk.method import ToolTalk, ToolTalkSetup
+from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Model, Notify, Prediction, Request, Usage
+from rig.running.control import Control
 from rig.running.plan import Arm, Plan
-from rig.running.runner import Control, run
+from rig.running.runner import run
 from rig.scoring import Grader, load
-from rig.store import GraderInfo, Runs, StoredRun
+from rig.store import Runs, StoredRun
 from rig.toolbox.simulator import Simulator
 
 USER = User("mara", session_token=small_world.TOKEN)
@@ -169,18 +172,22 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
         Arm(f"arm{position}", partial(_itself, model) if hasattr(model, "predict") else model, settings)
         for position, model in enumerate(models)
     ]
-    grader = Grader("default", load("exact"))
     values: dict[str, Any] = {
         "run": "abcde",
         "store": store,
         "arms": tuple(arms),
-        "conversations": conversations(),
-        "simulator": simulator(),
-        "grader": grader,
-        "grader_info": GraderInfo("default", grader.version, "exact"),
+        "tasks": choices.pop("conversations", None) or conversations(),
+        "method": ToolTalk(),
+        "setup": setup(**choices.pop("fingerprint", {})),
         **choices,
     }
     return Plan(**values)
+
+
+def setup(world_sha256: str | None = None) -> ToolTalkSetup:
+    """The small world and the default grader, with exact similarity."""
+    digest = world_sha256 or small_world.new_world().sha256()
+    return ToolTalkSetup(simulator(), Grader("default", load("exact")), "exact", digest)
 
 
 def _itself(model: Model, _notify: Notify) -> Model:

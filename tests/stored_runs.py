@@ -14,7 +14,8 @@ import small_world
 from textual.pilot import Pilot
 
 from rig.errors import ErrorKind
-from rig.methods.scripted import Oracle, Scripted, called, failed, replied
+from rig.methods.scripted import Scripted, called, failed, replied
+from rig.methods.tooltalk.oracle import Oracle
 from rig.models import Prediction, Request, Usage
 from tui.app import RigApp
 from tui.live.blocks import plain
@@ -81,9 +82,8 @@ def write(path: Path, *, run: str = "abcde", name: str | None = "two arms") -> P
         "suite": "small",
         "similarity": "exact",
     }
-    world = {"world_sha256": small_world.new_world().sha256()}
     models = (Careful(small_talks.conversations()), Scripted(clumsy))
-    small_talks.play(small_talks.plan(path, *models, run=run, name=name, recipe=recipe, fingerprint=world))
+    small_talks.play(small_talks.plan(path, *models, run=run, name=name, recipe=recipe))
     stand_still(path)
     return path
 

@@ -19,7 +19,7 @@ from rig.cli.output import print_json, print_table, printable
 from rig.conversations import SUITES
 from rig.errors import RigError
 from rig.running.control import Control
-from rig.running.planning import Options as RunOptions
+from rig.running.options import Options as RunOptions
 from rig.running.planning import plan
 
 _COUNT = click.IntRange(min=1)

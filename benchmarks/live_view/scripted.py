@@ -20,8 +20,9 @@ from rig.events import ConversationFinished, Emit, Event
 from rig.methods.scripted import Scripted, called, replied, without_token
 from rig.models import Notify, Prediction, Request
 from rig.running.control import Control
+from rig.running.options import Options
 from rig.running.plan import Arm
-from rig.running.planning import Options, plan
+from rig.running.planning import plan
 from rig.running.runner import run
 from tui.live.display import TuiDisplay
 

@@ -16,7 +16,8 @@ from rig.displays.pages.compare_rows import Row, estimate
 from rig.displays.pages.summary import whereabouts
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.running.planning import Options, plan
+from rig.running.options import Options
+from rig.running.planning import plan
 from rig.store import Runs, StoredRun
 
 _NOT_OF_RUN = frozenset({"models", "exact", "resume", "as_json"})

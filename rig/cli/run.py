@@ -14,7 +14,6 @@ from click.core import ParameterSource
 from rig import displays
 from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable, terminal_width
-from rig.conversations import SUITES
 from rig.displays.pages.summary import summary, whereabouts
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
@@ -22,8 +21,9 @@ from rig.events import Emit
 from rig.methods.tooltalk.prompt import Docs, History, Tools
 from rig.paths import runs_file
 from rig.running.control import Control
-from rig.running.planning import Options, plan, plan_resume
-from rig.running.runner import Plan
+from rig.running.options import Options
+from rig.running.plan import Plan
+from rig.running.planning import plan, plan_resume
 from rig.running.runner import run as run_plan
 from rig.scoring import Mode, Named
 from rig.store import Runs, StoredRun
@@ -56,7 +56,12 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 
 @click.command()
 @click.argument("models", metavar="MODEL...", nargs=-1, shell_complete=completion.models)
-@_option("--suite", "Conversations that come with rig.", type=click.Choice([*SUITES, "all"]))
+@_option(
+    "--suite", "Conversations that come with rig, by name, or others by their path.", metavar="NAME|PATH"
+)
+@_option("--method", "How tasks are played and scored; default: as the suite says.", metavar="NAME")
+@_option("--role", "Who plays a role that is not evaluated; can be repeated.", metavar="ROLE=MODEL")
+@_option("--set", "An option that only the method knows. *", metavar="NAME=VALUE")
 @_option("--conversations", "Directory of conversations in ToolTalk's JSON shape, instead.", type=_DIRECTORY)
 @_option("--world", "Directory of databases in ToolTalk's JSON shape; default: rig's own.", type=_DIRECTORY)
 @click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")

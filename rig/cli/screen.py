@@ -5,21 +5,23 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import click
 
+from rig import methods
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
-from rig.conversations import SUITES, Conversation, load_directory, load_suite, select
+from rig.conversations import SUITES, Conversation, load_directory, load_suite
 from rig.displays.pages.screen import screen_text
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
-from rig.methods.tooltalk.prompt import Docs, History, Tools
+from rig.methods.tooltalk.prompt import Docs, History, Settings, Tools
 from rig.paths import runs_file
-from rig.running.planning import Options
+from rig.running.options import Options
 from rig.store import Runs
+from rig.tasks import select
 
 _COUNT = click.IntRange(min=1)
 _PATH = click.Path(path_type=Path)
@@ -197,12 +199,13 @@ def _screening(options: Options, conversations: list[Conversation]) -> Any:
     models = tuple(map(resolve, options.models))
     for model in models:
         inspect(model.path)
+    method = methods.get("tooltalk")
     world = World.open() if options.world is None else World.from_json_directory(options.world)
     return Screening(
         models,
         tuple(conversations),
         Simulator(world, upstream_compat=options.grader == "upstream"),
-        next(iter(options.protocols().values())),
+        cast(Settings, next(iter(options.settings(method).values()))),
         next(iter(options.engines().values())),
     )
 

@@ -1,1 +1,59 @@
-"""Who speaks when: the protocols by which a model is taken through a conversation."""
+"""The methods by which models are evaluated: how tasks are read, played and scored."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rig.errors import RigError
+from rig.methods.base import Method
+from rig.tasks import Task
+
+
+def known() -> Mapping[str, Method]:
+    """Every method there is, by name."""
+    from rig.methods.tooltalk.method import ToolTalk
+
+    return {"tooltalk": ToolTalk()}
+
+
+def get(name: str) -> Method:
+    """The method of this name. Raises RigError when there is none."""
+    if name not in known():
+        there_are = ", ".join(known())
+        raise RigError(f"no method is called {name!r}; there are: {there_are} (a plugin's: --plugin FILE)")
+    return known()[name]
+
+
+def suites() -> dict[str, tuple[Method, Path]]:
+    """The suites that come with the methods, by name."""
+    return {name: (method, place) for method in known().values() for name, place in method.suites().items()}
+
+
+def load_suite(name: str) -> tuple[Method, list[Task]]:
+    """The tasks of a suite, or of `all` that the first method has. Raises RigError for any other name."""
+    found = suites()
+    if name == ALL:
+        method = next(iter(known().values()))
+        return method, [task for place in method.suites().values() for task in method.load(place)]
+    if name not in found:
+        there_are = ", ".join((*found, ALL))
+        raise RigError(f"unknown suite {name!r}; there are: {there_are} (your own files: --suite PATH)")
+    method, place = found[name]
+    return method, list(method.load(place))
+
+
+ALL = "all"
+"""Every suite of the first method."""
+
+
+def load_place(place: Path, wanted: str | None = None) -> tuple[Method, list[Task]]:
+    """The tasks of a folder or file, by the method `wanted`, else by the one that recognises them."""
+    if wanted is not None:
+        method = get(wanted)
+        return method, list(method.load(place))
+    recognised = [method for method in known().values() if method.recognises(place)]
+    if len(recognised) > 1:
+        names = ", ".join(method.name for method in recognised)
+        raise RigError(f"{place}: could be of the methods {names}; say which with --method")
+    # What nobody recognises is for the first method to say why not.
+    method = recognised[0] if recognised else next(iter(known().values()))
+    return method, list(method.load(place))

@@ -1,11 +1,10 @@
-"""Models that need no weights: the oracle, which knows the ground truth, and scripted ones for tests."""
+"""Models that need no weights: scripted ones, and what any such model answers with."""
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from rig.calls import Call, Json, JsonObject
-from rig.conversations import Conversation
 from rig.errors import ErrorKind
 from rig.models import OneByOne, OnPiece, Piece, Prediction, Request, StepKey
 
@@ -32,30 +31,6 @@ def failed(kind: ErrorKind, detail: str = "", raw: str = "") -> Prediction:
         error_detail=detail,
         finish_reason="length" if kind is ErrorKind.TRUNCATED else "error",
     )
-
-
-class Oracle(OneByOne):
-    """Replays the ground truth: each turn's calls without their session token, then the recorded reply."""
-
-    name = "oracle"
-
-    def __init__(self, conversations: Iterable[Conversation]) -> None:
-        super().__init__()
-        self._turns = {conversation.name: conversation.turns for conversation in conversations}
-
-    @property
-    def fingerprint(self) -> Mapping[str, Json]:
-        return {"engine": "oracle"}
-
-    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        turn = self._turns[request.key.conversation][request.key.turn]
-        if request.key.step < len(turn.calls):
-            call = turn.calls[request.key.step]
-            prediction = called(call.name, without_token(call.arguments))
-        else:
-            prediction = replied(turn.text)
-        on_piece(Piece(prediction.raw, tokens=0))
-        return prediction
 
 
 class Scripted(OneByOne):

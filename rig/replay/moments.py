@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
 from rig.events import (
     ArmFinished,
@@ -27,6 +26,7 @@ from rig.events import (
 from rig.models import Prediction
 from rig.running.totals import Totals, errors_of
 from rig.store import Cell, StoredArm, StoredRun
+from rig.tasks import Task
 from rig.verdicts import Metrics
 
 
@@ -48,7 +48,7 @@ class StoredEvents:
         self,
         run: StoredRun,
         store: str,
-        conversations: Mapping[str, Conversation],
+        conversations: Mapping[str, Task],
         known: Sequence[Cell] = (),
         *,
         seeded: bool = False,
@@ -81,7 +81,7 @@ class StoredEvents:
             store=self._store,
             arms=tuple(ArmInfo(arm.name, arm.fingerprint or {}) for arm in run.arms),
             conversations=tuple(
-                ConversationInfo(name, len(one.assistant_turns), len(one.ground_truth))
+                ConversationInfo(name, one.turn_count or 0, one.ground_truth_count)
                 for name, one in self._conversations.items()
             ),
             repeats=run.repeats,
@@ -149,36 +149,26 @@ class StoredEvents:
         return ConversationFinished(where, score, tally.metrics, tally.speed, dict(self._errors[where]))
 
 
-def turn_moments(where: Where, conversation: Conversation, played: PlayedTurn) -> Iterator[Moment]:
+def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Moment]:
     """What happened within a turn, from its start to its last prediction.
 
     Verdicts are as they are stored, final once the conversation is finished. Predictions take as long as they
     did when they were made; what is left of the turn's time lies before its calls are judged. A turn that was
     made along with others counts less time than its predictions took, which then take less here.
     """
-    truth = conversation.turns[played.turn]
-    said = said_before(conversation, played.turn)
-    yield Moment(0, TurnStarted(where, played.turn, said, truth.calls, truth.text))
+    expected = task.expected(played.turn)
+    yield Moment(0, TurnStarted(where, played.turn, *expected))
     pace, rest = _pace(played), _rest(played)
     for number, step in enumerate(played.steps):
         prediction = step.prediction
         if prediction.usage.prefill_s:
-            yield Moment(0, PieceGenerated(where, played.turn, number, "", 0, False))
+            yield Moment(0, PieceGenerated(where, played.turn, number, "", 0, False, step.role))
         for wait, text, tokens, forced in _pieces(prediction):
-            yield Moment(wait * pace, PieceGenerated(where, played.turn, number, text, tokens, forced))
-        yield Moment(0, PredictionMade(where, played.turn, number, prediction))
+            piece = PieceGenerated(where, played.turn, number, text, tokens, forced, step.role)
+            yield Moment(wait * pace, piece)
+        yield Moment(0, PredictionMade(where, played.turn, number, prediction, step.role))
         if step.executed is not None and step.verdict is not None:
             yield Moment(rest, CallJudged(where, played.turn, number, step.executed, step.verdict))
-
-
-def said_before(conversation: Conversation, turn: int) -> tuple[str, ...]:
-    """What was said since the assistant turn before the one at position `turn`."""
-    said: list[str] = []
-    for each in reversed(conversation.turns[:turn]):
-        if each.role != "user":
-            break
-        said.append(each.text)
-    return tuple(reversed(said))
 
 
 def _spent(played: PlayedTurn) -> float:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.running.planning import Options
+from rig.running.options import Options
 from rig.scoring import Grader, Mode, Named, load
 from rig.store import GraderInfo, StoredRun
 from rig.toolbox.simulator import Simulator

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from rig.calls import Call
 from rig.conversations import Conversation
 from rig.events import Where
-from rig.methods.scripted import Oracle
 from rig.methods.tooltalk.dialogue import Dialogue
+from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Request
 from rig.scoring import Grader, load
@@ -35,15 +35,15 @@ def true_steps(conversation: Conversation, simulator: Simulator, settings: Setti
         where=Where(0, conversation.name),
         emit=lambda _event: None,
     )
-    for turn in conversation.assistant_turns:
-        play = dialogue.play(turn)
-        request = next(play)
+    while dialogue.next_turn is not None:
+        play = dialogue.play()
+        request = next(play).request
         while True:
             prediction = oracle.predict(request, lambda _piece: None)
             answer = prediction.reply if prediction.call is None else prediction.call
             assert answer is not None
             yield TrueStep(request, answer)
             try:
-                request = play.send(prediction)
+                request = play.send(prediction).request
             except StopIteration:
                 break

@@ -9,6 +9,7 @@ from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
 from rig.events import Speed
 from rig.methods.tooltalk.judgement import Judgement
+from rig.tasks import Task
 from rig.verdicts import Fault, Metrics
 
 State = Literal["waiting", "started", "finished"]
@@ -50,7 +51,7 @@ class NewRun:
     name: str | None
     settings: JsonObject
     arms: tuple[str, ...]
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[Task, ...]
     repeats: int = 1
 
 

@@ -254,8 +254,8 @@ def _insert_run(database: Database, new: NewRun) -> None:
             "run": new.id,
             "position": position,
             "name": conversation.name,
-            "turns": len(conversation.assistant_turns),
-            "ground_truths": len(conversation.ground_truth),
+            "turns": conversation.turn_count or 0,
+            "ground_truths": conversation.ground_truth_count,
             "suite": conversation.suite,
             "source": digest,
         }

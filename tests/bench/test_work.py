@@ -6,8 +6,8 @@ from benchmarks.engine.work import Work, prefixes
 from rig.conversations import load_suite
 from rig.errors import RigError
 from rig.events import Where
-from rig.methods.scripted import Oracle
 from rig.methods.tooltalk.dialogue import Dialogue
+from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Request
 from rig.scoring import Exact, Grader

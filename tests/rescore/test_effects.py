@@ -55,8 +55,7 @@ def test_stored_calls_have_effects_and_give_what_they_gave(tmp_path: Path) -> No
     folder = small_world.write(tmp_path / "databases")
     path = tmp_path / "runs.sqlite"
     recipe = {"models": ["oracle"], "world": str(folder), "similarity": "exact"}
-    world = {"world_sha256": small_world.new_world().sha256()}
-    small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic), recipe=recipe, fingerprint=world))
+    small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic), recipe=recipe))
     with Runs.open(path) as runs:
         run = runs.get("abcde")
         transcript = runs.transcript(run, "alarms")

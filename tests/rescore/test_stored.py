@@ -174,7 +174,7 @@ def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:
         parse_conversation({**small_talks.sources()[0], "name": name}, name) for name in names
     )
     path, out = tmp_path / "runs.sqlite", tmp_path / "out"
-    from rig.methods.scripted import Oracle
+    from rig.methods.tooltalk.oracle import Oracle
 
     plan = small_talks.plan(path, Oracle(conversations), conversations=conversations)
     small_talks.play(plan)

@@ -14,8 +14,9 @@ from rig.events import ArmFinished, ArmReady
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Model, Notify, OnPiece, Prediction, Request
+from rig.running.options import Options
 from rig.running.plan import Arm, Plan
-from rig.running.planning import Options, plan, plan_resume
+from rig.running.planning import plan, plan_resume
 
 WriteGguf = Callable[..., Path]
 
@@ -135,21 +136,21 @@ def test_settings_of_every_arm_are_checked_against_the_conversations(place: Path
 
 
 def test_a_recipe_is_what_it_was_where_there_is_one_value() -> None:
-    one = Options(models=("oracle",), docs=("names", "names")).as_json()
+    one = Options(models=("oracle",), docs=("names", "names")).as_json({"oracle"})
     assert (one["docs"], one["tools"], one["history"], one["temperature"]) == (
         "names",
         "all",
         "recorded",
         0.0,
     )
-    several = Options(models=("oracle",), docs=("names", "full"), temperature=(0.0, 0.5)).as_json()
+    several = Options(models=("oracle",), docs=("names", "full"), temperature=(0.0, 0.5)).as_json({"oracle"})
     assert (several["docs"], several["temperature"]) == (["names", "full"], [0.0, 0.5])
 
 
 @pytest.mark.parametrize("docs", [("full",), ("names", "full")])
 def test_a_recipe_that_was_stored_can_be_read_again(docs: tuple[str, ...]) -> None:
     options = Options(models=("oracle",), docs=docs, threads=3)
-    assert Options.from_json(json.loads(json.dumps(options.as_json()))) == options
+    assert Options.from_json(json.loads(json.dumps(options.as_json({"oracle"})))) == options
 
 
 def test_a_stored_run_is_planned_again_with_the_same_arms(place: Path) -> None:
@@ -205,7 +206,7 @@ VARIED = (Settings(max_calls=3), Settings(max_calls=3, docs="names"), Settings(m
 def test_arms_of_one_loader_share_the_model_and_have_fingerprints_of_their_own(tmp_path: Path) -> None:
     shared, other = Weights(), Weights()
     arms = [Arm(f"shared{number}", shared, settings) for number, settings in enumerate(VARIED)]
-    events = small_talks.play(_plan(tmp_path / "runs.sqlite", iter([*arms, Arm("other", other)])))
+    events = small_talks.play(_plan(tmp_path / "runs.sqlite", iter([*arms, Arm("other", other, Settings())])))
     assert (shared.loaded, shared.open, other.loaded, other.open) == (1, 0, 1, 0)
     assert len([event for event in events if isinstance(event, ArmReady)]) == 4
     stored = small_talks.stored(tmp_path / "runs.sqlite")
@@ -217,7 +218,7 @@ def test_arms_of_one_loader_share_the_model_and_have_fingerprints_of_their_own(t
 
 def test_a_model_is_closed_before_another_one_is_loaded_even_where_it_comes_again(tmp_path: Path) -> None:
     one, two = Weights(), Weights()
-    arms = [Arm("a", one), Arm("b", two), Arm("c", one)]
+    arms = [Arm(name, load, Settings()) for name, load in (("a", one), ("b", two), ("c", one))]
     small_talks.play(_plan(tmp_path / "runs.sqlite", iter(arms)))
     assert (one.loaded, one.open, two.loaded, two.open) == (2, 0, 1, 0)
 

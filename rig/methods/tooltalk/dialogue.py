@@ -4,22 +4,23 @@ Before every assistant turn the world is as the ground truth of earlier turns le
 the true history, whatever it did itself. Within the turn it calls tools, one at a time, until it replies.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 from rig.calls import ExecutedCall
 from rig.conversations import Conversation
-from rig.episodes import PlayedTurn, Step
+from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
+from rig.methods.base import Ask, Playing
 from rig.methods.tooltalk.judgement import Judgement, conclude
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
 from rig.scoring import Grader
 from rig.toolbox.simulator import Simulator
-from rig.verdicts import Metrics, Verdict
+from rig.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,9 @@ class _Start:
 
 
 class Dialogue:
-    """One conversation put to one model.
+    """One conversation put to one model: an episode of the method.
 
-    Turns are played in order with `play`; those that an earlier run played are handed in with `resume`
-    instead. The caller predicts: `play` is a generator that yields requests and is sent predictions, so one
-    model can serve many dialogues at once.
+    A turn asks for predictions and is sent them, so one model can serve many dialogues at once.
     """
 
     def __init__(
@@ -64,6 +63,13 @@ class Dialogue:
         self._grader = grader
         self._matching = grader.start(self._truths)
         self._judged: list[tuple[int, int]] = []
+        self._played: list[PlayedTurn] = []
+
+    @property
+    def next_turn(self) -> int | None:
+        """The position of the next assistant turn in the conversation."""
+        turns = self._conversation.assistant_turns
+        return turns[len(self._played)] if len(self._played) < len(turns) else None
 
     def _rehearse(self) -> list[tuple[tuple[int, int], ExecutedCall]]:
         """Play the true conversation once, noting what each assistant turn starts from.
@@ -92,13 +98,16 @@ class Dialogue:
             self._messages.append(ReplyMessage(turn.text))
         return ground_truth
 
-    def resume(self, executed: Sequence[ExecutedCall], turn: int) -> None:
-        """Take in the calls of a turn that was played before, so that matching goes on from there."""
-        for step, call in enumerate(executed):
-            self._judge(turn, step, call)
+    def resume(self, played: PlayedTurn) -> None:
+        """Take in a turn that was played before, so that matching goes on from there."""
+        for step, call in enumerate(played.executed):
+            self._judge(played.turn, step, call)
+        self._played.append(played)
 
-    def play(self, turn: int) -> Generator[Request, Prediction, PlayedTurn]:
-        """Play the assistant turn at this position, until a reply, an error or the cap on calls."""
+    def play(self) -> Playing:
+        """Play the next assistant turn, until a reply, an error or the cap on calls."""
+        turn = self.next_turn
+        assert turn is not None
         tools_s, self._rehearsal_s = self._rehearsal_s, 0.0
         began = perf_counter() - tools_s
         scoring_s = 0.0
@@ -113,7 +122,8 @@ class Dialogue:
         steps: list[Step] = []
         while not steps or steps[-1].prediction.kind == "call":
             step = len(steps)
-            prediction = self._within_cap((yield self._request(turn, step, messages)), step)
+            request = self._request(turn, step, messages)
+            prediction = self._within_cap((yield Ask(ASSISTANT, request)), step)
             self._emit(PredictionMade(self._where, turn, step, prediction))
             if prediction.call is None:
                 steps.append(Step(prediction))
@@ -127,7 +137,8 @@ class Dialogue:
             messages.append(call_message(executed))
             steps.append(Step(prediction, executed, verdict))
             self._emit(CallJudged(self._where, turn, step, executed, verdict, rejudged))
-        return PlayedTurn(turn, tuple(steps), perf_counter() - began, tools_s, scoring_s)
+        self._played.append(PlayedTurn(turn, tuple(steps), perf_counter() - began, tools_s, scoring_s))
+        return self._played[-1]
 
     def _judge(self, turn: int, step: int, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
         """The verdict on a call, and the earlier calls that hold another ground truth because of it.
@@ -155,15 +166,6 @@ class Dialogue:
             f"{self._settings.max_calls}",
         )
 
-    def verdicts(self) -> list[Verdict]:
-        """The final verdict of every executed call, in the order in which they were made."""
-        return list(self._matching.verdicts())
-
-    def judgement(self, played: Sequence[PlayedTurn]) -> Judgement:
-        """What the grader makes of all turns, which were played or resumed in this order."""
-        return conclude(self._conversation, played, self._truths, self._grader, self._matching)
-
-    def metrics(self) -> Metrics:
-        """The conversation's metrics, once every turn has been played or resumed."""
-        metrics: Metrics = self._matching.metrics()
-        return metrics
+    def score(self) -> Judgement:
+        """What the grader makes of all turns."""
+        return conclude(self._conversation, self._played, self._truths, self._grader, self._matching)

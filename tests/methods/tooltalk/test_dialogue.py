@@ -10,13 +10,14 @@ import small_world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.calls import Call
+from rig.calls import Call, ExecutedCall
 from rig.conversations import Conversation, load_directory, parse_conversation
-from rig.episodes import PlayedTurn
+from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
-from rig.methods.scripted import Oracle, called, failed, replied
+from rig.methods.scripted import called, failed, replied
 from rig.methods.tooltalk.dialogue import Dialogue
+from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, offered_tools
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Grader, load
@@ -49,12 +50,14 @@ class Played:
         )
 
     def turn(self, turn: int, answer: Answer) -> PlayedTurn:
-        steps = self.dialogue.play(turn)
-        request = next(steps)
+        while (skipped := self.dialogue.next_turn) not in (turn, None):
+            self.dialogue.resume(PlayedTurn(skipped, ()))
+        steps = self.dialogue.play()
+        request = next(steps).request
         while True:
             self.requests.append(request)
             try:
-                request = steps.send(answer(request))
+                request = steps.send(answer(request)).request
             except StopIteration as end:
                 self.turns[turn] = end.value
                 return self.turns[turn]
@@ -82,7 +85,7 @@ def silent(request: Request) -> Prediction:
 @pytest.mark.parametrize("conversation", small_talks.conversations(), ids=lambda each: each.name)
 def test_the_oracle_is_right_about_everything(conversation: Conversation) -> None:
     played = Played(conversation).all(oracle(conversation))
-    metrics = played.dialogue.metrics()
+    metrics = played.dialogue.score().metrics
     assert (metrics.success_rate, metrics.recall, metrics.precision) == (1, 1, 1)
     assert metrics.predictions == len(conversation.ground_truth)
     recorded = [call.response for call in conversation.ground_truth]
@@ -161,8 +164,8 @@ def test_who_is_logged_in_follows_the_ground_truth() -> None:
     assert late.username == "mara"
 
 
-@pytest.mark.parametrize("recalled", [False, True])
-def test_a_call_that_makes_room_for_a_later_one_is_judged_again(recalled: bool) -> None:
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_call_that_makes_room_for_a_later_one_is_judged_again(resumed: bool) -> None:
     narrow = {"start_range": "07:00:00", "end_range": "08:00:00"}
     talk = parse_conversation(
         small_talks.source(
@@ -175,15 +178,21 @@ def test_a_call_that_makes_room_for_a_later_one_is_judged_again(recalled: bool) 
         "twice",
     )
     played = Played(talk)
-    if recalled:
-        played.dialogue.resume([_rebuilt(talk, 1).execute(Call("FindAlarms"))], 1)
+    if resumed:
+        played.dialogue.resume(_turn(1, _rebuilt(talk, 1).execute(Call("FindAlarms"))))
         played.turn(3, in_order(called("FindAlarms", narrow), replied("")))
     else:
         played.turn(1, in_order(called("FindAlarms"), called("FindAlarms", narrow), replied("")))
     last = [event for event in played.events if isinstance(event, CallJudged)][-1]
     assert last.verdict.ground_truth == (1, 0)
     assert [(each.turn, each.step, each.verdict.ground_truth) for each in last.rejudged] == [(1, 0, (1, 1))]
-    assert [verdict.ground_truth for verdict in played.dialogue.verdicts()] == [(1, 1), (1, 0)]
+    assert [verdict.ground_truth for verdict in played.dialogue.score().verdicts] == [(1, 1), (1, 0)]
+
+
+def _turn(turn: int, *calls: ExecutedCall) -> PlayedTurn:
+    """A turn that was played before, with these calls."""
+    predicted = (Step(called(each.name, each.arguments), each) for each in calls)
+    return PlayedTurn(turn, tuple(predicted))
 
 
 def _rebuilt(conversation: Conversation, before: int) -> Simulator:
@@ -202,13 +211,13 @@ def test_every_turn_starts_as_if_the_world_were_rebuilt_and_replayed(conversatio
     acting = small_talks.simulator()
     played = Played(conversation, acting, max_calls=4)
     for turn in conversation.assistant_turns:
-        steps = played.dialogue.play(turn)
-        request = next(steps)
+        steps = played.dialogue.play()
+        request = next(steps).request
         assert _dump(acting) == _dump(_rebuilt(conversation, turn))
         while True:
             key = replace(request.key, repeat=random.randrange(50))
             try:
-                request = steps.send(small_talks.erratic(replace(request, key=key)))
+                request = steps.send(small_talks.erratic(replace(request, key=key))).request
             except StopIteration:
                 break
 
@@ -228,7 +237,7 @@ def test_the_cap_bounds_the_calls_that_are_executed_and_says_that_it_did(cap: in
     assert turn.error is last.error is ErrorKind.CALL_CAP
     assert last.raw == called("AddAlarm", {"time": "07:00:00"}).raw
     assert f"the cap is {cap}" in last.error_detail
-    assert played.dialogue.metrics().predictions == cap
+    assert played.dialogue.score().metrics.predictions == cap
 
 
 def test_a_reply_after_as_many_calls_as_the_cap_allows_is_a_reply() -> None:
@@ -308,16 +317,15 @@ def test_fingerprint_changes_with_everything_a_model_is_told() -> None:
     assert len(set(prints)) == len(prints)
 
 
-def test_recalled_turns_leave_matching_as_if_they_had_been_played() -> None:
+def test_resumed_turns_leave_matching_as_if_they_had_been_played() -> None:
     whole = Played(ALARMS).all(small_talks.erratic)
     for split in range(len(ALARMS.assistant_turns) + 1):
         resumed = Played(ALARMS)
         for turn in ALARMS.assistant_turns[:split]:
-            resumed.dialogue.resume(whole.turns[turn].executed, turn)
+            resumed.dialogue.resume(whole.turns[turn])
         for turn in ALARMS.assistant_turns[split:]:
             resumed.turn(turn, small_talks.erratic)
-        assert resumed.dialogue.verdicts() == whole.dialogue.verdicts()
-        assert resumed.dialogue.metrics() == whole.dialogue.metrics()
+        assert resumed.dialogue.score() == whole.dialogue.score()
 
 
 @pytest.mark.parametrize("suite", ["easy", "tooltalk"])
@@ -327,7 +335,7 @@ def test_the_oracle_is_right_about_the_public_conversations(tooltalk: Path, suit
     wrong = []
     for conversation in found:
         played = Played(conversation, acting).all(oracle(conversation))
-        metrics = played.dialogue.metrics()
+        metrics = played.dialogue.score().metrics
         if (metrics.success_rate, metrics.recall, metrics.precision) != (1, 1, 1):
             wrong.append(conversation.name)
     assert not wrong

@@ -1,0 +1,65 @@
+"""Tasks: what is put to models. A conversation, a scenario or a query; its method says what is in one."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from rig.calls import ExecutedCall, JsonObject
+from rig.errors import RigError
+
+
+class ExpectedTurn(NamedTuple):
+    """What a task says beforehand of one assistant turn.
+
+    `said` is what was said since the assistant turn before, usually one user utterance; `calls` are the
+    ground truth, and `reply` is the recorded reply. All are empty where nobody knows beforehand.
+    """
+
+    said: tuple[str, ...] = ()
+    calls: tuple[ExecutedCall, ...] = ()
+    reply: str = ""
+
+
+class Task(Protocol):
+    """One task. It is stored as its `source`, a JSON object, from which its method parses it again."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the tasks of a run."""
+        ...
+
+    @property
+    def suite(self) -> str:
+        """Which named set of tasks it was read with; empty where nobody knows."""
+        ...
+
+    @property
+    def source(self) -> JsonObject:
+        """What is stored of it."""
+        ...
+
+    @property
+    def turn_count(self) -> int | None:
+        """How many assistant turns are to be played; None where that is known only afterwards."""
+        ...
+
+    @property
+    def ground_truth_count(self) -> int:
+        """How many calls are due in all, 0 where nobody knows."""
+        ...
+
+    def expected(self, turn: int) -> ExpectedTurn:
+        """What is known beforehand of the assistant turn of this number."""
+        ...
+
+
+AnyTask = TypeVar("AnyTask", bound=Task)
+
+
+def select(tasks: Sequence[AnyTask], only: Sequence[str] = (), limit: int | None = None) -> list[AnyTask]:
+    """Those named in `only` (all when empty), then the first `limit`. Raises RigError for unknown names."""
+    known = {task.name for task in tasks}
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise RigError(f"no conversation named {', '.join(unknown)}; `rig check` lists what there is")
+    chosen = [task for task in tasks if not only or task.name in only]
+    return chosen if limit is None else chosen[:limit]
