@@ -9,6 +9,16 @@ Json: TypeAlias = Any
 
 JsonObject: TypeAlias = dict[str, Any]
 
+SESSION_TOKEN = "session_token"
+"""The argument that a simulator gives to tools that need a login; no model ever writes it."""
+
+
+def without_token(arguments: Json) -> Json:
+    """Arguments as a model would write them, without the injected session token."""
+    if not isinstance(arguments, dict):
+        return arguments
+    return {name: value for name, value in arguments.items() if name != SESSION_TOKEN}
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

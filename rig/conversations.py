@@ -14,13 +14,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig import times
+from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
 from rig.paths import CONVERSATIONS
 from rig.tasks import ExpectedTurn
 
 SUITES = ("easy", "hard")
-TIMESTAMP = "%Y-%m-%d %H:%M:%S"
 MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
@@ -45,10 +45,16 @@ class User:
     session_token: str | None = None
     verification_code: str | None = None
 
+    @property
+    def given(self) -> dict[str, Json]:
+        """What the user's account starts with: the token of a login, a verification code."""
+        found = {"session_token": self.session_token, "verification_code": self.verification_code}
+        return {name: value for name, value in found.items() if value is not None}
+
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the prompt and the clock are told: place, time (`%Y-%m-%d %H:%M:%S`) and who is logged in."""
+    """What the prompt and the clock are told: place, time (YYYY-MM-DD HH:MM:SS) and who is logged in."""
 
     location: str
     timestamp: str
@@ -57,7 +63,7 @@ class Metadata:
     @property
     def now(self) -> datetime:
         """The conversation's clock, without a time zone as in the dataset."""
-        return datetime.strptime(self.timestamp, TIMESTAMP)  # noqa: DTZ007 - the dataset has no zones
+        return times.read(self.timestamp, times.INSTANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,11 @@ class Conversation:
     """The file's JSON as it was read, so that an export can give it back with additions."""
     suite: str = field(default="", compare=False)
     """Which conversations it was read with: `easy`, `hard`, or the name of another directory."""
+
+    @property
+    def start(self) -> tuple[datetime, str, dict[str, Json]]:
+        """How its world begins: the clock, the user, and what the user is given."""
+        return self.metadata.now, self.user.username, self.user.given
 
     @property
     def assistant_turns(self) -> tuple[int, ...]:
@@ -160,7 +171,7 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
     """A conversation from its JSON object. `where` names it in errors. Raises RigError on a bad shape."""
     try:
         file = _File.model_validate(source)
-        datetime.strptime(file.metadata.timestamp, TIMESTAMP)  # noqa: DTZ007 - the dataset has no zones
+        times.read(file.metadata.timestamp, times.INSTANT)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "top level"

@@ -13,7 +13,7 @@ from typing import Any
 import small_world
 
 from rig.calls import Call
-from rig.conversations import Conversation, Metadata, User, parse_conversation
+from rig.conversations import Conversation, User, parse_conversation
 from rig.errors import ErrorKind, RigError
 from rig.events import Event
 from rig.methods.scripted import called, failed, replied
@@ -27,13 +27,14 @@ from rig.running.runner import run
 from rig.scoring import Grader, load
 from rig.store import Runs, StoredRun
 from rig.toolbox.simulator import Simulator
+from rig.tooltalk import TOOLTALK
 
 USER = User("mara", session_token=small_world.TOKEN)
 
 
 def simulator() -> Simulator:
     """A simulator of its own small world."""
-    return Simulator(small_world.new_world())
+    return Simulator(small_world.new_world(), TOOLTALK)
 
 
 def source(name: str, *turns: str | tuple[str, list[Call]], logged_in: bool = True) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def source(name: str, *turns: str | tuple[str, list[Call]], logged_in: bool = Tr
     """
     acting = simulator()
     user = USER if logged_in else User("mara")
-    acting.start(user, Metadata("Springfield", small_world.NOW))
+    acting.start(small_world.METADATA.now, user.username, user.given)
     conversation: list[dict[str, Any]] = []
     for index, turn in enumerate(turns):
         if isinstance(turn, str):
@@ -187,7 +188,7 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
 def setup(world_sha256: str | None = None) -> ToolTalkSetup:
     """The small world and the default grader, with exact similarity."""
     digest = world_sha256 or small_world.new_world().sha256()
-    return ToolTalkSetup(simulator(), Grader("default", load("exact")), "exact", digest)
+    return ToolTalkSetup(simulator(), Grader("default", load("exact"), TOOLTALK), "exact", digest)
 
 
 def _itself(model: Model, _notify: Notify) -> Model:

@@ -7,9 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rig.calls import Call, ExecutedCall
-from rig.conversations import Metadata, User
+from rig.conversations import Metadata
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk.world import Snapshot, World
+from rig.toolbox.world import Snapshot
+from rig.tooltalk.world import World
 
 NOW = "2024-03-05 09:00:00"
 TOKEN = "0f0f0f0f-1111-2222"
@@ -147,12 +148,12 @@ def public(username: str) -> dict[str, Any]:
 
 def log_in(simulator: Simulator, username: str = "mara") -> None:
     """Start a conversation as this user."""
-    simulator.start(User(username, session_token=TOKEN), METADATA)
+    simulator.start(METADATA.now, username, {"session_token": TOKEN})
 
 
 def log_out(simulator: Simulator) -> None:
     """Start a conversation with nobody logged in."""
-    simulator.start(User("mara"), METADATA)
+    simulator.start(METADATA.now, "mara")
 
 
 def call(simulator: Simulator, name: str, /, **arguments: Any) -> ExecutedCall:

@@ -16,6 +16,8 @@ RANKS = {
     "rig.paths": (0, 0),
     "rig.errors": (0, 0),
     "rig.cores": (0, 0),
+    "rig.times": (0, 0),
+    "rig.plugins": (0, 1),
     "rig.calls": (0, 1),
     "rig.meters": (0, 1),
     "rig.models": (0, 2),

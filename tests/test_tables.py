@@ -25,6 +25,7 @@ from rig.tables import (
     Table,
     paper_tables,
 )
+from rig.tooltalk import TOOLTALK
 from rig.verdicts import Metrics
 
 Rig = Callable[..., Any]
@@ -95,7 +96,7 @@ def test_other_conversations_than_tooltalks_suites_have_no_rows_of_the_paper(tmp
 def test_each_grader_has_tables_of_its_own_the_runs_first(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     _play(path, "easy", "hard", "hard", docs=("full",))
-    grader = Grader("upstream", Exact())
+    grader = Grader("upstream", Exact(), TOOLTALK)
     score_run(path, small_talks.stored(path), grader, GraderInfo("upstream", grader.version, "exact"))
     tables = _tables(path)
     assert [(table.number, table.grader.grader) for table in tables] == [

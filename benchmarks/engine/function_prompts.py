@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rig.tooltalk import tool_docs
+from rig.tooltalk import TOOLTALK
 
 _BEFORE, _AFTER = "Tools:\n\n", "\n\nLocation:"
 
@@ -21,7 +21,7 @@ _BEFORE, _AFTER = "Tools:\n\n", "\n\nLocation:"
 def functions(schema: dict[str, Any]) -> Iterator[str]:
     """A line for each tool that an answer of `schema` may call."""
     called = [form["properties"]["tool"]["const"] for form in schema["anyOf"] if "tool" in form["properties"]]
-    for doc in tool_docs(called):
+    for doc in TOOLTALK.docs(called):
         function = {"name": doc.name, "description": doc.description, "parameters": doc.parameters}
         yield json.dumps({"type": "function", "function": function})
 

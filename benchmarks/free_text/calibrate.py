@@ -17,6 +17,7 @@ from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import Wording
 from rig.scoring.texts.checks import CHECKS
 from rig.toolbox.spec import Text
+from rig.tooltalk.texts import BODY, EVENT, KINDS, LOCATION, SUBJECT, TASK
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CALIBRATION = ROOT / "rig" / "scoring" / "similarity" / "calibration.json"
@@ -24,11 +25,11 @@ ERROR_COUNTS = CALIBRATION.with_name("error_counts.json")
 DOCS = ROOT / "docs" / "free-text.md"
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 LABELS = {
-    Text.EVENT: "event name, description",
-    Text.LOCATION: "location",
-    Text.TASK: "reminder task",
-    Text.SUBJECT: "email subject",
-    Text.BODY: "email body, message",
+    EVENT: "event name, description",
+    LOCATION: "location",
+    TASK: "reminder task",
+    SUBJECT: "email subject",
+    BODY: "email body, message",
 }
 Rows = Iterator[Sequence[str]]
 
@@ -119,12 +120,12 @@ def _errors(pairs: Sequence[Measured], score: Score, limits: Mapping[Text, float
 def _error_counts(pairs: Sequence[Measured], score: Score) -> dict[str, object]:
     """By kind, how many pairs there are and how many are judged wrongly at every threshold, for reports."""
     counts: dict[str, object] = {"thresholds": GRID}
-    for kind in Text:
+    for kind in KINDS.values():
         same, other = (
             [score(each) for each in pairs if each.labelled.kind is kind and each.labelled.same is label]
             for label in (True, False)
         )
-        counts[kind.value] = {
+        counts[kind.name] = {
             "same": len(same),
             "different": len(other),
             "false_accepts": [sum(value >= limit for value in other) for limit in GRID],
@@ -179,7 +180,7 @@ def _write(wording: Wording, limits: Mapping[Text, float], text: str) -> None:
     fit_values = {
         "intercept": wording.intercept,
         "coefficients": dict(wording.coefficients),
-        "thresholds": {kind.value: limit for kind, limit in limits.items()},
+        "thresholds": {kind.name: limit for kind, limit in limits.items()},
     }
     CALIBRATION.write_text(json.dumps(fit_values, indent=2) + "\n", encoding="utf-8")
     head, begin, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)

@@ -7,6 +7,7 @@ from pairs import Measured
 
 from rig.scoring.texts import Wording
 from rig.toolbox.spec import Text
+from rig.tooltalk.texts import KINDS
 
 PENALTY = 1.0
 """L2, on standardized features, against some 350 pairs."""
@@ -46,7 +47,7 @@ def fit(pairs: Sequence[Measured]) -> Wording:
 def thresholds(pairs: Sequence[Measured], score: Score) -> dict[Text, float]:
     """For each kind the threshold that costs least on these pairs; the lowest of several."""
     values = [(each.labelled.kind, each.labelled.same, score(each)) for each in pairs]
-    return {kind: min(GRID, key=lambda t: round(_cost(values, kind, t), 6)) for kind in Text}
+    return {kind: min(GRID, key=lambda t: round(_cost(values, kind, t), 6)) for kind in KINDS.values()}
 
 
 def _cost(values: Sequence[tuple[Text, bool, float]], kind: Text, threshold: float) -> float:

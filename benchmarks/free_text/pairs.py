@@ -10,6 +10,7 @@ from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import features, pair
 from rig.scoring.texts.checks import CHECKS
 from rig.toolbox.spec import Text
+from rig.tooltalk.texts import KINDS
 
 HERE = Path(__file__).resolve().parent
 
@@ -43,7 +44,7 @@ class Measured:
 def read(path: Path) -> Iterator[Labelled]:
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)
-        yield Labelled(Text(fields.pop("kind")), **fields)
+        yield Labelled(KINDS[fields.pop("kind")], **fields)
 
 
 def own() -> list[Labelled]:

@@ -192,7 +192,7 @@ def _screening(options: Options, conversations: list[Conversation]) -> Any:
     from rig.engine.gguf.info import inspect
     from rig.screening import Screening
     from rig.toolbox.simulator import Simulator
-    from rig.tooltalk.world import World
+    from rig.tooltalk import TOOLTALK
 
     if "oracle" in options.models:
         raise RigError("the oracle has no weights to be asked; screen GGUF files")
@@ -200,11 +200,11 @@ def _screening(options: Options, conversations: list[Conversation]) -> Any:
     for model in models:
         inspect(model.path)
     method = methods.get("tooltalk")
-    world = World.open() if options.world is None else World.from_json_directory(options.world)
+    world = TOOLTALK.world(options.world)
     return Screening(
         models,
         tuple(conversations),
-        Simulator(world, upstream_compat=options.grader == "upstream"),
+        Simulator(world, TOOLTALK, upstream_compat=options.grader == "upstream"),
         cast(Settings, next(iter(options.settings(method).values()))),
         next(iter(options.engines().values())),
     )

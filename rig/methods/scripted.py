@@ -8,9 +8,6 @@ from rig.calls import Call, Json, JsonObject
 from rig.errors import ErrorKind
 from rig.models import OneByOne, OnPiece, Piece, Prediction, Request, StepKey
 
-SESSION_TOKEN = "session_token"
-"""The argument that the simulator injects into calls of tools that need a login; no model ever writes it."""
-
 
 def called(name: str, arguments: Json = None) -> Prediction:
     """The prediction of a call, with the JSON text that stands for it."""
@@ -74,10 +71,3 @@ class Scripted(OneByOne):
                 time.sleep(self._delay_s)
             on_piece(Piece(prediction.raw[start : start + size]))
         return prediction
-
-
-def without_token(arguments: Json) -> Json:
-    """Arguments as a model would write them, without the injected session token."""
-    if not isinstance(arguments, dict):
-        return arguments
-    return {name: value for name, value in arguments.items() if name != SESSION_TOKEN}

@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rig.calls import ExecutedCall, Json
+from rig.calls import ExecutedCall, Json, without_token
 from rig.compare import Comparison, ConversationResult
 from rig.episodes import PlayedTurn, Step
-from rig.methods.scripted import without_token
 from rig.store import Transcript
 
 _TRUTH = 300

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from rig.calls import JsonObject
 from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
+from rig.methods.tooltalk.replay import replay
 from rig.rescore.grading import Grading
-from rig.rescore.reexecute import differ, turns_in_world
+from rig.rescore.reexecute import differ
 from rig.store import StoredRun, Transcript
+from rig.toolbox.diff import WorldDiff
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk.world import WorldDiff, diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,14 @@ def effects(
     Raises RigError where the conversation cannot start in this world.
     """
     truths = conversation.ground_truth
-    for index in turns_in_world(conversation, simulator):
+    for index, _, before, _ in replay(conversation, simulator):
         if index not in played:
             continue
-        before = simulator.snapshot()
+        simulator.restore(before)
         for step, recorded in enumerate(played[index].executed):
             executed = simulator.execute(recorded.call)
             after = simulator.snapshot()
-            yield Effect(index, step, diff(before, after), differ(recorded, executed, truths))
+            yield Effect(index, step, simulator.diff(before, after), differ(recorded, executed, truths))
             before = after
 
 

@@ -16,7 +16,7 @@ from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.methods.tooltalk.callers import name_callers
 from rig.models import Prediction
-from rig.tooltalk import tool_docs
+from rig.toolbox.toolbox import Toolbox
 
 _OURS = "rig"
 """Where in an entry's `metadata` what ToolTalk does not know of is kept."""
@@ -24,7 +24,7 @@ _OURS = "rig"
 _MADE_BY_SCORING = ("metrics", "predictions", "match", "bad_action")
 
 
-def load_predictions(place: Path) -> list[tuple[Conversation, dict[int, PlayedTurn]]]:
+def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, dict[int, PlayedTurn]]]:
     """The conversations of a file, or of all files of a directory, with what was predicted at each turn.
 
     A turn without `predictions` has not been played. Raises RigError when a file cannot be read, has another
@@ -33,10 +33,10 @@ def load_predictions(place: Path) -> list[tuple[Conversation, dict[int, PlayedTu
     conversations = load_directory(place) if place.is_dir() else [load_conversation(place)]
     for each in conversations:
         try:
-            tool_docs([call.name for call in each.ground_truth])
+            toolbox.docs([call.name for call in each.ground_truth])
         except RigError as error:
             raise RigError(f"{each.name}: {error}") from error
-    found = [(each, name_callers(each, _turns(each))) for each in conversations]
+    found = [(each, name_callers(each, _turns(each), toolbox)) for each in conversations]
     if not any(turns for _, turns in found):
         raise RigError(f"{place}: holds conversations without predictions; `rig run` or ToolTalk makes some")
     return found

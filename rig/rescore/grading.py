@@ -7,7 +7,8 @@ from rig.running.options import Options
 from rig.scoring import Grader, Mode, Named, load
 from rig.store import GraderInfo, StoredRun
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk.world import World
+from rig.toolbox.world import World
+from rig.tooltalk import TOOLTALK
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Grading:
 
     def grader(self) -> Grader:
         """The grader. Raises RigError when its similarity cannot be had."""
-        return Grader(self.mode, load(self.similarity))
+        return Grader(self.mode, load(self.similarity), TOOLTALK)
 
     def info(self, grader: Grader) -> GraderInfo:
         """What the store is told of the grader."""
@@ -42,8 +43,8 @@ class Grading:
 
     def open_world(self) -> World:
         """The world. Raises RigError when it cannot be had."""
-        return World.open() if self.world is None else World.from_json_directory(self.world)
+        return TOOLTALK.world(self.world)
 
     def simulator(self, world: World | None = None) -> Simulator:
         """Where calls are executed again: by ToolTalk's ways if it is graded by them. Raises RigError."""
-        return Simulator(world or self.open_world(), upstream_compat=self.mode == "upstream")
+        return Simulator(world or self.open_world(), TOOLTALK, upstream_compat=self.mode == "upstream")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
+from rig.methods.tooltalk.replay import replay
 from rig.toolbox.simulator import Simulator
 
 
@@ -31,21 +32,6 @@ class Reexecuted:
         }
 
 
-def turns_in_world(conversation: Conversation, simulator: Simulator) -> Iterator[int]:
-    """The position of each turn, with the simulator in the state in which the ground truth before leaves it.
-
-    What is executed there in between is undone. Raises RigError where the conversation cannot start in this
-    world.
-    """
-    simulator.start(conversation.user, conversation.metadata)
-    for index, turn in enumerate(conversation.turns):
-        state = simulator.snapshot()
-        yield index
-        simulator.restore(state)
-        for truth in turn.calls:
-            simulator.execute(truth.call)
-
-
 def reexecute(
     conversation: Conversation, played: Mapping[int, PlayedTurn], simulator: Simulator
 ) -> Iterator[Reexecuted]:
@@ -56,7 +42,8 @@ def reexecute(
     this world.
     """
     truths = conversation.ground_truth
-    for index in turns_in_world(conversation, simulator):
+    for index, _, world, _ in replay(conversation, simulator):
+        simulator.restore(world)
         for step, recorded in enumerate(played[index].executed if index in played else ()):
             executed = simulator.execute(recorded.call)
             yield Reexecuted(index, step, recorded, executed, differ(recorded, executed, truths))

@@ -72,13 +72,16 @@ def score_turns(
 ) -> Scored:
     """Score turns that say who made each call."""
     ordered = [turns[index] for index in sorted(turns)]
-    judgement = judge(conversation, ordered, name_truths(conversation), grader)
+    judgement = judge(conversation, ordered, name_truths(conversation, grader.toolbox), grader)
     return Scored(conversation, turns, judgement, repeat)
 
 
 def score_files(place: Path, grader: Grader) -> list[Scored]:
     """Score ToolTalk's prediction files: one, or all of a directory. Raises RigError for what is none."""
-    return [score_turns(conversation, turns, grader) for conversation, turns in load_predictions(place)]
+    return [
+        score_turns(conversation, turns, grader)
+        for conversation, turns in load_predictions(place, grader.toolbox)
+    ]
 
 
 def breakdown(scored: Iterable[Scored]) -> dict[str, JsonObject]:

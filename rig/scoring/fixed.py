@@ -3,18 +3,15 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from rig import times
 from rig.calls import ExecutedCall, Json
-from rig.conversations import TIMESTAMP
 from rig.errors import RigError
-from rig.scoring.rules import SESSION_TOKEN, Rules
+from rig.scoring.rules import Rules
 from rig.scoring.similarity import Similarity
 from rig.scoring.texts import pair, refusal
 from rig.toolbox.spec import Equality, Text, Tool
+from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference
-
-TIME_OF_DAY = "%H:%M:%S"
-WHOLE_DAY = {(0, 0), (23, 59)}
-"""Times of day (hour, minute) that stand for none: a task due "on Friday" is recorded with one of them."""
 
 
 class FixedRules(Rules):
@@ -33,14 +30,15 @@ class FixedRules(Rules):
     - A search that should find nothing is not matched by one that finds something, unless it was asked alike.
     """
 
-    def __init__(self, similarity: Similarity) -> None:
-        super().__init__(similarity)
-        if similarity.thresholds is None:
+    def __init__(self, similarity: Similarity, toolbox: Toolbox) -> None:
+        super().__init__(similarity, toolbox)
+        known = {kind: similarity.threshold(kind) for kind in toolbox.texts}
+        self._thresholds = {kind: value for kind, value in known.items() if value is not None}
+        if len(self._thresholds) < len(known):
             raise RigError(
                 f"from which similarity on texts are the same is not known of {similarity.name}: say so with "
                 "--threshold"
             )
-        self._thresholds = similarity.thresholds
 
     @property
     def thresholds(self) -> Mapping[Text, float]:
@@ -64,20 +62,21 @@ class FixedRules(Rules):
                 yield Difference("logged-in user", truth.username, predicted.username)
             return
         # Calls read from a file do not say who made them; the token is the next best evidence.
-        expected, got = truth.arguments.get(SESSION_TOKEN), predicted.arguments.get(SESSION_TOKEN)
-        if expected != got:
-            yield Difference(SESSION_TOKEN, expected, got)
+        for name in tool.injected:
+            expected, got = truth.arguments.get(name), predicted.arguments.get(name)
+            if expected != got:
+                yield Difference(name, expected, got)
 
     def equal(self, how: Equality, expected: Json, got: Json, caller: str | None) -> bool:
         if expected == got:
             return True
         match how:
             case Equality.TIME:
-                return _parse(expected, TIME_OF_DAY) == _parse(got, TIME_OF_DAY)
+                return times.read(expected, times.TIME) == times.read(got, times.TIME)
             case Equality.INSTANT:
-                return _parse(expected, TIMESTAMP) == _parse(got, TIMESTAMP)
+                return times.read(expected, times.INSTANT) == times.read(got, times.INSTANT)
             case Equality.DATE:
-                return _equally_due(_parse(expected, TIMESTAMP), _parse(got, TIMESTAMP))
+                return _equally_due(times.read(expected, times.INSTANT), times.read(got, times.INSTANT))
             case Equality.PLACE:
                 return _folded(expected) == _folded(got)
             case Equality.USERS:
@@ -96,17 +95,13 @@ class FixedRules(Rules):
     def compares_text(self, kind: Text, expected: Json, got: Json) -> bool:
         if isinstance(expected, str) and not expected.strip():
             return False
-        if kind is Text.LOCATION and isinstance(expected, str) and isinstance(got, str):
+        if kind.place and isinstance(expected, str) and isinstance(got, str):
             return _folded(expected) != _folded(got)
         return super().compares_text(kind, expected, got)
 
 
-def _parse(text: str, pattern: str) -> datetime:
-    return datetime.strptime(text, pattern)  # noqa: DTZ007 - the dataset has no zones
-
-
 def _equally_due(expected: datetime, got: datetime) -> bool:
-    if (expected.hour, expected.minute) in WHOLE_DAY:
+    if (expected.hour, expected.minute) in times.WHOLE_DAY:
         return expected.date() == got.date()
     return expected == got
 

@@ -9,11 +9,11 @@ from rig.calls import ExecutedCall, Json
 from rig.errors import RigError
 from rig.scoring import reasons
 from rig.scoring.fixed import FixedRules
-from rig.scoring.metrics import is_action, measure
+from rig.scoring.metrics import measure
 from rig.scoring.rules import Rules
 from rig.scoring.similarity import Similarity
 from rig.scoring.upstream import UpstreamRules
-from rig.tooltalk import TOOLS
+from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference, Metrics, Verdict
 
 GRADER_VERSION = "4"
@@ -25,7 +25,7 @@ Position: TypeAlias = tuple[int, int]
 
 
 class Grader:
-    """How predictions are judged. Raises RigError for a mode that does not exist.
+    """How predictions of calls of a toolbox are judged. Raises RigError for a mode that does not exist.
 
     - `default`: all turns of a conversation share one pool of ground-truth calls; a maximum matching.
     - `upstream`: the same pool, matched greedily and by ToolTalk's own rules, quirks included.
@@ -35,16 +35,18 @@ class Grader:
 
     version = GRADER_VERSION
 
-    def __init__(self, mode: Mode, similarity: Similarity) -> None:
+    def __init__(self, mode: Mode, similarity: Similarity, toolbox: Toolbox) -> None:
         if mode not in get_args(Mode):
             raise RigError(f"unknown grader {mode!r}; there are: {', '.join(get_args(Mode))}")
         self.mode = mode
-        self._rules: Rules = UpstreamRules(similarity) if mode == "upstream" else FixedRules(similarity)
+        self.toolbox = toolbox
+        rules = UpstreamRules if mode == "upstream" else FixedRules
+        self._rules: Rules = rules(similarity, toolbox)
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
         """Everything that can change a score of the same predictions, as flat JSON values."""
-        thresholds = {f"threshold_{kind}": value for kind, value in self._rules.thresholds.items()}
+        thresholds = {f"threshold_{kind.name}": value for kind, value in self._rules.thresholds.items()}
         return {
             "grader_version": self.version,
             "grader": self.mode,
@@ -54,7 +56,7 @@ class Grader:
 
     def compare(self, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
         """Why a predicted call is not this ground-truth call of the same tool; empty where it could be."""
-        return self._rules.compare(TOOLS[truth.name], predicted, truth)
+        return self._rules.compare(self.toolbox.tools[truth.name], predicted, truth)
 
     def start(self, ground_truth: Sequence[tuple[Position, ExecutedCall]]) -> "Matching":
         """Begin a conversation with its ground-truth calls, in order."""
@@ -80,6 +82,7 @@ class Matching:
     ) -> None:
         self._mode = mode
         self._rules = rules
+        self._toolbox = rules.toolbox
         self._truths = tuple(ground_truth)
         self._predictions: list[_Predicted] = []
         self._holder: dict[int, int] = {}
@@ -117,10 +120,10 @@ class Matching:
     def metrics(self) -> Metrics:
         """The metrics of the conversation so far."""
         calls = (predicted.executed for predicted in self._predictions)
-        return measure(zip(calls, self.verdicts(), strict=True), len(self._truths))
+        return measure(zip(calls, self.verdicts(), strict=True), len(self._truths), self._toolbox.is_action)
 
     def _compare(self, turn: int, executed: ExecutedCall) -> Iterable[tuple[int, tuple[Difference, ...]]]:
-        tool = TOOLS.get(executed.name)
+        tool = self._toolbox.tools.get(executed.name)
         if tool is None:
             return
         for number, ((truth_turn, _), truth) in enumerate(self._truths):
@@ -171,8 +174,10 @@ class Matching:
 
     def _miss(self, executed: ExecutedCall, compared: Mapping[int, tuple[Difference, ...]]) -> Verdict:
         """The verdict on a prediction should it match nothing."""
-        miss = Verdict(False, bad_action=is_action(executed.name) and executed.exception is None)
-        if executed.name not in TOOLS:
+        miss = Verdict(
+            False, bad_action=self._toolbox.is_action(executed.name) and executed.exception is None
+        )
+        if executed.name not in self._toolbox.tools:
             return replace(miss, reason=f"there is no tool named {reasons.show(executed.name)}")
         if not compared:
             scope = "this turn's" if self._mode == "per-turn" else "the"

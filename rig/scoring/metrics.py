@@ -1,19 +1,15 @@
 """ToolTalk's metrics of one conversation (section 3.4 and Algorithm 2)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rig.calls import ExecutedCall
-from rig.tooltalk import TOOLS
 from rig.verdicts import Metrics, Verdict
 
 
-def is_action(name: str) -> bool:
-    """Whether a tool of this name changes the world. A tool that does not exist changes nothing."""
-    return name in TOOLS and TOOLS[name].action
-
-
-def measure(judged: Iterable[tuple[ExecutedCall, Verdict]], ground_truths: int) -> Metrics:
-    """The metrics of one conversation with `ground_truths` calls to be made.
+def measure(
+    judged: Iterable[tuple[ExecutedCall, Verdict]], ground_truths: int, is_action: Callable[[str], bool]
+) -> Metrics:
+    """The metrics of one conversation with `ground_truths` calls to be made, by tools of which some act.
 
     Failed calls of action tools count as actions, as in ToolTalk's code. A conversation that calls for
     nothing is a success when nothing bad was done, and its recall is taken as 1.

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Mapping
 from rig.calls import ExecutedCall, Json
 from rig.scoring.similarity import Similarity
 from rig.toolbox.spec import Equality, Response, Text, Tool
+from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference
-
-SESSION_TOKEN = "session_token"
 
 
 class Rules(ABC):
-    """How a predicted call is held against a ground-truth call of the same tool."""
+    """How a predicted call is held against a ground-truth call of the same tool of a toolbox."""
 
-    def __init__(self, similarity: Similarity) -> None:
+    def __init__(self, similarity: Similarity, toolbox: Toolbox) -> None:
         self.similarity = similarity
+        self.toolbox = toolbox
 
     @property
     @abstractmethod
@@ -71,7 +71,7 @@ class Rules(ABC):
     def _arguments(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         for name, expected in truth.arguments.items():
             how = tool.match.arguments.get(name, Equality.EXACT if tool.match.others else None)
-            if name == SESSION_TOKEN or not isinstance(how, Equality):
+            if name in self.toolbox.injected or not isinstance(how, Equality):
                 continue
             got = predicted.arguments.get(name)
             try:
@@ -104,8 +104,15 @@ class Rules(ABC):
                 except (TypeError, KeyError):
                     yield Difference("response", expected, got)
                 else:
-                    if not self.found_enough(wanted_ids, got_ids, _asked_alike(predicted, truth)):
+                    if not self.found_enough(wanted_ids, got_ids, self._asked_alike(predicted, truth)):
                         yield Difference("response", sorted(wanted_ids), sorted(got_ids))
+
+    def _asked_alike(self, predicted: ExecutedCall, truth: ExecutedCall) -> bool:
+        expected, got = (
+            {name: value for name, value in call.arguments.items() if name not in self.toolbox.injected}
+            for call in (truth, predicted)
+        )
+        return bool(expected == got)
 
 
 def _ids(tool: Tool, response: Json) -> set[str]:
@@ -113,11 +120,3 @@ def _ids(tool: Tool, response: Json) -> set[str]:
         raise ValueError(f"{tool.name} is matched by ids, but does not say where they are")
     records, key = tool.match.ids
     return {str(record[key]) for record in response[records]}
-
-
-def _asked_alike(predicted: ExecutedCall, truth: ExecutedCall) -> bool:
-    expected, got = (
-        {name: value for name, value in call.arguments.items() if name != SESSION_TOKEN}
-        for call in (truth, predicted)
-    )
-    return bool(expected == got)

@@ -1,12 +1,11 @@
 """ToolTalk's rules as microsoft/ToolTalk codes them. What makes its evaluator crash matches nothing here."""
 
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime
+from datetime import date
 
+from rig import times
 from rig.calls import ExecutedCall, Json
-from rig.conversations import TIMESTAMP
-from rig.scoring.rules import SESSION_TOKEN, Rules
-from rig.scoring.similarity import TOOLTALK
+from rig.scoring.rules import Rules
 from rig.toolbox.spec import Equality, Text, Tool
 from rig.verdicts import Difference
 
@@ -17,17 +16,17 @@ class UpstreamRules(Rules):
     @property
     def thresholds(self) -> Mapping[Text, float]:
         own = self.similarity.cosine_threshold
-        return TOOLTALK if own is None else dict.fromkeys(Text, own)
+        return {kind: kind.cosine if own is None else own for kind in self.toolbox.texts}
 
     def text(self, name: str, kind: Text, expected: Json, got: Json) -> Difference | None:
         similarity, threshold = self.similarity(expected, got), self.thresholds[kind]
         return Difference(name, expected, got, similarity, threshold) if similarity < threshold else None
 
     def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
-        if SESSION_TOKEN in truth.arguments:
-            expected, got = truth.arguments[SESSION_TOKEN], predicted.arguments.get(SESSION_TOKEN)
+        for name in self.toolbox.injected & truth.arguments.keys():
+            expected, got = truth.arguments[name], predicted.arguments.get(name)
             if expected != got:
-                yield Difference(SESSION_TOKEN, expected, got)
+                yield Difference(name, expected, got)
 
     def equal(self, how: Equality, expected: Json, got: Json, caller: str | None) -> bool:
         match how:
@@ -56,4 +55,4 @@ class UpstreamRules(Rules):
 
 
 def _date(text: str) -> date:
-    return datetime.strptime(text, TIMESTAMP).date()  # noqa: DTZ007 - the dataset has no zones
+    return times.read(text, times.INSTANT).date()

@@ -30,7 +30,7 @@ def true_steps(conversation: Conversation, simulator: Simulator, settings: Setti
     dialogue = Dialogue(
         conversation,
         simulator,
-        Grader("default", load("exact")),
+        Grader("default", load("exact"), settings.toolbox),
         settings,
         where=Where(0, conversation.name),
         emit=lambda _event: None,

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -62,7 +62,7 @@ def screen(wanted: Screening, notify: Notify, progress: Progress) -> Screen:
             tuple(arms),
             tuple(steps),
             rows.bytes,
-            {"protocol": asdict(wanted.protocol)},
+            {"protocol": wanted.protocol.as_json()},
         )
 
 

@@ -1,44 +1,55 @@
 """From a typed function to a `Tool`: the one place where declarations become schemas."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
 from rig.calls import Json, JsonObject
-from rig.toolbox.spec import Match, Plugin, Tool
+from rig.toolbox.spec import Composed, Match, Part, Tool
 
 
 def tool(
-    plugin: Plugin, *, action: bool, returns: str, auth: bool = True, match: Match | None = None
+    plugin: str,
+    *,
+    action: bool,
+    returns: str = "",
+    injected: tuple[str, ...] = (),
+    login: Literal["in", "out"] | None = None,
+    amends: Callable[..., None] | None = None,
+    match: Match | None = None,
 ) -> Callable[[Callable[..., Json]], Tool]:
-    """Declare a function of a world and keyword arguments to be a tool.
+    """Declare a function of a world and keyword arguments to be a tool of a plugin.
 
     Its name in capitals is the tool's, its docstring the description; each argument is `Annotated` with a
-    pydantic `Field(description=…)`; arguments with a default are optional.
+    pydantic `Field(description=…)`, and with `Composed()` where a model may choose it; arguments with a
+    default are optional. What the rest means: `Tool`.
     """
 
     def declare(function: Callable[..., Json]) -> Tool:
+        hints = get_type_hints(function, include_extras=True)
         return Tool(
             name="".join(word.title() for word in function.__name__.split("_")),
             plugin=plugin,
             description=" ".join((function.__doc__ or "").split()),
-            parameters=_schema(function),
+            parameters=_schema(function, hints),
             returns=returns,
             action=action,
-            auth=auth,
             match=match or Match(),
             function=function,
+            injected=injected,
+            login=login,
+            amends=amends,
+            composed=dict(_composed(hints)),
         )
 
     return declare
 
 
-def _schema(function: Callable[..., Json]) -> JsonObject:
+def _schema(function: Callable[..., Json], hints: dict[str, Any]) -> JsonObject:
     """The JSON Schema of the arguments after the first, which is the world."""
-    hints = get_type_hints(function, include_extras=True)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return {
         "type": "object",
@@ -53,6 +64,13 @@ def _property(hint: Any) -> JsonObject:
     generated = TypeAdapter(_without_none(hint)).json_schema()
     order = ("type", "items", "enum", "description", "x-format")
     return {name: generated[name] for name in order if name in generated}
+
+
+def _composed(hints: dict[str, Any]) -> Iterator[tuple[str, Part]]:
+    for name, hint in hints.items():
+        for mark in getattr(hint, "__metadata__", ()):
+            if isinstance(mark, Composed):
+                yield name, mark.part
 
 
 def _without_none(hint: Any) -> Any:

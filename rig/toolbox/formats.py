@@ -9,10 +9,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
+from rig import times
 from rig.toolbox.errors import ToolError, shown
-
-TIME = "%H:%M:%S"
-INSTANT = "%Y-%m-%d %H:%M:%S"
 
 Time: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "time"})]
 """HH:MM:SS, 24-hour."""
@@ -28,12 +26,12 @@ Month: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "month"})
 
 def read_time(text: str, name: str) -> datetime:
     """A time of day. Raises ToolError when the argument `name` is none."""
-    return _read(text, name, TIME, "HH:MM:SS (24-hour), such as 18:30:00")
+    return _read(text, name, times.FORMS["time"])
 
 
 def read_instant(text: str, name: str) -> datetime:
     """A date and time. Raises ToolError when the argument `name` is none."""
-    return _read(text, name, INSTANT, "YYYY-MM-DD HH:MM:SS (24-hour), such as 2024-03-05 18:30:00")
+    return _read(text, name, times.FORMS["datetime"])
 
 
 def is_email(text: str) -> bool:
@@ -46,8 +44,9 @@ def is_phone(text: str) -> bool:
     return re.match(r"^\d{3}-\d{3}-\d{4}$", text) is not None
 
 
-def _read(text: str, name: str, pattern: str, form: str) -> datetime:
+def _read(text: str, name: str, form: times.Form) -> datetime:
     try:
-        return datetime.strptime(text, pattern)  # noqa: DTZ007 - the dataset has no zones
+        return times.read(text, form.pattern)
     except ValueError as error:
-        raise ToolError(f"{name} must have the form {form}; got '{shown(text)}'.", str(error)) from error
+        wanted = f"{form.words} (24-hour), such as {form.example}"
+        raise ToolError(f"{name} must have the form {wanted}; got '{shown(text)}'.", str(error)) from error

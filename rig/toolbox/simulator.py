@@ -1,61 +1,47 @@
 """Calls executed in the world, as ToolTalk's executor does it."""
 
+from collections.abc import Mapping
+from datetime import datetime
+
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
-from rig.conversations import Metadata, User
-from rig.errors import RigError
 from rig.toolbox.arguments import check, check_names
+from rig.toolbox.diff import WorldDiff, diff
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.spec import Tool
-from rig.tooltalk.registry import TOOLS
-from rig.tooltalk.world import Snapshot, World
+from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.world import Snapshot, World
 
-_LOGS_IN = ("UserLogin", "RegisterUser")
-_LOGS_OUT = ("LogoutUser", "DeleteAccount")
 _LONGEST_ERROR = 500
 
 
 class Simulator:
-    """Executes calls in a world and keeps track of who is logged in.
+    """Executes calls of a toolbox in a world and keeps track of who is logged in.
 
     By default arguments are checked against the tool's schema, a failed call leaves the world as it was, and
-    a verification code can be used once. With `upstream_compat` any JSON is accepted wherever ToolTalk
-    accepts it, a call that fails half way leaves behind what it had written, and codes never wear out.
+    what upstream forgets is mended (a verification code can be used once). With `upstream_compat` any JSON is
+    accepted wherever ToolTalk accepts it, and a call that fails half way leaves behind what it had written.
     """
 
-    def __init__(self, world: World, *, upstream_compat: bool = False) -> None:
-        """Take over `world`; what it holds now is what every conversation starts from."""
+    def __init__(self, world: World, toolbox: Toolbox, *, upstream_compat: bool = False) -> None:
+        """Take over `world`; what it holds now is what every task starts from."""
+        self.toolbox = toolbox
         self._world = world
         self._base = world.snapshot()
         self._compat = upstream_compat
 
     def twin(self) -> "Simulator":
         """Another simulator of the same base world, independent of this one."""
-        world = World()
+        world = self.toolbox.new_world()
         world.restore(self._base)
-        return Simulator(world, upstream_compat=self._compat)
+        return Simulator(world, self.toolbox, upstream_compat=self._compat)
 
-    def start(self, user: User, metadata: Metadata) -> None:
-        """Begin a conversation: the base world, the conversation's clock, and the user's login.
+    def start(self, now: datetime, username: str = "", given: Mapping[str, Json] | None = None) -> None:
+        """Begin a task: the base world, the task's clock, and what its user is given, a login first of all.
 
-        Raises RigError when the user is to be logged in, or to have a verification code, without an account.
+        Raises RigError when the world has nobody of that name to be given it.
         """
         self._world.restore(self._base)
-        self._world.set_clock(metadata.now)
-        given: dict[str, Json] = {
-            name: value
-            for name in ("session_token", "verification_code")
-            if (value := getattr(user, name)) is not None
-        }
-        if not given:
-            return
-        account = self._world.accounts.find(user.username)
-        if account is None:
-            raise RigError(
-                f"the world has no account {shown(user.username)}, whom the conversation gives a"
-                f" {next(iter(given))}"
-            )
-        self._world.accounts.change(account, **given)
-        self._world.set_session_token(user.session_token)
+        self._world.begin(now, username, given)
 
     def snapshot(self) -> Snapshot:
         """The state between two calls."""
@@ -65,15 +51,18 @@ class Simulator:
         """Go back to a state."""
         self._world.restore(snapshot)
 
+    def diff(self, before: Snapshot, after: Snapshot) -> WorldDiff:
+        """What of the world is different between two states."""
+        return diff(before, after, self._world.tables)
+
     def execute(self, call: Call) -> ExecutedCall:
         """Execute a call. Whatever a model wrote in it, the result is a response or an error text."""
-        tool = TOOLS.get(call.name)
+        tool = self.toolbox.tools.get(call.name)
         token = self._world.session_token
-        account = self._world.account
-        username = None if account is None else str(account.username)
+        username = self._world.username
         arguments = call.arguments
-        if tool is not None and tool.auth and token is not None and isinstance(arguments, dict):
-            arguments = {**arguments, "session_token": token}
+        if tool is not None and token is not None and isinstance(arguments, dict):
+            arguments = {**arguments, **dict.fromkeys(tool.injected, token)}
         executed = Call(call.name, arguments)
         try:
             return ExecutedCall(executed, Outcome(self._respond(tool, executed, username)), username)
@@ -88,27 +77,22 @@ class Simulator:
             raise ToolError("The arguments are not valid JSON.", "Failed to parse API call")
         if tool is None:
             raise ToolError(f"API {shown(call.name)} not found")
-        if tool.auth and self._world.session_token is None:
+        is_logged_in = self._world.session_token is not None
+        if tool.auth and not is_logged_in:
             raise ToolError("User is not logged in")
-        if tool.name in _LOGS_IN and self._world.session_token is not None:
+        if tool.login == "in" and is_logged_in:
             raise ToolError(f"Only one user can be logged in at a time, and {shown(username)} is.")
         if not isinstance(arguments, dict):
             raise ToolError("The arguments must be a JSON object.")
-        given = {name: value for name, value in arguments.items() if not tool.auth or name != "session_token"}
-        response = self._call_upstream(tool, given) if self._compat else self._call(tool, given)
-        if tool.name in _LOGS_IN:
-            self._world.set_session_token(response["session_token"])
-        elif tool.name in _LOGS_OUT:
-            self._world.set_session_token(None)
-        return response
+        given = {name: value for name, value in arguments.items() if name not in tool.injected}
+        return self._call_upstream(tool, given) if self._compat else self._call(tool, given)
 
     def _call(self, tool: Tool, arguments: JsonObject) -> Json:
         checked = check(tool, arguments)
         with self._world.atomic():
             response = tool.function(self._world, **checked)
-            if tool.name == "ResetPassword" and (account := self._world.accounts.find(checked["username"])):
-                # ToolTalk's verification codes never wear out.
-                self._world.accounts.change(account, verification_code=None)
+            if tool.amends is not None:
+                tool.amends(self._world, **checked)
         return response
 
     def _call_upstream(self, tool: Tool, arguments: JsonObject) -> Json:

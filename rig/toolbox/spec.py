@@ -6,44 +6,34 @@ model-made arguments, and the matcher that scoring builds.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from enum import Enum
+from typing import Literal, TypeAlias
 
 from rig.calls import Json, JsonObject
 
 
-class Plugin(StrEnum):
-    """ToolTalk's seven plugins, by the names its files use (`suites_used`)."""
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A kind of free text, such as the body of an email. Texts of a kind mean the same from a threshold on.
 
-    ACCOUNT = "AccountTools"
-    ALARM = "Alarm"
-    CALENDAR = "Calendar"
-    EMAIL = "Email"
-    MESSAGES = "Messages"
-    REMINDER = "Reminder"
-    WEATHER = "Weather"
+    `like` names the kind whose calibrated threshold it shares, if not its own; `cosine` is the threshold of
+    ToolTalk's plain cosine. A `place` is also the same but for case and spaces. In a `personal` text "my" and
+    "your" say whose a thing is; elsewhere they are the user and the assistant speaking of the same.
+    """
 
-
-class Text(StrEnum):
-    """The kinds of free text, each with its own similarity threshold."""
-
-    EVENT = "event"
-    """Event names and descriptions."""
-    LOCATION = "location"
-    """Event locations."""
-    TASK = "task"
-    """Reminder tasks."""
-    SUBJECT = "subject"
-    """Email subjects."""
-    BODY = "body"
-    """Email bodies and messages."""
+    name: str
+    like: str = "body"
+    cosine: float = 0.9
+    place: bool = False
+    personal: bool = False
 
 
 class Equality(Enum):
     """How an argument that is not free text is compared, by default and in upstream's way."""
 
     EXACT = "equal values; upstream: the same"
-    TIME = "equal times of day (%H:%M:%S); upstream: equal strings"
-    INSTANT = "equal instants (%Y-%m-%d %H:%M:%S); upstream: equal strings"
+    TIME = "equal times of day (HH:MM:SS); upstream: equal strings"
+    INSTANT = "equal instants (YYYY-MM-DD HH:MM:SS); upstream: equal strings"
     DATE = "equal instants, or equal dates where the truth has no time of day; upstream: equal dates"
     PLACE = "equal but for case and surrounding space; upstream: equal strings"
     USERS = "equal sets, the caller left out; upstream: equal lists"
@@ -76,20 +66,44 @@ class Match:
     whole: bool = False
 
 
+Part: TypeAlias = Literal["all", "time of day"]
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """Marks an argument that a model may choose or word by itself, so that its value is never made up.
+
+    Of an instant it can be the time of day alone: when something ends is often left to the model.
+    """
+
+    part: Part = "all"
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool and all that is known of it. `function(world, **arguments)` returns its response.
 
     `parameters` is a JSON Schema of type object with a description for each property; `returns` describes
-    the response in words. `action` tools change the world; `auth` tools need a login.
+    the response in words. `action` tools change the world. `injected` names arguments that no model writes:
+    the simulator gives them the session's token. `login` says that a success logs somebody in or out, whom
+    the argument `username` names. `amends(world, **arguments)` is called after a success to mend what
+    upstream forgets, and so not in upstream's way. `composed` says which arguments are the model's own.
     """
 
     name: str
-    plugin: Plugin
+    plugin: str
     description: str
     parameters: JsonObject
     returns: str
     action: bool
-    auth: bool
     match: Match
     function: Callable[..., Json]
+    injected: tuple[str, ...] = ()
+    login: Literal["in", "out"] | None = None
+    amends: Callable[..., None] | None = None
+    composed: Mapping[str, Part] = field(default_factory=dict)
+
+    @property
+    def auth(self) -> bool:
+        """Whether it needs a login: only a session has a token to give."""
+        return bool(self.injected)

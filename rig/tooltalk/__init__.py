@@ -1,5 +1,12 @@
 """ToolTalk's 28 tools in 7 plugins, each declared once, and the world they act in: the first toolbox."""
 
-from rig.tooltalk.registry import TOOLS, tool_docs
+from typing import Any
 
-__all__ = ["TOOLS", "tool_docs"]
+from rig.tooltalk.registry import TOOLTALK
+
+__all__ = ["TOOLTALK", "register"]
+
+
+def register(registry: Any) -> None:
+    """Offer the toolbox (`rig.plugins`)."""
+    registry.add_toolbox(TOOLTALK)

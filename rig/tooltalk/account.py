@@ -8,10 +8,12 @@ from rig.calls import Json
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError
 from rig.toolbox.formats import Email, Phone, is_email, is_phone
-from rig.toolbox.spec import Plugin
-from rig.tooltalk.session import caller
+from rig.toolbox.spec import Composed
+from rig.tooltalk.session import TOKEN, caller
 from rig.tooltalk.world import Account, World
 from rig.tooltalk.world.identifiers import SESSION_TOKENS, VERIFICATION_CODES
+
+PLUGIN = "AccountTools"
 
 _SUCCESS = {"status": "success"}
 
@@ -28,11 +30,11 @@ def _check_password(account: Account, password: str, message: str = "The passwor
         raise ToolError(message)
 
 
-@tool(Plugin.ACCOUNT, action=True, returns="status")
+@tool(PLUGIN, action=True, injected=TOKEN, returns="status")
 def change_password(
     world: World,
     old_password: Annotated[str, Field(description="current password")],
-    new_password: Annotated[str, Field(description="new password")],
+    new_password: Annotated[str, Composed(), Field(description="new password")],
 ) -> Json:
     """Change the logged-in user's password."""
     account = caller(world)
@@ -41,29 +43,31 @@ def change_password(
     return dict(_SUCCESS)
 
 
-@tool(Plugin.ACCOUNT, action=True, returns="status")
+@tool(PLUGIN, action=True, injected=TOKEN, login="out", returns="status")
 def delete_account(world: World, password: Annotated[str, Field(description="password, to confirm")]) -> Json:
     """Delete the logged-in user's account for good and log out."""
     account = caller(world)
     _check_password(account, password)
     world.accounts.remove(account)
+    world.set_session_token(None)
     return dict(_SUCCESS)
 
 
-@tool(Plugin.ACCOUNT, action=False, returns="user: {username, email, phone, name}")
+@tool(PLUGIN, action=False, injected=TOKEN, returns="user: {username, email, phone, name}")
 def get_account_information(world: World) -> Json:
     """Show the logged-in user's own account."""
     return {"user": caller(world).public()}
 
 
-@tool(Plugin.ACCOUNT, action=True, returns="status")
+@tool(PLUGIN, action=True, injected=TOKEN, login="out", returns="status")
 def logout_user(world: World) -> Json:
     """Log the user out."""
     world.accounts.change(caller(world), session_token=None)
+    world.set_session_token(None)
     return dict(_SUCCESS)
 
 
-@tool(Plugin.ACCOUNT, action=False, returns="users: list of {username, email, phone, name}")
+@tool(PLUGIN, action=False, injected=TOKEN, returns="users: list of {username, email, phone, name}")
 def query_user(
     world: World,
     username: Annotated[str | None, Field(description="username")] = None,
@@ -79,7 +83,7 @@ def query_user(
     return {"users": [] if account is None else [{**account.public(), "username": username}]}
 
 
-@tool(Plugin.ACCOUNT, action=True, auth=False, returns="session_token, user")
+@tool(PLUGIN, action=True, login="in", returns="session_token, user")
 def register_user(
     world: World,
     username: Annotated[str, Field(description="wanted username")],
@@ -98,15 +102,21 @@ def register_user(
     token = world.draw("RegisterUser", SESSION_TOKENS)
     shared: dict[str, Json] = {"username": username, "email": email, "phone": phone, "name": name}
     world.accounts.add(**shared, password=password, session_token=token)
+    world.set_session_token(token)
     return {"session_token": token, "user": shared}
 
 
-@tool(Plugin.ACCOUNT, action=True, auth=False, returns="status")
+def _use_up_code(world: World, username: str, **_others: Json) -> None:
+    """ToolTalk's verification codes never wear out."""
+    world.accounts.change(_named(world, username), verification_code=None)
+
+
+@tool(PLUGIN, action=True, returns="status", amends=_use_up_code)
 def reset_password(
     world: World,
     username: Annotated[str, Field(description="username")],
     verification_code: Annotated[str, Field(description="6-digit code the user received")],
-    new_password: Annotated[str, Field(description="new password")],
+    new_password: Annotated[str, Composed(), Field(description="new password")],
 ) -> Json:
     """Set a new password with the code that SendVerificationCode sent."""
     account = _named(world, username)
@@ -116,7 +126,7 @@ def reset_password(
     return dict(_SUCCESS)
 
 
-@tool(Plugin.ACCOUNT, action=True, auth=False, returns="status")
+@tool(PLUGIN, action=True, returns="status")
 def send_verification_code(
     world: World,
     username: Annotated[str, Field(description="username")],
@@ -130,13 +140,13 @@ def send_verification_code(
     return dict(_SUCCESS)
 
 
-@tool(Plugin.ACCOUNT, action=True, returns="status")
+@tool(PLUGIN, action=True, injected=TOKEN, returns="status")
 def update_account_information(
     world: World,
     password: Annotated[str, Field(description="password, to confirm")],
     new_email: Annotated[Email | None, Field(description="new email address")] = None,
     new_phone_number: Annotated[Phone | None, Field(description="format 555-555-5555")] = None,
-    new_name: Annotated[str | None, Field(description="new full name")] = None,
+    new_name: Annotated[str | None, Composed(), Field(description="new full name")] = None,
 ) -> Json:
     """Change the logged-in user's account. Needs new_email or new_phone_number; new_name is extra."""
     account = caller(world)
@@ -156,7 +166,7 @@ def update_account_information(
     return dict(_SUCCESS)
 
 
-@tool(Plugin.ACCOUNT, action=True, auth=False, returns="session_token")
+@tool(PLUGIN, action=True, login="in", returns="session_token")
 def user_login(
     world: World,
     username: Annotated[str, Field(description="username")],
@@ -169,4 +179,5 @@ def user_login(
         raise ToolError("That user is already logged in.")
     token = world.draw("UserLogin", SESSION_TOKENS)
     world.accounts.change(account, session_token=token)
+    world.set_session_token(token)
     return {"session_token": token}

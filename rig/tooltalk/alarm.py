@@ -8,15 +8,18 @@ from rig.calls import Json
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.formats import Time, read_time
-from rig.toolbox.spec import Equality, Match, Plugin, Response
-from rig.tooltalk.session import caller
+from rig.toolbox.spec import Equality, Match, Response
+from rig.tooltalk.session import TOKEN, caller
 from rig.tooltalk.world import World
 from rig.tooltalk.world.identifiers import ALARM_IDS
 
+PLUGIN = "Alarm"
+
 
 @tool(
-    Plugin.ALARM,
+    PLUGIN,
     action=True,
+    injected=TOKEN,
     returns="alarm_id",
     match=Match(Response.IGNORED, {"time": Equality.TIME}),
 )
@@ -32,7 +35,7 @@ def add_alarm(
     return {"alarm_id": alarm_id}
 
 
-@tool(Plugin.ALARM, action=True, returns="status")
+@tool(PLUGIN, action=True, injected=TOKEN, returns="status")
 def delete_alarm(
     world: World, alarm_id: Annotated[str, Field(description="id from FindAlarms, e.g. 1a2b-3c4d")]
 ) -> Json:
@@ -43,8 +46,9 @@ def delete_alarm(
 
 
 @tool(
-    Plugin.ALARM,
+    PLUGIN,
     action=False,
+    injected=TOKEN,
     returns="alarms: list of {alarm_id, time}",
     match=Match(Response.IDS, others=False, ids=("alarms", "alarm_id")),
 )

@@ -9,10 +9,13 @@ from rig.calls import Json
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.formats import Instant, read_instant
-from rig.toolbox.spec import Equality, Match, Plugin, Response, Text
-from rig.tooltalk.session import caller
+from rig.toolbox.spec import Composed, Equality, Match, Response
+from rig.tooltalk.session import TOKEN, caller
+from rig.tooltalk.texts import EVENT, LOCATION
 from rig.tooltalk.world import World
 from rig.tooltalk.world.identifiers import EVENT_IDS
+
+PLUGIN = "Calendar"
 
 _FORM = "YYYY-MM-DD HH:MM:SS"
 
@@ -29,15 +32,16 @@ def _with_caller(attendees: list[str], username: str) -> list[str]:
 
 
 @tool(
-    Plugin.CALENDAR,
+    PLUGIN,
     action=True,
+    injected=TOKEN,
     returns="event_id",
     match=Match(
         Response.IGNORED,
         {
-            "name": Text.EVENT,
-            "description": Text.EVENT,
-            "location": Text.LOCATION,
+            "name": EVENT,
+            "description": EVENT,
+            "location": LOCATION,
             "start_time": Equality.INSTANT,
             "end_time": Equality.INSTANT,
             "attendees": Equality.USERS,
@@ -47,9 +51,11 @@ def _with_caller(attendees: list[str], username: str) -> list[str]:
 def create_event(
     world: World,
     name: Annotated[str, Field(description="title")],
-    event_type: Annotated[Literal["meeting", "event"], Field(description="meeting if others attend")],
+    event_type: Annotated[
+        Literal["meeting", "event"], Composed(), Field(description="meeting if others attend")
+    ],
     start_time: Annotated[Instant, Field(description=f"{_FORM}, 24-hour, not in the past")],
-    end_time: Annotated[Instant, Field(description=_FORM)],
+    end_time: Annotated[Instant, Composed("time of day"), Field(description=_FORM)],
     description: Annotated[str | None, Field(description="details")] = None,
     location: Annotated[str | None, Field(description="where it is held")] = None,
     attendees: Annotated[list[str] | None, Field(description="usernames; required for a meeting")] = None,
@@ -81,7 +87,7 @@ def create_event(
     return {"event_id": event_id}
 
 
-@tool(Plugin.CALENDAR, action=True, returns="status")
+@tool(PLUGIN, action=True, injected=TOKEN, returns="status")
 def delete_event(world: World, event_id: Annotated[str, Field(description="id from QueryCalendar")]) -> Json:
     """Delete an event from the user's calendar."""
     if not world.events.remove(caller(world).username, event_id):
@@ -90,15 +96,16 @@ def delete_event(world: World, event_id: Annotated[str, Field(description="id fr
 
 
 @tool(
-    Plugin.CALENDAR,
+    PLUGIN,
     action=True,
+    injected=TOKEN,
     returns="status",
     match=Match(
         Response.EQUAL,
         {
-            "new_name": Text.EVENT,
-            "new_description": Text.EVENT,
-            "new_location": Text.LOCATION,
+            "new_name": EVENT,
+            "new_description": EVENT,
+            "new_location": LOCATION,
             "new_start_time": Equality.INSTANT,
             "new_end_time": Equality.INSTANT,
             "new_attendees": Equality.USERS,
@@ -110,7 +117,9 @@ def modify_event(
     event_id: Annotated[str, Field(description="id from QueryCalendar")],
     new_name: Annotated[str | None, Field(description="new title")] = None,
     new_start_time: Annotated[Instant | None, Field(description=f"{_FORM}; needs new_end_time")] = None,
-    new_end_time: Annotated[Instant | None, Field(description=f"{_FORM}; needs new_start_time")] = None,
+    new_end_time: Annotated[
+        Instant | None, Composed("time of day"), Field(description=f"{_FORM}; needs new_start_time")
+    ] = None,
     new_description: Annotated[str | None, Field(description="new details")] = None,
     new_location: Annotated[str | None, Field(description="new place")] = None,
     new_attendees: Annotated[list[str] | None, Field(description="usernames of all who attend")] = None,
@@ -146,8 +155,9 @@ def modify_event(
 
 
 @tool(
-    Plugin.CALENDAR,
+    PLUGIN,
     action=False,
+    injected=TOKEN,
     returns="events: list of {event_id, name, event_type, start_time, end_time, ...}",
     match=Match(Response.IDS, others=False, ids=("events", "event_id")),
 )

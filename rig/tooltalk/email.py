@@ -8,24 +8,30 @@ from rig.calls import Json
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.formats import Email, Instant, is_email
-from rig.toolbox.spec import Equality, Match, Plugin, Response, Text
+from rig.toolbox.spec import Composed, Equality, Match, Response
 from rig.tooltalk.search import search
-from rig.tooltalk.session import caller
+from rig.tooltalk.session import TOKEN, caller
+from rig.tooltalk.texts import BODY, SUBJECT
 from rig.tooltalk.world import World
 from rig.tooltalk.world.identifiers import EMAIL_IDS
 
+PLUGIN = "Email"
+
 
 @tool(
-    Plugin.EMAIL,
+    PLUGIN,
     action=False,
+    injected=TOKEN,
     returns="emails: list of {email_id, date, sender, receivers, subject, body}",
     match=Match(Response.IDS, others=False, ids=("emails", "email_id")),
 )
 def search_inbox(
     world: World,
-    query: Annotated[str | None, Field(description="keywords in subject or body")] = None,
+    query: Annotated[str | None, Composed(), Field(description="keywords in subject or body")] = None,
     match_type: Annotated[
-        Literal["any", "all"] | None, Field(description="how many keywords must occur; default any")
+        Literal["any", "all"] | None,
+        Composed(),
+        Field(description="how many keywords must occur; default any"),
     ] = "any",
     sender: Annotated[Email | None, Field(description="sender's email address")] = None,
     start_date: Annotated[Instant | None, Field(description="earliest, YYYY-MM-DD HH:MM:SS")] = None,
@@ -50,12 +56,13 @@ def search_inbox(
 
 
 @tool(
-    Plugin.EMAIL,
+    PLUGIN,
     action=True,
+    injected=TOKEN,
     returns="email_id",
     match=Match(
         Response.IGNORED,
-        {"to": Equality.ADDRESSES, "subject": Text.SUBJECT, "body": Text.BODY},
+        {"to": Equality.ADDRESSES, "subject": SUBJECT, "body": BODY},
         others=False,
     ),
 )

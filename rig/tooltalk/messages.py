@@ -8,24 +8,30 @@ from rig.calls import Json
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError
 from rig.toolbox.formats import Instant
-from rig.toolbox.spec import Equality, Match, Plugin, Response, Text
+from rig.toolbox.spec import Composed, Equality, Match, Response
 from rig.tooltalk.search import search
-from rig.tooltalk.session import caller
+from rig.tooltalk.session import TOKEN, caller
+from rig.tooltalk.texts import BODY
 from rig.tooltalk.world import World
 from rig.tooltalk.world.identifiers import MESSAGE_IDS
 
+PLUGIN = "Messages"
+
 
 @tool(
-    Plugin.MESSAGES,
+    PLUGIN,
     action=False,
+    injected=TOKEN,
     returns="messages: list of {message_id, timestamp, sender, message}",
     match=Match(Response.IDS, others=False, ids=("messages", "message_id")),
 )
 def search_messages(
     world: World,
-    query: Annotated[str | None, Field(description="keywords in the message")] = None,
+    query: Annotated[str | None, Composed(), Field(description="keywords in the message")] = None,
     match_type: Annotated[
-        Literal["any", "all"] | None, Field(description="how many keywords must occur; default any")
+        Literal["any", "all"] | None,
+        Composed(),
+        Field(description="how many keywords must occur; default any"),
     ] = "any",
     sender: Annotated[str | None, Field(description="sender's username")] = None,
     start_date: Annotated[Instant | None, Field(description="earliest, YYYY-MM-DD HH:MM:SS")] = None,
@@ -50,10 +56,11 @@ def search_messages(
 
 
 @tool(
-    Plugin.MESSAGES,
+    PLUGIN,
     action=True,
+    injected=TOKEN,
     returns="message_id",
-    match=Match(Response.IGNORED, {"receiver": Equality.RECEIVER, "message": Text.BODY}, others=False),
+    match=Match(Response.IGNORED, {"receiver": Equality.RECEIVER, "message": BODY}, others=False),
 )
 def send_message(
     world: World,

@@ -1,42 +1,28 @@
-"""All tools, in ToolTalk's order, and what a model is told of them."""
+"""All tools, in ToolTalk's order, and the toolbox they make."""
 
-from collections.abc import Collection, Mapping
-from types import MappingProxyType
+from pathlib import Path
 
-from rig.calls import JsonObject
-from rig.errors import RigError
-from rig.models import ToolDoc
+from rig.paths import CONVERSATIONS
 from rig.toolbox.spec import Tool
+from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import account, alarm, calendar, email, messages, reminder, weather
+from rig.tooltalk.world import World
 
-TOOLS: Mapping[str, Tool] = MappingProxyType(
-    {
-        tool.name: tool
+
+def _open_world(place: Path | None) -> World:
+    return World.open() if place is None else World.from_json_directory(place)
+
+
+TOOLTALK = Toolbox(
+    "tooltalk",
+    (
+        tool
         for module in (account, alarm, calendar, email, messages, reminder, weather)
         for tool in vars(module).values()
         if isinstance(tool, Tool)
-    }
+    ),
+    new_world=World,
+    open_world=_open_world,
+    suites=(CONVERSATIONS / "easy", CONVERSATIONS / "hard"),
 )
-"""The 28 tools by name, in the order in which ToolTalk documents them."""
-
-
-def tool_docs(names: Collection[str] | None = None, *, descriptions: bool = True) -> tuple[ToolDoc, ...]:
-    """The documentation of the named tools (all when None), always in the order of `TOOLS`.
-
-    Without descriptions the names, types and what is required remain (ToolTalk, section 4.3). Raises RigError
-    for names that are no tool's.
-    """
-    unknown = [name for name in names or () if name not in TOOLS]
-    if unknown:
-        raise RigError(f"no tool is named {', '.join(unknown)}")
-    return tuple(_doc(tool, descriptions) for tool in TOOLS.values() if names is None or tool.name in names)
-
-
-def _doc(tool: Tool, descriptions: bool) -> ToolDoc:
-    if descriptions:
-        return ToolDoc(tool.name, tool.description, tool.parameters, tool.returns)
-    properties = {
-        name: {**schema, "description": ""} for name, schema in tool.parameters["properties"].items()
-    }
-    parameters: JsonObject = {**tool.parameters, "properties": properties}
-    return ToolDoc(tool.name, "", parameters)
+"""The 28 tools in the order in which ToolTalk documents them, and their world."""

@@ -8,10 +8,13 @@ from rig.calls import Json, JsonObject
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.formats import Instant, read_instant
-from rig.toolbox.spec import Equality, Match, Plugin, Response, Text
-from rig.tooltalk.session import caller
+from rig.toolbox.spec import Equality, Match, Response
+from rig.tooltalk.session import TOKEN, caller
+from rig.tooltalk.texts import TASK
 from rig.tooltalk.world import World
 from rig.tooltalk.world.identifiers import REMINDER_IDS
+
+PLUGIN = "Reminder"
 
 
 def _reminder(world: World, username: str, reminder_id: str) -> JsonObject:
@@ -24,10 +27,11 @@ def _reminder(world: World, username: str, reminder_id: str) -> JsonObject:
 
 
 @tool(
-    Plugin.REMINDER,
+    PLUGIN,
     action=True,
+    injected=TOKEN,
     returns="reminder_id",
-    match=Match(Response.IGNORED, {"task": Text.TASK, "due_date": Equality.DATE}),
+    match=Match(Response.IGNORED, {"task": TASK, "due_date": Equality.DATE}),
 )
 def add_reminder(
     world: World,
@@ -47,7 +51,7 @@ def add_reminder(
     return {"reminder_id": reminder_id}
 
 
-@tool(Plugin.REMINDER, action=True, returns="status")
+@tool(PLUGIN, action=True, injected=TOKEN, returns="status")
 def complete_reminder(
     world: World, reminder_id: Annotated[str, Field(description="id from GetReminders")]
 ) -> Json:
@@ -59,7 +63,7 @@ def complete_reminder(
     return {"status": "success"}
 
 
-@tool(Plugin.REMINDER, action=True, returns="status")
+@tool(PLUGIN, action=True, injected=TOKEN, returns="status")
 def delete_reminder(
     world: World, reminder_id: Annotated[str, Field(description="id from GetReminders")]
 ) -> Json:
@@ -71,8 +75,9 @@ def delete_reminder(
 
 
 @tool(
-    Plugin.REMINDER,
+    PLUGIN,
     action=False,
+    injected=TOKEN,
     returns="reminders: list of {reminder_id, task, due_date, status: pending or complete}",
     match=Match(Response.IDS, ids=("reminders", "reminder_id"), whole=True),
 )

@@ -1,7 +1,11 @@
 """Who calls a tool."""
 
+from rig.calls import SESSION_TOKEN
 from rig.toolbox.errors import ToolError
 from rig.tooltalk.world import Account, World
+
+TOKEN = (SESSION_TOKEN,)
+"""What the simulator injects into calls of tools that need a login."""
 
 
 def caller(world: World) -> Account:

@@ -9,8 +9,10 @@ from rig.calls import Json, JsonObject
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.formats import Month
-from rig.toolbox.spec import Equality, Match, Plugin
+from rig.toolbox.spec import Equality, Match
 from rig.tooltalk.world import World
+
+PLUGIN = "Weather"
 
 _FORECAST_DAYS = 3
 
@@ -31,9 +33,8 @@ def _day(world: World, place: str, day: date) -> JsonObject:
 
 
 @tool(
-    Plugin.WEATHER,
+    PLUGIN,
     action=False,
-    auth=False,
     returns="weather: {date, high, low, conditions}",
     match=Match(arguments={"location": Equality.PLACE}),
 )
@@ -48,9 +49,8 @@ def current_weather(
 
 
 @tool(
-    Plugin.WEATHER,
+    PLUGIN,
     action=False,
-    auth=False,
     returns="forecast: list of {date, high, low, conditions}",
     match=Match(arguments={"location": Equality.PLACE}),
 )
@@ -69,9 +69,8 @@ def forecast_weather(
 
 
 @tool(
-    Plugin.WEATHER,
+    PLUGIN,
     action=False,
-    auth=False,
     returns="weather: usual and record temperatures, rainfall, snow days",
     match=Match(arguments={"location": Equality.PLACE, "month": Equality.PLACE}),
 )

@@ -12,6 +12,7 @@ from rig.methods.tooltalk.prompt import Settings
 from rig.models import Request
 from rig.scoring import Exact, Grader
 from rig.toolbox.simulator import Simulator
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
@@ -21,8 +22,8 @@ def played(name: str) -> list[Request]:
     oracle = Oracle([conversation])
     dialogue = Dialogue(
         conversation,
-        Simulator(World.open()),
-        Grader("default", Exact()),
+        Simulator(World.open(), TOOLTALK),
+        Grader("default", Exact(), TOOLTALK),
         Settings(),
         where=Where(0, name),
         emit=lambda event: None,

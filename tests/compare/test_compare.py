@@ -23,6 +23,7 @@ from rig.running.plan import Arm
 from rig.running.runner import run as run_plan
 from rig.scoring import Exact, Grader
 from rig.store import GraderInfo, Runs
+from rig.tooltalk import TOOLTALK
 
 N = 12
 QUICK = Question(resamples=500)
@@ -331,14 +332,14 @@ def test_arms_that_differ_in_more_than_one_thing_are_refused_unless_asked_for(st
 
 
 def _rescore(store: Path, run: str, mode: Any) -> None:
-    grader = Grader(mode, Exact())
+    grader = Grader(mode, Exact(), TOOLTALK)
     with Runs.open(store) as runs:
         stored = runs.get(run)
     score_run(store, stored, grader, GraderInfo(mode, grader.version, "exact"))
 
 
 def test_runs_graded_differently_are_compared_by_a_grader_that_both_have(store: Path) -> None:
-    grader = Grader("upstream", Exact())
+    grader = Grader("upstream", Exact(), TOOLTALK)
     play(store, model(N), number=N, run="first")
     info = GraderInfo("upstream", grader.version, "exact")
     play(store, model(N, {0, 1}), number=N, run="secnd", grader=grader, grader_info=info)

@@ -13,8 +13,7 @@ from rig.calls import Call
 from rig.conversations import Conversation, available_suites, load_suite
 from rig.paths import WORLD_DATABASE, WORLD_SEED
 from rig.toolbox.simulator import Simulator
-from rig.toolbox.spec import Plugin
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World, check_world
 
 Seed = dict[str, Any]
@@ -92,7 +91,7 @@ def test_nothing_can_reach_anybody() -> None:
 def test_the_weather_of_a_conversation_is_known_for_days_ahead(conversations: list[Conversation]) -> None:
     weather = seed("Weather")
     for conversation in conversations:
-        if str(Plugin.WEATHER) not in conversation.plugins:
+        if "Weather" not in conversation.plugins:
             continue
         places = {
             call.arguments["location"].lower()
@@ -130,12 +129,12 @@ def test_weekdays_and_dates_agree(conversations: list[Conversation]) -> None:
 
 def test_a_plainer_search_finds_the_same(conversations: list[Conversation]) -> None:
     """What the ground truth looks for is also found by any of its words: no search has to be as narrow."""
-    simulator = Simulator(World.open())
+    simulator = Simulator(World.open(), TOOLTALK)
     searches = 0
     for conversation in conversations:
-        simulator.start(conversation.user, conversation.metadata)
+        simulator.start(*conversation.start)
         for call in conversation.ground_truth:
-            ids = TOOLS[call.name].match.ids
+            ids = TOOLTALK.tools[call.name].match.ids
             if ids is not None and call.name in ("SearchInbox", "SearchMessages"):
                 snapshot = simulator.snapshot()
                 plain = {name: value for name, value in call.arguments.items() if name != "match_type"}

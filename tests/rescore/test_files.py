@@ -17,6 +17,7 @@ from rig.methods.scripted import Scripted
 from rig.models import Prediction
 from rig.rescore.files import load_predictions, with_predictions
 from rig.store import Runs
+from rig.tooltalk import TOOLTALK
 
 CALL = {
     "request": {"api_name": "AddAlarm", "parameters": {"time": "07:00:00", "session_token": "t"}},
@@ -39,7 +40,7 @@ def file(directory: Path, predictions: Any = None, **others: Any) -> Path:
 
 
 def test_calls_and_replies_are_read(tmp_path: Path) -> None:
-    [(conversation, turns)] = load_predictions(file(tmp_path, [CALL, REPLY]))
+    [(conversation, turns)] = load_predictions(file(tmp_path, [CALL, REPLY]), TOOLTALK)
     assert conversation.name == "alarms"
     assert list(turns) == [1]
     call, reply = turns[1].steps
@@ -52,8 +53,8 @@ def test_calls_and_replies_are_read(tmp_path: Path) -> None:
 
 def test_what_an_evaluation_has_left_in_a_file_does_not_matter(tmp_path: Path) -> None:
     scored = [{**CALL, "match": True, "bad_action": False}, REPLY]
-    [before] = load_predictions(file(tmp_path, [CALL, REPLY]))
-    [after] = load_predictions(file(tmp_path, scored, metrics={"success": True}))
+    [before] = load_predictions(file(tmp_path, [CALL, REPLY]), TOOLTALK)
+    [after] = load_predictions(file(tmp_path, scored, metrics={"success": True}), TOOLTALK)
     assert after[1] == before[1]
 
 
@@ -69,7 +70,7 @@ def test_what_an_evaluation_has_left_in_a_file_does_not_matter(tmp_path: Path) -
 )
 def test_whatever_a_model_asked_for_is_read(tmp_path: Path, entry: Any, name: str, arguments: Any) -> None:
     call = {"request": entry, "response": None, "exception": "no", "role": "api"}
-    [(_, turns)] = load_predictions(file(tmp_path, [call]))
+    [(_, turns)] = load_predictions(file(tmp_path, [call]), TOOLTALK)
     [executed] = turns[1].executed
     assert (executed.name, executed.arguments, executed.exception) == (name, arguments, "no")
 
@@ -87,7 +88,7 @@ def test_whatever_a_model_asked_for_is_read(tmp_path: Path, entry: Any, name: st
     ],
 )
 def test_irregular_entries_are_tolerated(tmp_path: Path, irregular: Any) -> None:
-    [(_, turns)] = load_predictions(file(tmp_path, irregular))
+    [(_, turns)] = load_predictions(file(tmp_path, irregular), TOOLTALK)
     assert len(turns[1].steps) == len(irregular)
     assert turns[1].error is None
 
@@ -104,20 +105,20 @@ def test_irregular_entries_are_tolerated(tmp_path: Path, irregular: Any) -> None
 )
 def test_other_shapes_are_refused_by_place(tmp_path: Path, bad: Any, fault: str) -> None:
     with pytest.raises(RigError, match=fault) as caught:
-        load_predictions(file(tmp_path, bad))
+        load_predictions(file(tmp_path, bad), TOOLTALK)
     assert "alarms: conversation.1.predictions" in str(caught.value)
 
 
 def test_files_without_predictions_are_refused_unless_others_have_some(tmp_path: Path) -> None:
     path = file(tmp_path)
     with pytest.raises(RigError, match="without predictions"):
-        load_predictions(path)
+        load_predictions(path, TOOLTALK)
     with pytest.raises(RigError, match="without predictions"):
-        load_predictions(tmp_path)
+        load_predictions(tmp_path, TOOLTALK)
     other = {**small_talks.sources()[1]}
     other["conversation"][1]["predictions"] = [REPLY]
     (tmp_path / "other.json").write_text(json.dumps(other), encoding="utf-8")
-    assert next(turns for _, turns in load_predictions(tmp_path)) == {}
+    assert next(turns for _, turns in load_predictions(tmp_path, TOOLTALK)) == {}
 
 
 def test_ground_truth_that_calls_no_tool_is_refused(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_ground_truth_that_calls_no_tool_is_refused(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('"api_name": "AddAlarm"', '"api_name": "Frobnicate"'), encoding="utf-8")
     with pytest.raises(RigError, match="alarms: no tool is named Frobnicate"):
-        load_predictions(path)
+        load_predictions(path, TOOLTALK)
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         path = tmp_path / "exported.json"
         source = with_predictions(transcript.conversation, transcript.turns)
         path.write_text(json.dumps(source), encoding="utf-8")
-        [(conversation, turns)] = load_predictions(path)
+        [(conversation, turns)] = load_predictions(path, TOOLTALK)
         assert conversation == transcript.conversation
         assert {turn: played.error for turn, played in turns.items()} == {
             turn: played.error for turn, played in transcript.turns.items()
@@ -183,5 +184,5 @@ def test_any_call_survives_being_written_and_read(
     text = json.dumps(with_predictions(conversation, {1: PlayedTurn(1, (step,))}))
     path = tmp_path_factory.mktemp("written") / "one.json"
     path.write_text(text, encoding="utf-8")
-    [(_, turns)] = load_predictions(path)
+    [(_, turns)] = load_predictions(path, TOOLTALK)
     assert json.dumps(turns[1].executed[0].as_json()) == json.dumps(recorded.as_json())

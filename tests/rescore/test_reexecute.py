@@ -18,6 +18,7 @@ from rig.models import Prediction
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.store import Runs
 from rig.toolbox.simulator import Simulator
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
@@ -29,7 +30,7 @@ def again(
 ) -> list[Reexecuted]:
     """These calls executed again, as those of one turn."""
     steps = tuple(Step(Prediction(call=each.call), each) for each in recorded)
-    simulator = Simulator(small_world.new_world(), upstream_compat=compat)
+    simulator = Simulator(small_world.new_world(), TOOLTALK, upstream_compat=compat)
     chosen = conversation or small_talks.conversations()[0]
     return list(reexecute(chosen, {turn: PlayedTurn(turn, steps)}, simulator))
 
@@ -128,9 +129,11 @@ def test_a_world_without_the_user_is_refused() -> None:
 
 
 def test_the_oracle_finds_no_difference_in_the_public_data(tooltalk: Path) -> None:
-    simulator = Simulator(World.from_json_directory(tooltalk / "data" / "databases"), upstream_compat=True)
+    simulator = Simulator(
+        World.from_json_directory(tooltalk / "data" / "databases"), TOOLTALK, upstream_compat=True
+    )
     for conversation in load_directory(tooltalk / "data" / "easy"):
-        replayed = simulator.start(conversation.user, conversation.metadata)
+        replayed = simulator.start(*conversation.start)
         turns = {}
         for index, turn in enumerate(conversation.turns):
             replayed = [simulator.execute(truth.call) for truth in turn.calls]

@@ -15,6 +15,7 @@ from rig.running.control import Control
 from rig.running.runner import run
 from rig.scoring import Exact, Grader
 from rig.store import GraderInfo, Runs, StoredScore
+from rig.tooltalk import TOOLTALK
 
 TABLES = ("scores", "predictions", "turns", "faults")
 
@@ -29,7 +30,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def again(store: Path, mode: Any = "upstream") -> dict[str, Any]:
-    grader = Grader(mode, Exact())
+    grader = Grader(mode, Exact(), TOOLTALK)
     info = GraderInfo(mode, grader.version, "exact")
     return score_run(store, small_talks.stored(store), grader, info)
 
@@ -141,7 +142,7 @@ def test_what_is_exported_scores_the_same(tmp_path: Path) -> None:
     small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
     written = export_run(path, small_talks.stored(path), tmp_path / "out")
     assert sorted(each.name for each in written) == ["alarms.json", "login.json", "reminders.json"]
-    grader = Grader("default", Exact())
+    grader = Grader("default", Exact(), TOOLTALK)
     from_files = {each.conversation.name: each for each in score_files(tmp_path / "out", grader)}
     for scored in again(path, "default")["arm0"]:
         assert from_files[scored.conversation.name].as_json() == scored.as_json()

@@ -13,7 +13,9 @@ from rig.conversations import Conversation, load_directory
 from rig.methods.tooltalk.error_types import ErrorType, error_types
 from rig.scoring import Exact, Grader, Mode
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk.world import Snapshot, World
+from rig.toolbox.world import Snapshot
+from rig.tooltalk import TOOLTALK
+from rig.tooltalk.world import World
 from rig.verdicts import Metrics, Verdict
 
 # How long an example takes says more about the machine than about the code.
@@ -56,7 +58,10 @@ def play(upstream_world: World) -> Iterator[Callable[..., Played]]:
     def play(conversation: Conversation, predictions: Predictions, mode: Mode = "upstream") -> Played:
         upstream_world.restore(base)
         return _play(
-            Simulator(upstream_world, upstream_compat=mode == "upstream"), conversation, predictions, mode
+            Simulator(upstream_world, TOOLTALK, upstream_compat=mode == "upstream"),
+            conversation,
+            predictions,
+            mode,
         )
 
     yield play
@@ -64,7 +69,7 @@ def play(upstream_world: World) -> Iterator[Callable[..., Played]]:
 
 
 def _play(simulator: Simulator, conversation: Conversation, predictions: Predictions, mode: Mode) -> Played:
-    simulator.start(conversation.user, conversation.metadata)
+    simulator.start(*conversation.start)
     positions = list(conversation.ground_truth_positions())
     ground_truth = []
     states: dict[int, Snapshot] = {}
@@ -73,7 +78,7 @@ def _play(simulator: Simulator, conversation: Conversation, predictions: Predict
         replayed = simulator.execute(recorded.call)
         ground_truth.append((position, replace(recorded, username=replayed.username)))
     end = simulator.snapshot()
-    matching = Grader(mode, Exact()).start(ground_truth)
+    matching = Grader(mode, Exact(), TOOLTALK).start(ground_truth)
     turns, calls, live = [], [], []
     for turn in conversation.assistant_turns:
         # The state before a turn without true calls is that before the next turn that has some.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.methods.tooltalk.error_types import ErrorType, error_types
 from rig.scoring import Exact, Grader, Matching, Mode
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 
 TURNS = st.integers(0, 3)
 ERROR = "nothing found"
@@ -44,7 +44,7 @@ Calls = Sequence[tuple[int, ExecutedCall]]
 
 def matched(mode: Mode, truths: Calls, predictions: Calls) -> Matching:
     positions = [((turn, number), truth) for number, (turn, truth) in enumerate(truths)]
-    matching = Grader(mode, Exact()).start(positions)
+    matching = Grader(mode, Exact(), TOOLTALK).start(positions)
     for turn, executed in predictions:
         matching.add(turn, executed)
     return matching
@@ -70,7 +70,7 @@ def test_as_many_matches_as_an_optimal_assignment(truths: Calls, predictions: Ca
     import numpy as np
     from scipy.optimize import linear_sum_assignment
 
-    grader = Grader(mode, Exact())
+    grader = Grader(mode, Exact(), TOOLTALK)
     alike = np.array(
         [
             [grader.start([((turn, 0), truth)]).add(*predicted).match for turn, truth in truths]
@@ -162,9 +162,11 @@ def test_reasons_name_any_argument_in_one_harmless_line(name: str) -> None:
 
 @given(st.data(), MODES)
 def test_nothing_a_model_writes_breaks_the_grader(data: st.DataObject, mode: Mode) -> None:
-    name = data.draw(st.sampled_from([*TOOLS, "Foo"]))
+    name = data.draw(st.sampled_from([*TOOLTALK.tools, "Foo"]))
     arguments = (
-        dict.fromkeys(TOOLS[name].parameters["properties"], "2024-05-04 09:00:00") if name in TOOLS else {}
+        dict.fromkeys(TOOLTALK.tools[name].parameters["properties"], "2024-05-04 09:00:00")
+        if name in TOOLTALK.tools
+        else {}
     )
     truth = ExecutedCall(Call(name, arguments), Outcome(data.draw(JSON)))
     changed = {**arguments, **data.draw(st.dictionaries(st.sampled_from([*arguments, "x"]), JSON))}
@@ -240,14 +242,16 @@ def test_errors_are_counted_by_turn() -> None:
 
 
 def test_the_fingerprint_tells_graders_apart() -> None:
-    fingerprints = [Grader(mode, Exact()).fingerprint for mode in ("default", "upstream", "per-turn")]
+    fingerprints = [
+        Grader(mode, Exact(), TOOLTALK).fingerprint for mode in ("default", "upstream", "per-turn")
+    ]
     assert len({str(each) for each in fingerprints}) == 3
     assert all(isinstance(value, str | float) for each in fingerprints for value in each.values())
 
 
 def test_judging_a_call_without_text_takes_less_than_a_millisecond() -> None:
     truths = [((turn, 0), delete(turn)) for turn in range(20)]
-    grader = Grader("default", Exact())
+    grader = Grader("default", Exact(), TOOLTALK)
     took = []
     for _ in range(20):
         matching = grader.start(truths)

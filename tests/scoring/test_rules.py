@@ -7,6 +7,7 @@ import pytest
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import RigError
 from rig.scoring import Exact, Grader, Mode
+from rig.tooltalk import TOOLTALK
 from rig.verdicts import Difference, Verdict
 
 TOKEN = "token-1"
@@ -25,7 +26,7 @@ def made(
 
 
 def judge(truth: ExecutedCall, predicted: ExecutedCall, mode: Mode = "default") -> Verdict:
-    return Grader(mode, Exact()).start([((1, 0), truth)]).add(1, predicted)
+    return Grader(mode, Exact(), TOOLTALK).start([((1, 0), truth)]).add(1, predicted)
 
 
 EVENT = {
@@ -235,4 +236,4 @@ def test_text_is_only_read_where_all_else_agrees() -> None:
 
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(RigError, match="per-turn"):
-        Grader("harsh", Exact())  # type: ignore[arg-type]
+        Grader("harsh", Exact(), TOOLTALK)  # type: ignore[arg-type]

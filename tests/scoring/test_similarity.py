@@ -13,6 +13,8 @@ from rig.scoring import Grader
 from rig.scoring.similarity import DistilBert, Exact, MiniLM, Named, load
 from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
+from rig.tooltalk import TOOLTALK
+from rig.tooltalk.texts import BODY, EVENT, KINDS, SUBJECT, TASK
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +33,14 @@ def test_exact_wants_equal_strings() -> None:
 
 
 PAIRS = [
-    ("Picnic in the park", "Park picnic", "Quarterly tax return", Text.EVENT),
-    ("water the ferns", "Water the ferns please", "renew my passport", Text.TASK),
-    ("Question about the lease", "Lease question", "Congratulations!", Text.SUBJECT),
+    ("Picnic in the park", "Park picnic", "Quarterly tax return", EVENT),
+    ("water the ferns", "Water the ferns please", "renew my passport", TASK),
+    ("Question about the lease", "Lease question", "Congratulations!", SUBJECT),
     (
         "Could you bring the drill back on Sunday?",
         "Can you return the drill on Sunday?",
         "The concert was sold out.",
-        Text.BODY,
+        BODY,
     ),
 ]
 
@@ -49,7 +51,7 @@ def test_minilm_tells_a_paraphrase_from_another_text(
 ) -> None:
     assert minilm(text, paraphrase) > minilm(text, other)
     assert (
-        minilm.wording(kind, text, paraphrase) >= minilm.thresholds[kind] > minilm.wording(kind, text, other)
+        minilm.wording(kind, text, paraphrase) >= minilm.threshold(kind) > minilm.wording(kind, text, other)
     )
 
 
@@ -80,7 +82,7 @@ def test_what_is_no_text_is_like_nothing(minilm: MiniLM, value: object) -> None:
 )
 def test_any_string_has_a_similarity(minilm: MiniLM, text: str) -> None:
     assert -1 <= minilm(text, "water the ferns") <= 1
-    assert 0 <= minilm.wording(Text.BODY, text, "water the ferns") <= 1
+    assert 0 <= minilm.wording(BODY, text, "water the ferns") <= 1
 
 
 def test_it_is_the_same_from_many_threads(minilm: MiniLM) -> None:
@@ -109,7 +111,15 @@ def test_loading_says_nothing() -> None:
 
 
 def test_every_kind_of_text_has_a_threshold() -> None:
-    assert set(load("minilm").thresholds or ()) == set(Exact.thresholds) == set(Text)
+    assert {load("exact").threshold(kind) for kind in KINDS.values()} == {1.0}
+    assert all(0 < (load("minilm").threshold(kind) or 0) < 1 for kind in KINDS.values())
+
+
+def test_a_kind_of_ones_own_is_like_one_that_was_calibrated() -> None:
+    minilm = load("minilm")
+    assert minilm.threshold(Text("note", like="task")) == minilm.threshold(TASK)
+    with pytest.raises(RigError, match=r"like a poem.*event, location"):
+        minilm.threshold(Text("poem", like="a poem"))
 
 
 def test_a_directory_is_told_by_its_content(minilm: MiniLM) -> None:
@@ -159,13 +169,13 @@ def test_a_model_that_does_not_load_is_refused_at_the_first_text(tmp_path: Path)
 def test_the_same_model_elsewhere_needs_a_threshold(minilm: MiniLM) -> None:
     directory = str(minilm._directory)
     with pytest.raises(RigError, match="--threshold"):
-        Grader("default", load(directory))
-    Grader("upstream", load(directory))
+        Grader("default", load(directory), TOOLTALK)
+    Grader("upstream", load(directory), TOOLTALK)
     local = load(f"{directory}@0.6")
-    assert set((local.thresholds or {}).values()) == {0.6}
-    assert local.wording(Text.TASK, "a fern", "the fern") == minilm("a fern", "the fern")
-    assert Grader("upstream", local).fingerprint["threshold_body"] == 0.6
-    assert Grader("upstream", load(directory)).fingerprint["threshold_body"] == 0.8
+    assert {local.threshold(kind) for kind in KINDS.values()} == {0.6}
+    assert local.wording(TASK, "a fern", "the fern") == minilm("a fern", "the fern")
+    assert Grader("upstream", local, TOOLTALK).fingerprint["threshold_body"] == 0.6
+    assert Grader("upstream", load(directory), TOOLTALK).fingerprint["threshold_body"] == 0.8
 
 
 @pytest.mark.parametrize("text", ["minilm", "minilm@0.5", "/a/b@c", "/a/b@c@0.25", "distilbert:/weights@0.9"])
@@ -208,8 +218,8 @@ def test_tooltalks_own_recipe_is_the_vector_of_the_first_token(distilbert: Path)
 
     similarity = load(f"distilbert:{distilbert}")
     assert isinstance(similarity, DistilBert)
-    assert similarity.thresholds[Text.BODY] == 0.8
-    assert similarity.thresholds[Text.SUBJECT] == 0.9
+    assert similarity.threshold(BODY) == 0.8
+    assert similarity.threshold(SUBJECT) == 0.9
     model, tokenizer = AutoModel.from_pretrained(distilbert).eval(), AutoTokenizer.from_pretrained(distilbert)
     with torch.inference_mode():
         first, second = (

@@ -11,6 +11,7 @@ from rig.scoring.similarity import MiniLM
 from rig.scoring.similarity.minilm import calibration
 from rig.scoring.texts import pair, refusal
 from rig.toolbox.spec import Text
+from rig.tooltalk.texts import KINDS
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAIRS = CHECKOUT / "benchmarks" / "free_text"
@@ -25,7 +26,7 @@ def pairs(folder: str) -> list[dict[str, Any]]:
 def test_there_are_enough_pairs_of_every_kind_and_both_sorts() -> None:
     own = pairs("pairs")
     assert len(own) >= 300
-    for kind in Text:
+    for kind in KINDS:
         sorts = Counter(each["same"] for each in own if each["kind"] == kind)
         assert min(sorts.values()) >= 100
         assert max(sorts.values()) < 1.25 * min(sorts.values())
@@ -42,7 +43,7 @@ def test_no_pair_is_there_twice() -> None:
 def test_the_documented_thresholds_are_those_that_decide() -> None:
     rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines()]
     documented = [float(row[4]) for row in rows if len(row) == 7 and row[4].strip().startswith("0.")]
-    assert documented[: len(Text)] == [calibration()[1][kind] for kind in Text]
+    assert documented[: len(KINDS)] == [calibration()[1][kind] for kind in KINDS]
 
 
 def test_the_fresh_pairs_are_judged_within_the_goals() -> None:
@@ -50,8 +51,8 @@ def test_the_fresh_pairs_are_judged_within_the_goals() -> None:
     wrong: Counter[bool] = Counter()
     total: Counter[bool] = Counter()
     for each in pairs("fresh"):
-        kind, first, second = Text(each["kind"]), each["first"], each["second"]
-        alike = minilm.wording(kind, first, second) >= minilm.thresholds[kind]
+        kind, first, second = KINDS[each["kind"]], each["first"], each["second"]
+        alike = minilm.wording(kind, first, second) >= minilm.threshold(kind)
         same = alike and refusal(pair(kind, first, second)) is None
         total[each["same"]] += 1
         wrong[each["same"]] += same != each["same"]
@@ -59,6 +60,6 @@ def test_the_fresh_pairs_are_judged_within_the_goals() -> None:
     assert wrong[True] / total[True] <= 0.15
 
 
-@pytest.mark.parametrize("kind", Text)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_equal_texts_need_no_model(kind: Text) -> None:
     assert MiniLM().wording(kind, "water the ferns", "water the ferns") == 1

@@ -6,7 +6,8 @@ from rig.scoring import Grader, load
 from rig.scoring.texts import pair, refusal
 from rig.scoring.texts.checks import CHECKS
 from rig.scoring.texts.lexicon import opposite_sides, synonym_sets
-from rig.toolbox.spec import Text
+from rig.tooltalk import TOOLTALK
+from rig.tooltalk.texts import BODY, EVENT, TASK
 
 REFUSED = [
     ("Lunch with Sofia", "Lunch with Sophie", "names"),
@@ -38,10 +39,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("first", "second", "name"), REFUSED)
 def test_what_cannot_mean_the_same_is_refused(first: str, second: str, name: str) -> None:
-    read = pair(Text.BODY, first, second)
+    read = pair(BODY, first, second)
     assert CHECKS[name](read)
     assert refusal(read)
-    assert refusal(pair(Text.BODY, second, first)) == refusal(read)
+    assert refusal(pair(BODY, second, first)) == refusal(read)
 
 
 ACCEPTED = [
@@ -68,16 +69,16 @@ ACCEPTED = [
 
 @pytest.mark.parametrize(("first", "second"), ACCEPTED)
 def test_what_can_mean_the_same_is_not_refused(first: str, second: str) -> None:
-    assert refusal(pair(Text.EVENT, first, second)) is None
+    assert refusal(pair(EVENT, first, second)) is None
 
 
 def test_whose_it_is_counts_in_a_message_and_not_in_a_reminder() -> None:
-    assert refusal(pair(Text.BODY, "at my place", "at your place"))
-    assert refusal(pair(Text.TASK, "renew my passport", "renew your passport")) is None
+    assert refusal(pair(BODY, "at my place", "at your place"))
+    assert refusal(pair(TASK, "renew my passport", "renew your passport")) is None
 
 
 def test_a_check_can_be_left_out() -> None:
-    read = pair(Text.TASK, "buy milk", "buy butter")
+    read = pair(TASK, "buy milk", "buy butter")
     assert refusal(read, without=["things of one sort"]) is None
 
 
@@ -103,10 +104,13 @@ def test_the_reason_is_in_the_verdict() -> None:
         ExecutedCall(Call("AddReminder", {"task": task}), Outcome({"reminder_id": "1"}), "ann")
         for task in ("call mom on Friday", "call mom on Monday")
     )
-    verdict = Grader("default", load("minilm")).start([((1, 0), truth)]).add(1, wrong)
+    verdict = Grader("default", load("minilm"), TOOLTALK).start([((1, 0), truth)]).add(1, wrong)
     (difference,) = verdict.differences
     assert difference.note == "weekday: friday is not monday"
     assert difference.similarity is not None
     assert difference.threshold is not None
     assert verdict.reason == "task: weekday: friday is not monday"
-    assert Grader("default", load("exact")).start([((1, 0), truth)]).add(1, wrong).differences[0].note is None
+    assert (
+        Grader("default", load("exact"), TOOLTALK).start([((1, 0), truth)]).add(1, wrong).differences[0].note
+        is None
+    )

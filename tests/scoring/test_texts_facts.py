@@ -5,7 +5,7 @@ import pytest
 from rig.scoring.texts import pair, refusal
 from rig.scoring.texts.facts import Sort
 from rig.scoring.texts.pair import side
-from rig.toolbox.spec import Text
+from rig.tooltalk.texts import BODY, TASK
 
 AGREE = [
     ("at 3pm", "at 15:00"),
@@ -50,7 +50,7 @@ AGREE = [
 
 @pytest.mark.parametrize(("first", "second"), AGREE)
 def test_one_fact_is_written_in_many_ways(first: str, second: str) -> None:
-    assert refusal(pair(Text.BODY, f"It is {first}", f"It is {second}")) is None
+    assert refusal(pair(BODY, f"It is {first}", f"It is {second}")) is None
 
 
 DISAGREE = [
@@ -82,7 +82,7 @@ DISAGREE = [
 
 @pytest.mark.parametrize(("first", "second", "reason"), DISAGREE)
 def test_another_fact_is_refused_with_a_reason(first: str, second: str, reason: str) -> None:
-    given = refusal(pair(Text.BODY, f"It is {first}", f"It is {second}"))
+    given = refusal(pair(BODY, f"It is {first}", f"It is {second}"))
     assert given is not None
     parts = reason.removesuffix(" ").split(" is not ")
     assert (
@@ -111,4 +111,4 @@ def test_what_only_looks_like_a_fact_is_none(text: str, sorts: list[Sort]) -> No
 
 
 def test_a_fact_that_only_one_states_is_no_disagreement() -> None:
-    assert refusal(pair(Text.TASK, "pay rent by Friday", "pay rent")) is None
+    assert refusal(pair(TASK, "pay rent by Friday", "pay rent")) is None

@@ -6,7 +6,7 @@ An entry above the end changes only when a later call makes an earlier one match
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rig.calls import Call, Outcome
+from rig.calls import Call, Outcome, without_token
 from rig.models import Prediction, Usage
 from rig.verdicts import Difference, Metrics, Verdict
 from tui.text.clip import LIMIT, Clip, clip, clip_json
@@ -216,9 +216,7 @@ class Transcript:
 
 def shown(call: Call) -> object:
     """The arguments worth showing: all but the session token that the simulator injects."""
-    if not isinstance(call.arguments, dict):
-        return call.arguments
-    return {name: value for name, value in call.arguments.items() if name != "session_token"}
+    return without_token(call.arguments)
 
 
 def _judged(turn: int, step: int, verdict: Verdict) -> Judged:

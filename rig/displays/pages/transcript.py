@@ -3,13 +3,12 @@
 import json
 from dataclasses import asdict, fields
 
-from rig.calls import ExecutedCall, Json, JsonObject
+from rig.calls import ExecutedCall, Json, JsonObject, without_token
 from rig.conversations import Turn
 from rig.episodes import Step
-from rig.methods.scripted import without_token
 from rig.rescore import Effect, Effects
 from rig.store import Transcript
-from rig.tooltalk.world import ColumnChange, RecordChange
+from rig.toolbox.diff import ColumnChange, RecordChange
 
 _LONGEST = 2000
 """Characters shown of one value; `--json` has all of it."""

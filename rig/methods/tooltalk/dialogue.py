@@ -17,6 +17,7 @@ from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, 
 from rig.methods.base import Ask, Playing
 from rig.methods.tooltalk.judgement import Judgement, conclude
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
+from rig.methods.tooltalk.replay import replay
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
 from rig.scoring import Grader
 from rig.toolbox.simulator import Simulator
@@ -74,27 +75,21 @@ class Dialogue:
     def _rehearse(self) -> list[tuple[tuple[int, int], ExecutedCall]]:
         """Play the true conversation once, noting what each assistant turn starts from.
 
-        Upstream rebuilds the world and replays all earlier calls at every turn; a snapshot per turn gives
-        the same states in linear time. The recorded calls gain who was logged in when they were made.
+        The recorded calls gain who was logged in when they were made.
         """
-        self._simulator.start(self._conversation.user, self._conversation.metadata)
-        world = self._simulator.snapshot()
         said: list[str] = []
         ground_truth = []
-        for index, turn in enumerate(self._conversation.turns):
+        for index, turn, world, calls in replay(self._conversation, self._simulator):
             if turn.role == "user":
                 self._messages.append(UserMessage(turn.text))
                 said.append(turn.text)
                 continue
             self._starts[index] = _Start(world, len(self._messages), tuple(said))
             said = []
-            for number, recorded in enumerate(turn.calls):
-                replayed = self._simulator.execute(recorded.call)
+            for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
                 ground_truth.append(((index, number), replace(recorded, username=replayed.username)))
                 shown = recorded if self._settings.history == "recorded" else replayed
                 self._messages.append(call_message(shown))
-            if turn.calls:
-                world = self._simulator.snapshot()
             self._messages.append(ReplyMessage(turn.text))
         return ground_truth
 

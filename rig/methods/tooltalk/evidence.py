@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from copy import deepcopy
 from datetime import date, datetime
 
+from rig import times
 from rig.calls import ExecutedCall, Json
-from rig.conversations import TIMESTAMP, Metadata
-from rig.toolbox.spec import Text, Tool
-
-_COMPOSED = frozenset({"query", "match_type", "event_type", "new_password", "new_name"})
-"""Arguments that a model may choose or word by itself, besides those that are free text to the matcher."""
+from rig.conversations import Metadata
+from rig.toolbox.spec import Equality, Text, Tool
 
 _NUMBER = re.compile(r"\d+")
 _HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -30,7 +28,6 @@ _DATE_WORDS = re.compile(
     r"|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\w+teenth|\w+tieth"
     r"|next|later|same|eve)\b"
 )
-_WHOLE_DAY = {(0, 0), (23, 59)}
 
 
 class Seen:
@@ -73,19 +70,25 @@ class Seen:
         if isinstance(value, list):
             return all(self.speaks_for(tool, name, leaf) for leaf in _leaves(value))
         schema = tool.parameters["properties"].get(name)
-        composed = name in _COMPOSED or tool.match.arguments.get(name) in list(Text)
-        if schema is None or composed or not isinstance(value, str) or not value.strip():
+        match, part = tool.match.arguments.get(name), tool.composed.get(name)
+        if (
+            schema is None
+            or part == "all"
+            or isinstance(match, Text)
+            or not isinstance(value, str)
+            or not value.strip()
+        ):
             return True
         match schema.get("x-format"):
             case "time":
-                return not tool.action or self._speaks_for_time(value, "%H:%M:%S")
+                return not tool.action or self._speaks_for_time(value, times.TIME)
             case "datetime":
-                return not tool.action or self._speaks_for_instant(name, value)
+                return not tool.action or self._speaks_for_instant(value, part is not None)
             case "month":
                 return self._speaks_for_month(value)
             case "phone":
                 return _digits(value) in _digits(self._text)
-            case _ if name == "location":
+            case _ if match is Equality.PLACE:
                 return self._speaks_for_place(value)
             case _:
                 return value.strip().casefold() in self._text
@@ -94,7 +97,7 @@ class Seen:
         if not isinstance(value, str):
             return
         self._text += f"\n{value.casefold()}"
-        for pattern in (TIMESTAMP, "%H:%M:%S", "%Y-%m-%d"):
+        for pattern in (times.INSTANT, times.TIME, times.DATE):
             if (read := _read(value, pattern)) is not None:
                 if "%H" in pattern:
                     self._times.add((read.hour, read.minute))
@@ -111,16 +114,15 @@ class Seen:
         spoken |= {(read.hour + 1) % 12 or 12} if read.minute > 30 else set()
         return bool(spoken & self._numbers) or _TIME_WORDS.search(self._spoken) is not None
 
-    def _speaks_for_instant(self, name: str, value: str) -> bool:
-        read = _read(value, TIMESTAMP)
+    def _speaks_for_instant(self, value: str, any_time: bool) -> bool:
+        read = _read(value, times.INSTANT)
         if read is None:
             return True
         day = read.date() in self._dates or read.day in self._numbers
         if not day and _DATE_WORDS.search(self._spoken) is None:
             return False
-        # How long something takes is often left to the model.
-        is_free = "end" in name or (read.hour, read.minute) in _WHOLE_DAY
-        return is_free or self._speaks_for_time(value, TIMESTAMP)
+        is_free = any_time or (read.hour, read.minute) in times.WHOLE_DAY
+        return is_free or self._speaks_for_time(value, times.INSTANT)
 
     def _speaks_for_month(self, value: str) -> bool:
         name = value.strip().casefold()
@@ -152,7 +154,7 @@ def _leaves(value: Json) -> Iterator[Json]:
 
 def _read(text: str, pattern: str) -> datetime | None:
     try:
-        return datetime.strptime(text, pattern)  # noqa: DTZ007 - the dataset has no zones
+        return times.read(text, pattern)
     except ValueError:
         return None
 

@@ -14,8 +14,7 @@ from rig.methods.tooltalk.claims import claims_success
 from rig.methods.tooltalk.evidence import Seen
 from rig.scoring import reasons
 from rig.scoring.forms import misfits
-from rig.scoring.metrics import is_action
-from rig.tooltalk import TOOLS
+from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference, Fault, FaultKind, Verdict
 
 Position: TypeAlias = tuple[int, int]
@@ -36,7 +35,11 @@ class Acted:
 
 
 def find_faults(
-    conversation: Conversation, acted: Mapping[int, Acted], truths: Sequence[Truth], compare: Compare
+    conversation: Conversation,
+    acted: Mapping[int, Acted],
+    truths: Sequence[Truth],
+    compare: Compare,
+    toolbox: Toolbox,
 ) -> tuple[Fault, ...]:
     """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
@@ -49,7 +52,7 @@ def find_faults(
         if index in acted:
             due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
             later = [truth for truth in truths if truth[0][0] > index]
-            faults += _Turn(index, acted[index], due, later, seen.copy(), compare).faults()
+            faults += _Turn(index, acted[index], due, later, seen.copy(), compare, toolbox).faults()
         for call in turn.calls:
             seen.note(call)
         seen.say(turn.text)
@@ -66,6 +69,7 @@ class _Turn:
     later: Sequence[Truth]
     seen: Seen
     compare: Compare
+    toolbox: Toolbox
     answered: set[Position] = field(default_factory=set)
     """Those of `due` that some call was meant to be."""
 
@@ -93,7 +97,7 @@ class _Turn:
     def _wrong_call(self, step: int, meant: Truth | None) -> Iterator[Fault]:
         """What is wrong with a call that matches nothing. A lookup too many that did no harm is no fault."""
         executed, verdict = self.acted.calls[step]
-        tool = TOOLS.get(executed.name)
+        tool = self.toolbox.tools.get(executed.name)
         if tool is None:
             yield self._wrong_tool(step, self._untried(lambda _: True))
         elif self._is_repeated(step):
@@ -104,7 +108,7 @@ class _Turn:
         elif meant is not None:
             yield from self._differs(step, meant)
         elif (executed.exception is None or not tool.action) and (
-            other := self._untried(lambda name: is_action(name) is tool.action)
+            other := self._untried(lambda name: self.toolbox.is_action(name) is tool.action)
         ):
             yield self._wrong_tool(step, other)
         elif unfounded := self._unfounded(executed):
@@ -132,7 +136,7 @@ class _Turn:
         """The arguments of a call that nothing the model had seen speaks for."""
         if not isinstance(executed.arguments, dict):
             return []
-        tool = TOOLS[executed.name]
+        tool = self.toolbox.tools[executed.name]
         return [
             name for name, value in executed.arguments.items() if not self.seen.speaks_for(tool, name, value)
         ]
@@ -167,15 +171,15 @@ class _Turn:
         if calls and (exception := calls[-1].exception) is not None:
             text = f"replied after {reasons.show(calls[-1].name)} failed: {reasons.show(exception)}"
             yield self._fault(FaultKind.GAVE_UP, text, len(calls) - 1)
-        has_acted = any(is_action(call.name) and call.exception is None for call in calls)
-        undone = [truth for truth in self.due if is_action(truth[1].name)]
+        has_acted = any(self.toolbox.is_action(call.name) and call.exception is None for call in calls)
+        undone = [truth for truth in self.due if self.toolbox.is_action(truth[1].name)]
         if undone and not has_acted and claims_success(self.acted.reply):
             text = f"{undone[0][1].name} was not done, but the reply says {reasons.show(self.acted.reply)}"
             yield self._fault(FaultKind.CLAIMED_SUCCESS, text, None, undone[0])
 
     def _wrong_tool(self, step: int, truth: Truth | None) -> Fault:
         name = self.acted.calls[step][0].name
-        unknown = "" if name in TOOLS else ", which does not exist"
+        unknown = "" if name in self.toolbox.tools else ", which does not exist"
         text = f"called {reasons.show(name)}{unknown}"
         if truth is None:
             return self._fault(FaultKind.WRONG_TOOL, text, step, got=name)

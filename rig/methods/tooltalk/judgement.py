@@ -64,5 +64,5 @@ def conclude(
         matching.metrics(),
         tuple(verdicts),
         error_types(calls, truths),
-        find_faults(conversation, acted, truths, grader.compare),
+        find_faults(conversation, acted, truths, grader.compare, grader.toolbox),
     )

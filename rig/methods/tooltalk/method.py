@@ -20,8 +20,7 @@ from rig.paths import CONVERSATIONS
 from rig.scoring import Grader, Named
 from rig.scoring import load as load_similarity
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk import tool_docs
-from rig.tooltalk.world import World
+from rig.tooltalk import TOOLTALK
 
 
 class ToolTalk:
@@ -59,10 +58,10 @@ class ToolTalk:
 
     def ready(self, values: Mapping[str, Any]) -> "ToolTalkSetup":
         given, similarity = values["world"], values["similarity"]
-        world = World.open() if given is None else World.from_json_directory(Path(given))
+        world = TOOLTALK.world(None if given is None else Path(given))
         return ToolTalkSetup(
-            Simulator(world, upstream_compat=values["grader"] == "upstream"),
-            Grader(values["grader"], load_similarity(similarity)),
+            Simulator(world, TOOLTALK, upstream_compat=values["grader"] == "upstream"),
+            Grader(values["grader"], load_similarity(similarity), TOOLTALK),
             str(Named.parse(similarity).absolute),
             world.sha256(),
         )
@@ -89,8 +88,8 @@ class ToolTalkSetup:
     def check(self, task: Conversation, settings: Settings) -> None:
         offered_tools(task, settings)
         try:
-            tool_docs([call.name for call in task.ground_truth])
-            self._simulators[0].start(task.user, task.metadata)
+            settings.toolbox.docs([call.name for call in task.ground_truth])
+            self._simulators[0].start(*task.start)
         except RigError as error:
             raise RigError(f"{task.name}: {error}") from error
 
@@ -103,4 +102,4 @@ class ToolTalkSetup:
         return Dialogue(task, self._simulators[slot], self._grader, settings, where=where, emit=emit)
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Judgement:
-        return judge(task, turns, name_truths(task), self._grader)
+        return judge(task, turns, name_truths(task, self._grader.toolbox), self._grader)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from rig.calls import Json
+from rig.calls import Json, without_token
 from rig.conversations import Conversation
-from rig.methods.scripted import called, replied, without_token
+from rig.methods.scripted import called, replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, Request
 
 

@@ -6,15 +6,15 @@ The output format is not described here: the engine owns the grammar and adds wh
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
 
-from rig.calls import Call, ExecutedCall, JsonObject
+from rig.calls import Call, ExecutedCall, JsonObject, without_token
 from rig.conversations import Conversation, Metadata
 from rig.errors import RigError
-from rig.methods.scripted import without_token
 from rig.models import CallMessage, Request, StepKey, ToolDoc
-from rig.tooltalk import TOOLS, tool_docs
+from rig.toolbox.toolbox import Toolbox
+from rig.tooltalk import TOOLTALK
 
 INSTRUCTIONS = """\
 You are an assistant with tools. At each step you either call one tool or reply to the user in words.
@@ -35,12 +35,16 @@ History = Literal["recorded", "replayed"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How conversations are put to a model. At most `max_calls` calls are executed in a turn."""
+    """How conversations are put to a model. At most `max_calls` calls are executed in a turn.
+
+    The calls are to tools of the `toolbox`.
+    """
 
     docs: Docs = "full"
     tools: Tools = "all"
     history: History = "recorded"
     max_calls: int = 10
+    toolbox: Toolbox = field(default=TOOLTALK, repr=False)
 
     def __post_init__(self) -> None:
         for value, allowed in ((self.docs, Docs), (self.tools, Tools), (self.history, History)):
@@ -49,12 +53,23 @@ class Settings:
         if self.max_calls < 1:
             raise RigError("--max-calls must be at least 1")
 
+    def as_json(self) -> JsonObject:
+        """All but the toolbox, by name."""
+        names = ("docs", "tools", "history", "max_calls")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def fingerprint(self) -> JsonObject:
-        """The settings, and a hash of every sentence a model is told whatever the conversation is."""
-        docs = [asdict(doc) for doc in tool_docs(None, descriptions=self.docs == "full")]
+        """The settings, and a hash of every sentence a model is told whatever the conversation is.
+
+        A toolbox that is not ToolTalk's own is named, with a hash of its code.
+        """
+        docs = [asdict(doc) for doc in self.toolbox.docs(descriptions=self.docs == "full")]
         told = json.dumps([INSTRUCTIONS, docs]).encode()
-        return {"protocol": "tooltalk", **asdict(self), "prompt_sha256": hashlib.sha256(told).hexdigest()}
+        found = {"protocol": "tooltalk", **self.as_json(), "prompt_sha256": hashlib.sha256(told).hexdigest()}
+        if self.toolbox is TOOLTALK:
+            return found
+        return {**found, "toolbox": self.toolbox.name, "toolbox_sha256": self.toolbox.sha256}
 
 
 def context(metadata: Metadata) -> str:
@@ -70,7 +85,8 @@ def call_message(executed: ExecutedCall) -> CallMessage:
 
 def offered_tools(conversation: Conversation, settings: Settings) -> tuple[ToolDoc, ...]:
     """The tools a model may call in a conversation. Raises RigError when the file does not say which."""
-    return tool_docs(_offered_names(conversation, settings.tools), descriptions=settings.docs == "full")
+    names = _offered_names(conversation, settings)
+    return settings.toolbox.docs(names, descriptions=settings.docs == "full")
 
 
 def opening(conversation: Conversation, settings: Settings) -> Request:
@@ -81,22 +97,19 @@ def opening(conversation: Conversation, settings: Settings) -> Request:
     )
 
 
-def _offered_names(conversation: Conversation, tools: Tools) -> Sequence[str] | None:
-    if tools == "all":
+def _offered_names(conversation: Conversation, settings: Settings) -> Sequence[str] | None:
+    tools = settings.toolbox.tools
+    if settings.tools == "all":
         return None
-    if tools == "suite":
-        named, known, key = (
-            conversation.plugins,
-            {tool.plugin.value for tool in TOOLS.values()},
-            "suites_used",
-        )
-        names = [name for name, tool in TOOLS.items() if tool.plugin.value in named]
+    if settings.tools == "suite":
+        named, known, key = conversation.plugins, set(settings.toolbox.plugins), "suites_used"
+        names = [name for name, tool in tools.items() if tool.plugin in named]
     else:
-        known = set(TOOLS)
-        named, key = conversation.tools, "apis_used"
-        names = [name for name in TOOLS if name in named]
+        named, known, key = conversation.tools, set(tools), "apis_used"
+        names = [name for name in tools if name in named]
     unknown = sorted(set(named) - known)
     if unknown or not named:
         fault = f"names unknown {', '.join(unknown)}" if unknown else "is missing"
-        raise RigError(f"{conversation.name}: {key} {fault}; --tools {tools} needs it (or use --tools all)")
+        wanted = f"--tools {settings.tools} needs it (or use --tools all)"
+        raise RigError(f"{conversation.name}: {key} {fault}; {wanted}")
     return names

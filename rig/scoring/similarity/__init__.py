@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.errors import RigError
-from rig.scoring.similarity.distilbert import TOOLTALK, DistilBert
+from rig.scoring.similarity.distilbert import DistilBert
 from rig.scoring.similarity.embedding import Embedding
 from rig.scoring.similarity.exact import Exact
 from rig.scoring.similarity.minilm import MiniLM
 from rig.scoring.similarity.protocol import Similarity
 
 __all__ = [
-    "TOOLTALK",
     "DistilBert",
     "Embedding",
     "Exact",

@@ -1,15 +1,11 @@
 """The recipe of ToolTalk's paper: the [CLS] vector of DistilBERT, for who has its weights."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from rig.errors import RigError
 from rig.scoring.similarity.embedding import Embedding
 from rig.scoring.similarity.encoder import Recipe
 from rig.toolbox.spec import Text
-
-TOOLTALK: Mapping[Text, float] = {**dict.fromkeys(Text, 0.9), Text.BODY: 0.8}
-"""ToolTalk's thresholds for the cosine."""
 
 
 class DistilBert(Embedding):
@@ -19,9 +15,8 @@ class DistilBert(Embedding):
 
     recipe = Recipe.FIRST_TOKEN
 
-    @property
-    def thresholds(self) -> Mapping[Text, float]:
-        return super().thresholds or TOOLTALK
+    def threshold(self, kind: Text) -> float:
+        return kind.cosine if self.cosine_threshold is None else self.cosine_threshold
 
     def _check(self, directory: Path) -> None:
         if not (directory / "config.json").is_file():

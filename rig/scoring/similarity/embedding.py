@@ -45,9 +45,8 @@ class Embedding:
         self._encoder: Encoder | None = None
         self._embedding = lru_cache(CACHED_TEXTS)(self._embed)
 
-    @property
-    def thresholds(self) -> Mapping[Text, float] | None:
-        return None if self.cosine_threshold is None else dict.fromkeys(Text, self.cosine_threshold)
+    def threshold(self, kind: Text) -> float | None:
+        return self.cosine_threshold
 
     @cached_property
     def fingerprint(self) -> Mapping[str, Json]:

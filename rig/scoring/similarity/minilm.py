@@ -34,9 +34,13 @@ class MiniLM(Embedding):
         self._wording, self._calibrated = calibration()
         self.embedded = lru_cache(CACHED_READINGS)(self._embed_words)
 
-    @property
-    def thresholds(self) -> Mapping[Text, float]:
-        return super().thresholds or self._calibrated
+    def threshold(self, kind: Text) -> float:
+        if self.cosine_threshold is not None:
+            return self.cosine_threshold
+        if kind.like not in self._calibrated:
+            known = ", ".join(self._calibrated)
+            raise RigError(f"texts like {kind.like} were never calibrated; there are: {known}")
+        return self._calibrated[kind.like]
 
     def wording(self, kind: Text, first: str, second: str) -> float:
         if first == second:
@@ -48,9 +52,9 @@ class MiniLM(Embedding):
             return self._loaded().words(words)
 
 
-def calibration() -> tuple[Wording, Mapping[Text, float]]:
-    """The fitted measure of wording, and from which value on texts of a kind count as the same."""
+def calibration() -> tuple[Wording, Mapping[str, float]]:
+    """The fitted measure of wording, and from which value on texts like those of a kind are the same."""
     text = files("rig.scoring.similarity").joinpath("calibration.json").read_text(encoding="utf-8")
     fitted = json.loads(text)
-    thresholds = {Text(kind): float(value) for kind, value in fitted["thresholds"].items()}
+    thresholds = {kind: float(value) for kind, value in fitted["thresholds"].items()}
     return Wording(float(fitted["intercept"]), fitted["coefficients"]), thresholds

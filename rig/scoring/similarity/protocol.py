@@ -23,8 +23,7 @@ class Similarity(Protocol):
         """Everything that can change a similarity, as flat JSON values."""
         ...
 
-    @property
-    def thresholds(self) -> Mapping[Text, float] | None:
+    def threshold(self, kind: Text) -> float | None:
         """From which value of `wording` on texts of a kind count as the same; None where nobody knows."""
         ...
 

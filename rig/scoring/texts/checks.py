@@ -10,7 +10,6 @@ from rig.scoring.texts.negation import denial
 from rig.scoring.texts.opposites import contrary
 from rig.scoring.texts.pair import Pair
 from rig.scoring.texts.roles import owned_otherwise, swapped
-from rig.toolbox.spec import Text
 
 Check: TypeAlias = Callable[[Pair], str | None]
 AMOUNTS = frozenset(Sort) - TIMES
@@ -26,7 +25,7 @@ def _amounts(pair: Pair) -> str | None:
 
 
 def _names(pair: Pair) -> str | None:
-    return other_name(pair.first.reading, pair.second.reading, titles=pair.kind is Text.LOCATION)
+    return other_name(pair.first.reading, pair.second.reading, titles=pair.kind.place)
 
 
 def _negation(pair: Pair) -> str | None:
@@ -47,7 +46,7 @@ def _roles(pair: Pair) -> str | None:
     if reason := swapped(pair.first.merged, pair.second.merged):
         return reason
     # Of a reminder "your passport" is the user's own, as the assistant puts it.
-    if pair.kind in (Text.LOCATION, Text.BODY):
+    if pair.kind.personal:
         return owned_otherwise(pair.first.merged, pair.second.merged)
     return None
 

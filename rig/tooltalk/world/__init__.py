@@ -1,21 +1,8 @@
-"""The mock world the tools act in: SQLite in memory, restored from a snapshot at each turn."""
+"""ToolTalk's mock world: SQLite in memory, restored from a snapshot at each turn."""
 
 from rig.tooltalk.world.accounts import Account
 from rig.tooltalk.world.build import build_world
 from rig.tooltalk.world.checks import check_world
-from rig.tooltalk.world.diff import ColumnChange, RecordChange, WorldDiff, diff
-from rig.tooltalk.world.identifiers import Identifiers
-from rig.tooltalk.world.world import Snapshot, World
+from rig.tooltalk.world.world import World
 
-__all__ = [
-    "Account",
-    "ColumnChange",
-    "Identifiers",
-    "RecordChange",
-    "Snapshot",
-    "World",
-    "WorldDiff",
-    "build_world",
-    "check_world",
-    "diff",
-]
+__all__ = ["Account", "World", "build_world", "check_world"]

@@ -6,7 +6,7 @@ from typing import Any
 from sqlite_utils import Database
 
 from rig.calls import Json, JsonObject
-from rig.tooltalk.world.values import decode, encode, encode_name
+from rig.toolbox.values import decode, encode, encode_name
 
 
 @dataclass(frozen=True, slots=True)

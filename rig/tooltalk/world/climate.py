@@ -5,7 +5,7 @@ from datetime import date
 from sqlite_utils import Database
 
 from rig.calls import JsonObject
-from rig.tooltalk.world.values import encode
+from rig.toolbox.values import encode
 
 _DAY = ("date", "high", "low", "conditions")
 _MONTH = ("min_temp", "max_temp", "record_min_temp", "record_max_temp", "avg_rainfall", "snow_days")

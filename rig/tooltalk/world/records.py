@@ -6,20 +6,11 @@ from dataclasses import dataclass
 from sqlite_utils import Database
 
 from rig.calls import Json, JsonObject
-from rig.tooltalk.world.values import Stored, decode, encode, key
+from rig.toolbox.values import Stored, decode, encode, key
+from rig.toolbox.world import Elements
 
 _WHOLE = -1
 """The position of a value that is neither null nor a list with elements, kept in one piece."""
-
-
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """A field whose value is a list, kept in a table of its own: `(parent, position, column)`."""
-
-    field: str
-    table: str
-    parent: str
-    column: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,10 @@
-"""The tables of the mock world.
+"""The tables of ToolTalk's world; the clock, the session and the ids are every world's.
 
 Rows keep the order of insertion through their integer `id`, since ToolTalk lists records in that order.
 Each plugin knows which users it has an entry for (`calendars`, `inboxes`, …): a user without an entry is not
 the same as one with an empty one. Those tables do not refer to `users`, because an account can be deleted
 while its records stay. Record ids (`alarm_id`, …) are unique for one user only.
 """
-
-APPLICATION_ID = 0x72696777
-"""`PRAGMA application_id`: the letters "rigw"."""
-
-VERSION = 1
-"""`PRAGMA user_version`: the number of this schema."""
 
 SCHEMA = """
 CREATE TABLE users (
@@ -106,14 +100,4 @@ CREATE TABLE historic_weather (
     snow_days NOT NULL,
     PRIMARY KEY (location, month)
 );
-CREATE TABLE id_generators (
-    tool TEXT PRIMARY KEY NOT NULL,
-    drawn INTEGER NOT NULL
-);
-CREATE TABLE session (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    clock TEXT,
-    session_token TEXT
-);
-INSERT INTO session (id) VALUES (1);
 """

@@ -6,13 +6,13 @@ One file per database (`Account.json`, `Alarm.json`, …), each an object by use
 
 import json
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlite_utils import Database
 
+from rig import times
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.tooltalk.world.accounts import Accounts
@@ -23,20 +23,20 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 
 def _formatted(pattern: str) -> Callable[[str], str]:
     def check(text: str) -> str:
-        datetime.strptime(text, pattern)  # noqa: DTZ007 - the dataset has no zones
+        times.read(text, pattern)
         return text
 
     return check
 
 
 def _iso_date(text: str) -> str:
-    if datetime.strptime(text, "%Y-%m-%d").strftime("%Y-%m-%d") != text:  # noqa: DTZ007 - a date has no zone
+    if times.read(text, times.DATE).strftime(times.DATE) != text:
         raise ValueError("not of the form YYYY-MM-DD")
     return text
 
 
-Time: TypeAlias = Annotated[str, AfterValidator(_formatted("%H:%M:%S"))]
-Instant: TypeAlias = Annotated[str, AfterValidator(_formatted("%Y-%m-%d %H:%M:%S"))]
+Time: TypeAlias = Annotated[str, AfterValidator(_formatted(times.TIME))]
+Instant: TypeAlias = Annotated[str, AfterValidator(_formatted(times.INSTANT))]
 Date: TypeAlias = Annotated[str, AfterValidator(_iso_date)]
 Number: TypeAlias = Annotated[int | float, Field(ge=-1_000_000, le=1_000_000)]
 

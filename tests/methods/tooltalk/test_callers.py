@@ -14,6 +14,7 @@ from rig.episodes import PlayedTurn, Step
 from rig.methods.tooltalk.callers import Session, name_callers, name_truths
 from rig.models import Prediction
 from rig.toolbox.simulator import Simulator
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 LOGIN = Call("UserLogin", {"username": "theo", "password": "pw-theo"})
@@ -37,12 +38,12 @@ CALLS = [
 @pytest.mark.parametrize("compat", [False, True])
 @pytest.mark.parametrize("logged_in", [True, False])
 def test_any_calls_have_the_callers_that_the_simulator_knows(compat: bool, logged_in: bool) -> None:
-    simulator = Simulator(small_world.new_world(), upstream_compat=compat)
+    simulator = Simulator(small_world.new_world(), TOOLTALK, upstream_compat=compat)
     user = User("mara", session_token=small_world.TOKEN if logged_in else None)
     for seed in range(150):
         choices = random.Random(seed)
-        simulator.start(user, small_world.METADATA)
-        session = Session(user)
+        simulator.start(small_world.METADATA.now, user.username, user.given)
+        session = Session(user, TOOLTALK)
         for call in choices.choices(CALLS, k=12):
             executed = simulator.execute(call)
             anonymous = ExecutedCall(executed.call, executed.outcome)
@@ -59,7 +60,7 @@ def test_a_turn_begins_as_the_truth_left_things_whatever_was_predicted_before() 
         logged_in=False,
     )
     conversation = parse_conversation(source, "")
-    truths = name_truths(conversation)
+    truths = name_truths(conversation, TOOLTALK)
     assert [(position, truth.username) for position, truth in truths] == [((1, 0), None), ((3, 0), "mara")]
 
     def played(turn: int, *calls: ExecutedCall) -> PlayedTurn:
@@ -67,19 +68,19 @@ def test_a_turn_begins_as_the_truth_left_things_whatever_was_predicted_before() 
 
     wrong = ExecutedCall(LOGIN, Outcome({"session_token": "t"}))
     look = ExecutedCall(Call("GetReminders"), Outcome({"reminders": []}))
-    named = name_callers(conversation, {1: played(1, look, wrong, look), 3: played(3, look)})
+    named = name_callers(conversation, {1: played(1, look, wrong, look), 3: played(3, look)}, TOOLTALK)
     assert [call.username for call in named[1].executed] == [None, None, "theo"]
     assert [call.username for call in named[3].executed] == ["mara"]
 
 
 def test_the_public_data_has_the_callers_that_the_simulator_knows(tooltalk: Path) -> None:
-    simulator = Simulator(World.from_json_directory(tooltalk / "data" / "databases"))
+    simulator = Simulator(World.from_json_directory(tooltalk / "data" / "databases"), TOOLTALK)
     directories = [tooltalk / "data" / part for part in ("easy", "tooltalk")]
     conversations = [each for path in directories if path.is_dir() for each in load_directory(path)]
     callers: list[Any] = []
     for conversation in conversations:
-        simulator.start(conversation.user, conversation.metadata)
+        simulator.start(*conversation.start)
         replayed = [simulator.execute(truth.call).username for truth in conversation.ground_truth]
-        assert [truth.username for _, truth in name_truths(conversation)] == replayed
+        assert [truth.username for _, truth in name_truths(conversation, TOOLTALK)] == replayed
         callers += replayed
     assert len(callers) >= 28

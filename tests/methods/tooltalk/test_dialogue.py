@@ -22,7 +22,7 @@ from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, offered_tools
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Grader, load
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 ALARMS, REMINDERS, LOGIN = small_talks.conversations()
@@ -43,7 +43,7 @@ class Played:
         self.dialogue = Dialogue(
             conversation,
             self.simulator,
-            Grader("default", load("exact")),
+            Grader("default", load("exact"), TOOLTALK),
             Settings(**choices),
             where=Where(0, conversation.name),
             emit=self.events.append,
@@ -198,7 +198,7 @@ def _turn(turn: int, *calls: ExecutedCall) -> PlayedTurn:
 def _rebuilt(conversation: Conversation, before: int) -> Simulator:
     """The world of a turn as the original makes it: everything from the start, then all earlier calls."""
     acting = small_talks.simulator()
-    acting.start(conversation.user, conversation.metadata)
+    acting.start(*conversation.start)
     for turn in conversation.turns[:before]:
         for call in turn.calls:
             acting.execute(call.call)
@@ -288,10 +288,10 @@ def test_context_says_when_nobody_is_logged_in() -> None:
 
 
 def test_the_tools_on_offer_follow_the_setting() -> None:
-    assert [doc.name for doc in offered_tools(ALARMS, Settings())] == list(TOOLS)
+    assert [doc.name for doc in offered_tools(ALARMS, Settings())] == list(TOOLTALK.tools)
     assert [doc.name for doc in offered_tools(ALARMS, Settings(tools="exact"))] == ["AddAlarm", "FindAlarms"]
     by_plugin = {doc.name for doc in offered_tools(ALARMS, Settings(tools="suite"))}
-    assert by_plugin == {name for name, tool in TOOLS.items() if tool.plugin in set(ALARMS.plugins)}
+    assert by_plugin == {name for name, tool in TOOLTALK.tools.items() if tool.plugin in set(ALARMS.plugins)}
     assert all(not doc.description for doc in offered_tools(ALARMS, Settings(docs="names")))
     assert all(doc.description for doc in offered_tools(ALARMS, Settings(docs="full")))
 
@@ -330,7 +330,7 @@ def test_resumed_turns_leave_matching_as_if_they_had_been_played() -> None:
 
 @pytest.mark.parametrize("suite", ["easy", "tooltalk"])
 def test_the_oracle_is_right_about_the_public_conversations(tooltalk: Path, suite: str) -> None:
-    acting = Simulator(World.from_json_directory(tooltalk / "data" / "databases"))
+    acting = Simulator(World.from_json_directory(tooltalk / "data" / "databases"), TOOLTALK)
     found = load_directory(tooltalk / "data" / suite)
     wrong = []
     for conversation in found:

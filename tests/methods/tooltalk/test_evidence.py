@@ -7,7 +7,7 @@ import pytest
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.conversations import Metadata
 from rig.methods.tooltalk.evidence import Seen
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 
 METADATA = Metadata("Springfield", "2024-03-05 09:00:00", "mara")
 
@@ -15,7 +15,7 @@ METADATA = Metadata("Springfield", "2024-03-05 09:00:00", "mara")
 def speaks(said: str, tool: str, name: str, value: Any) -> bool:
     seen = Seen(METADATA)
     seen.say(said)
-    return seen.speaks_for(TOOLS[tool], name, value)
+    return seen.speaks_for(TOOLTALK.tools[tool], name, value)
 
 
 CASES: list[tuple[str, str, str, Any, bool]] = [
@@ -72,27 +72,27 @@ def test_responses_are_evidence_and_errors_are_not() -> None:
     seen = Seen(METADATA)
     call = Call("DeleteAlarm", {"alarm_id": "1a2b-3c4d"})
     seen.answer(ExecutedCall(call, Outcome(exception="There is no alarm 1a2b-3c4d.")))
-    assert not seen.speaks_for(TOOLS["DeleteAlarm"], "alarm_id", "1a2b-3c4d")
+    assert not seen.speaks_for(TOOLTALK.tools["DeleteAlarm"], "alarm_id", "1a2b-3c4d")
     found = {"alarms": [{"alarm_id": "1a2b-3c4d", "time": "06:15:00"}]}
     seen.answer(ExecutedCall(Call("FindAlarms"), Outcome(found)))
-    assert seen.speaks_for(TOOLS["DeleteAlarm"], "alarm_id", "1a2b-3c4d")
-    assert seen.speaks_for(TOOLS["AddAlarm"], "time", "06:15:00")
-    assert not seen.speaks_for(TOOLS["AddAlarm"], "time", "06:45:00")
+    assert seen.speaks_for(TOOLTALK.tools["DeleteAlarm"], "alarm_id", "1a2b-3c4d")
+    assert seen.speaks_for(TOOLTALK.tools["AddAlarm"], "time", "06:15:00")
+    assert not seen.speaks_for(TOOLTALK.tools["AddAlarm"], "time", "06:45:00")
 
 
 def test_the_true_history_is_evidence_with_its_arguments() -> None:
     seen = Seen(METADATA)
     seen.note(ExecutedCall(Call("SendMessage", {"receiver": "ana_k"}), Outcome({"message_id": "1"})))
-    assert seen.speaks_for(TOOLS["SendMessage"], "receiver", "ana_k")
+    assert seen.speaks_for(TOOLTALK.tools["SendMessage"], "receiver", "ana_k")
 
 
 def test_a_copy_goes_its_own_way() -> None:
     seen = Seen(METADATA)
     copy = seen.copy()
     copy.say("text ana_k at 6")
-    assert copy.speaks_for(TOOLS["SendMessage"], "receiver", "ana_k")
-    assert not seen.speaks_for(TOOLS["SendMessage"], "receiver", "ana_k")
-    assert not seen.speaks_for(TOOLS["AddAlarm"], "time", "06:00:00")
+    assert copy.speaks_for(TOOLTALK.tools["SendMessage"], "receiver", "ana_k")
+    assert not seen.speaks_for(TOOLTALK.tools["SendMessage"], "receiver", "ana_k")
+    assert not seen.speaks_for(TOOLTALK.tools["AddAlarm"], "time", "06:00:00")
 
 
 def test_deep_nesting_is_no_trouble() -> None:
@@ -101,4 +101,4 @@ def test_deep_nesting_is_no_trouble() -> None:
         nested = [nested]
     seen = Seen(METADATA)
     seen.answer(ExecutedCall(Call("FindAlarms"), Outcome(nested)))
-    assert seen.speaks_for(TOOLS["DeleteAlarm"], "alarm_id", "1a2b-3c4d")
+    assert seen.speaks_for(TOOLTALK.tools["DeleteAlarm"], "alarm_id", "1a2b-3c4d")

@@ -11,6 +11,7 @@ from rig.calls import Call, ExecutedCall
 from rig.conversations import Conversation, parse_conversation
 from rig.methods.tooltalk.faults import Acted, find_faults
 from rig.scoring import Exact, Grader, Mode
+from rig.tooltalk import TOOLTALK
 from rig.verdicts import Fault, FaultKind
 
 Done: TypeAlias = Mapping[int, tuple[Sequence[Call], str | None]]
@@ -49,7 +50,7 @@ def faults(done: Done, mode: Mode = "default") -> tuple[Fault, ...]:
     """The faults of a model that does all else right. There are some whenever it is no success."""
     talk = conversation()
     simulator = small_talks.simulator()
-    simulator.start(talk.user, talk.metadata)
+    simulator.start(*talk.start)
     played: dict[int, list[ExecutedCall]] = {}
     truths = []
     for index, turn in enumerate(talk.turns):
@@ -60,7 +61,7 @@ def faults(done: Done, mode: Mode = "default") -> tuple[Fault, ...]:
         for number, truth in enumerate(turn.calls):
             named = replace(truth, username=simulator.execute(truth.call).username)
             truths.append(((index, number), named))
-    grader = Grader(mode, Exact())
+    grader = Grader(mode, Exact(), TOOLTALK)
     matching = grader.start(truths)
     for index, calls in played.items():
         for call in calls:
@@ -71,7 +72,7 @@ def faults(done: Done, mode: Mode = "default") -> tuple[Fault, ...]:
         reply = {**RIGHT, **done}[index][1]
         error = "truncated" if reply is None else None
         acted[index] = Acted(tuple((call, next(verdicts)) for call in calls), reply, error)
-    found = find_faults(talk, acted, truths, grader.compare)
+    found = find_faults(talk, acted, truths, grader.compare, TOOLTALK)
     assert bool(found) is not bool(matching.metrics().successes)
     return found
 

@@ -2,6 +2,7 @@ import pytest
 import small_world
 
 from rig.toolbox.simulator import Simulator
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
@@ -13,20 +14,20 @@ def world() -> World:
 @pytest.fixture(params=[False, True], ids=["default", "upstream"])
 def both(request: pytest.FixtureRequest, world: World) -> Simulator:
     """A simulator in which mara is logged in, in one mode and then in the other."""
-    simulator = Simulator(world, upstream_compat=request.param)
+    simulator = Simulator(world, TOOLTALK, upstream_compat=request.param)
     small_world.log_in(simulator)
     return simulator
 
 
 @pytest.fixture
 def default(world: World) -> Simulator:
-    simulator = Simulator(world)
+    simulator = Simulator(world, TOOLTALK)
     small_world.log_in(simulator)
     return simulator
 
 
 @pytest.fixture
 def upstream() -> Simulator:
-    simulator = Simulator(small_world.new_world(), upstream_compat=True)
+    simulator = Simulator(small_world.new_world(), TOOLTALK, upstream_compat=True)
     small_world.log_in(simulator)
     return simulator

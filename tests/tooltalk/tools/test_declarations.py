@@ -5,8 +5,8 @@ import jsonschema
 import pytest
 
 from rig.errors import RigError
-from rig.toolbox.spec import Plugin, Response
-from rig.tooltalk import TOOLS, tool_docs
+from rig.toolbox.spec import Response
+from rig.tooltalk import TOOLTALK
 
 NO_ACTION = [
     *("GetAccountInformation", "QueryUser", "FindAlarms", "QueryCalendar", "SearchInbox", "SearchMessages"),
@@ -56,20 +56,23 @@ CHOICES = {
 }
 
 
+PLUGINS = ("AccountTools", "Alarm", "Calendar", "Email", "Messages", "Reminder", "Weather")
+
+
 def test_the_tools_and_their_order() -> None:
-    assert list(TOOLS) == ORDER
-    assert [tool.name for tool in TOOLS.values()] == ORDER
-    assert {tool.plugin for tool in TOOLS.values()} == set(Plugin)
+    assert list(TOOLTALK.tools) == ORDER
+    assert [tool.name for tool in TOOLTALK.tools.values()] == ORDER
+    assert TOOLTALK.plugins == PLUGINS
 
 
 def test_flags() -> None:
-    assert [name for name, tool in TOOLS.items() if not tool.action] == NO_ACTION
-    assert [name for name, tool in TOOLS.items() if not tool.auth] == NO_LOGIN
+    assert [name for name, tool in TOOLTALK.tools.items() if not tool.action] == NO_ACTION
+    assert [name for name, tool in TOOLTALK.tools.items() if not tool.auth] == NO_LOGIN
 
 
 @pytest.mark.parametrize("name", ORDER)
 def test_the_schema_of_the_arguments(name: str) -> None:
-    schema = TOOLS[name].parameters
+    schema = TOOLTALK.tools[name].parameters
     jsonschema.Draft202012Validator.check_schema(schema)
     expected = ARGUMENTS[name].split()
     assert list(schema["properties"]) == [argument.rstrip("!") for argument in expected]
@@ -85,7 +88,7 @@ def test_the_schema_of_the_arguments(name: str) -> None:
 def test_formats_are_named_for_a_grammar() -> None:
     formats = {
         (name, argument): part.get("x-format") or part.get("items", {}).get("x-format")
-        for name, tool in TOOLS.items()
+        for name, tool in TOOLTALK.tools.items()
         for argument, part in tool.parameters["properties"].items()
     }
     assert formats["AddAlarm", "time"] == formats["FindAlarms", "end_range"] == "time"
@@ -99,18 +102,18 @@ def test_formats_are_named_for_a_grammar() -> None:
 @pytest.mark.parametrize("name", ORDER)
 def test_times_say_in_which_format(name: str) -> None:
     forms = {"time": "HH:MM:SS", "datetime": "YYYY-MM-DD HH:MM:SS", "phone": "555-555-5555"}
-    for part in TOOLS[name].parameters["properties"].values():
+    for part in TOOLTALK.tools[name].parameters["properties"].values():
         assert forms.get(part.get("x-format", ""), "") in part["description"]
 
 
 def test_facts_that_tooltalks_documentation_has_wrong() -> None:
-    assert "status: pending or complete}" in TOOLS["GetReminders"].returns
-    assert "next 3 days" in TOOLS["ForecastWeather"].description
-    assert "enum" not in TOOLS["CreateEvent"].parameters["properties"]["name"]
+    assert "status: pending or complete}" in TOOLTALK.tools["GetReminders"].returns
+    assert "next 3 days" in TOOLTALK.tools["ForecastWeather"].description
+    assert "enum" not in TOOLTALK.tools["CreateEvent"].parameters["properties"]["name"]
 
 
 def test_searches_name_the_ids_they_are_matched_by() -> None:
-    for tool in TOOLS.values():
+    for tool in TOOLTALK.tools.values():
         assert (tool.match.ids is not None) == (tool.match.response is Response.IDS)
         if tool.match.ids is not None:
             records, id_field = tool.match.ids
@@ -121,13 +124,13 @@ def test_searches_name_the_ids_they_are_matched_by() -> None:
 def test_the_documentation_is_short() -> None:
     """About 3,000 tokens of SmolLM2 for all tools, at 4 characters a token and more."""
     texts = [
-        f"{doc.name} {doc.description} {doc.returns} {json.dumps(doc.parameters)}" for doc in tool_docs()
+        f"{doc.name} {doc.description} {doc.returns} {json.dumps(doc.parameters)}" for doc in TOOLTALK.docs()
     ]
     assert len("".join(texts)) < 13_500
 
 
 def test_documentation_without_descriptions_keeps_names_types_and_requirements() -> None:
-    for bare, full in zip(tool_docs(descriptions=False), tool_docs(), strict=True):
+    for bare, full in zip(TOOLTALK.docs(descriptions=False), TOOLTALK.docs(), strict=True):
         assert (bare.name, bare.description, bare.returns) == (full.name, "", "")
         assert bare.parameters["required"] == full.parameters["required"]
         for name, part in bare.parameters["properties"].items():
@@ -135,11 +138,11 @@ def test_documentation_without_descriptions_keeps_names_types_and_requirements()
 
 
 def test_documentation_of_some_tools_comes_in_the_order_of_all() -> None:
-    docs = tool_docs(["SendEmail", "AddAlarm", "AddAlarm"])
+    docs = TOOLTALK.docs(["SendEmail", "AddAlarm", "AddAlarm"])
     assert [doc.name for doc in docs] == ["AddAlarm", "SendEmail"]
-    assert tool_docs([]) == ()
+    assert TOOLTALK.docs([]) == ()
 
 
 def test_documentation_of_an_unknown_tool_is_refused() -> None:
     with pytest.raises(RigError, match="no tool is named Foo"):
-        tool_docs(["AddAlarm", "Foo"])
+        TOOLTALK.docs(["AddAlarm", "Foo"])

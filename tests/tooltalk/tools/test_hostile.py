@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rig.calls import Call
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 
 text = st.text(st.characters(exclude_categories=()), max_size=20)
 json_values = st.recursive(
@@ -30,10 +30,10 @@ plausible = st.sampled_from(
 
 @st.composite
 def calls(draw: st.DrawFn) -> Call:
-    name = draw(st.sampled_from([*TOOLS, "Foo", ""]))
+    name = draw(st.sampled_from([*TOOLTALK.tools, "Foo", ""]))
     if draw(st.integers(0, 9)) == 0:
         return Call(name, draw(json_values))
-    known = list(TOOLS[name].parameters["properties"]) if name in TOOLS else ["x"]
+    known = list(TOOLTALK.tools[name].parameters["properties"]) if name in TOOLTALK.tools else ["x"]
     values = plausible | json_values
     arguments = draw(st.fixed_dictionaries({}, optional=dict.fromkeys(known, values)))
     if draw(st.integers(0, 9)) == 0:
@@ -48,7 +48,7 @@ def test_no_call_raises_and_a_failed_one_changes_nothing(
     compat: bool, trail: list[Call], logged_in: bool
 ) -> None:
     world = small_world.new_world()
-    simulator = Simulator(world, upstream_compat=compat)
+    simulator = Simulator(world, TOOLTALK, upstream_compat=compat)
     (small_world.log_in if logged_in else small_world.log_out)(simulator)
     start = simulator.snapshot()
     outcomes = []

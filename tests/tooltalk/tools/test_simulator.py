@@ -1,4 +1,5 @@
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -6,10 +7,9 @@ import small_world
 from small_world import METADATA, TOKEN, call, fail, log_in, log_out, respond
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.conversations import Metadata, User
 from rig.errors import RigError
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 FIRST_TOKEN = "e149636f-d9ca-0792"
@@ -37,7 +37,7 @@ def test_a_token_for_a_tool_that_needs_none_is_an_unknown_argument(both: Simulat
 
 def test_nobody_logged_in(both: Simulator) -> None:
     log_out(both)
-    for name, tool in TOOLS.items():
+    for name, tool in TOOLTALK.tools.items():
         executed = call(both, name)
         assert (executed.exception == "User is not logged in") == tool.auth
         assert executed.arguments == {}
@@ -68,7 +68,7 @@ def test_arguments_that_are_no_object(both: Simulator, name: str, arguments: Any
     assert executed.arguments == arguments
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("name", TOOLTALK.tools)
 @pytest.mark.parametrize("argument", ["self", "world", "urgent", "kwargs", ""])
 def test_an_argument_that_is_not_the_tools(both: Simulator, name: str, argument: str) -> None:
     assert fail(both, name, **{argument: 1})
@@ -179,12 +179,12 @@ def test_starting_resets_everything_but_the_base(both: Simulator) -> None:
 
 
 def test_starting_sets_the_clock(both: Simulator) -> None:
-    both.start(User("mara"), Metadata("Lakeside", "2024-03-06 23:59:59"))
+    both.start(datetime.fromisoformat("2024-03-06 23:59:59"))
     assert respond(both, "CurrentWeather", location="Lakeside")["weather"]["date"] == "2024-03-06"
 
 
 def test_starting_can_leave_a_verification_code(both: Simulator) -> None:
-    both.start(User("theo", verification_code="123456"), METADATA)
+    both.start(METADATA.now, "theo", {"verification_code": "123456"})
     respond(both, "ResetPassword", username="theo", verification_code="123456", new_password="x")
     respond(both, "UserLogin", username="theo", password="x")
 
@@ -192,11 +192,11 @@ def test_starting_can_leave_a_verification_code(both: Simulator) -> None:
 @pytest.mark.parametrize("given", [{"session_token": "t"}, {"verification_code": "1"}])
 def test_starting_as_somebody_without_an_account(both: Simulator, given: dict[str, str]) -> None:
     with pytest.raises(RigError, match=f"no account nobody.* {next(iter(given))}"):
-        both.start(User("nobody", **given), METADATA)
+        both.start(METADATA.now, "nobody", given)
 
 
 def test_somebody_unknown_may_start_logged_out(both: Simulator) -> None:
-    both.start(User("nobody"), METADATA)
+    both.start(METADATA.now, "nobody")
     assert fail(both, "GetReminders") == "User is not logged in"
 
 

@@ -9,6 +9,7 @@ from small_world import call, fail, respond
 
 from rig.conversations import Conversation, load_conversation, load_directory
 from rig.toolbox.simulator import Simulator
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 RECORDED_OTHERWISE = Counter(
@@ -54,7 +55,7 @@ RECORDED_OTHERWISE = Counter(
 @pytest.fixture(params=[False, True], ids=["default", "upstream"])
 def simulator(request: pytest.FixtureRequest, tooltalk: Path) -> Simulator:
     world = World.from_json_directory(tooltalk / "data" / "databases")
-    return Simulator(world, upstream_compat=request.param)
+    return Simulator(world, TOOLTALK, upstream_compat=request.param)
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def begin(tooltalk: Path, simulator: Simulator) -> Any:
 
     def start(name: str, turn: int) -> tuple[Simulator, dict[str, Any]]:
         conversation = load_conversation(tooltalk / "data" / "easy" / f"{name}-easy.json")
-        simulator.start(conversation.user, conversation.metadata)
+        simulator.start(*conversation.start)
         for earlier in conversation.turns[:turn]:
             for executed in earlier.calls:
                 simulator.execute(executed.call)
@@ -88,7 +89,7 @@ def test_replaying_the_ground_truth(tooltalk: Path, simulator: Simulator) -> Non
 
 def _differences(simulator: Simulator, conversation: Conversation) -> list[tuple[str, int]]:
     """The turns of calls that do not respond as recorded. Arguments, tokens included, and errors do."""
-    simulator.start(conversation.user, conversation.metadata)
+    simulator.start(*conversation.start)
     places = []
     positions = conversation.ground_truth_positions()
     for (turn, _), expected in zip(positions, conversation.ground_truth, strict=True):

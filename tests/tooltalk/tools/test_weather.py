@@ -1,9 +1,9 @@
+from datetime import datetime
 from typing import Any
 
 import pytest
 from small_world import MARCH, SEEDS, fail, log_out, respond
 
-from rig.conversations import Metadata, User
 from rig.toolbox.simulator import Simulator
 
 SPRINGFIELD = list(SEEDS["Weather"]["springfield"].values())
@@ -55,5 +55,5 @@ def test_a_place_of_another_kind(both: Simulator, location: Any) -> None:
 
 
 def test_the_end_of_the_calendar(both: Simulator) -> None:
-    both.start(User("mara"), Metadata("Springfield", "9999-12-30 00:00:00"))
+    both.start(datetime.fromisoformat("9999-12-30 00:00:00"))
     assert fail(both, "ForecastWeather", location="Springfield")

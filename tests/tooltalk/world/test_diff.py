@@ -7,8 +7,16 @@ import small_world
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.toolbox.diff import ColumnChange, RecordChange, WorldDiff
+from rig.toolbox.diff import diff as any_diff
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk.world import ColumnChange, RecordChange, Snapshot, World, WorldDiff, diff
+from rig.toolbox.world import Snapshot
+from rig.tooltalk import TOOLTALK
+from rig.tooltalk.world import World
+
+
+def diff(before: Snapshot, after: Snapshot, limit: int = 50) -> WorldDiff:
+    return any_diff(before, after, World.tables, limit)
 
 
 def changed(world: World, before: Snapshot) -> list[RecordChange]:
@@ -65,7 +73,7 @@ def test_columns_that_change_are_named_with_what_they_were(world: World) -> None
 
 def test_the_simulators_own_state_comes_last_and_says_so() -> None:
     world = small_world.new_world()
-    simulator = Simulator(world)
+    simulator = Simulator(world, TOOLTALK)
     small_world.log_out(simulator)
     before = world.snapshot()
     small_world.respond(simulator, "UserLogin", username="mara", password="pw-mara")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rig.methods.tooltalk.check.dates import disagreement
 from rig.methods.tooltalk.check.faults import Fault
 from rig.methods.tooltalk.check.reading import Feature, Reading
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 
 _OF_THE_USER = (Feature.CORRECTION,)
 _OF_THE_ASSISTANT = (Feature.ASK, Feature.NO_TOOL, Feature.ERROR)
@@ -56,7 +56,7 @@ def _corrects(reading: Reading, position: int) -> bool:
             name.endswith("_id") and str(value) in returned for name, value in each.executed.arguments.items()
         )
         for each in answer
-        if TOOLS[each.executed.name].action or each.executed.name in tools
+        if TOOLTALK.tools[each.executed.name].action or each.executed.name in tools
     )
 
 

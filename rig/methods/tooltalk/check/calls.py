@@ -1,24 +1,22 @@
 """Whether each ground-truth call is one that its tool takes, written as the dataset writes it."""
 
 from collections.abc import Iterator
-from datetime import datetime
 
+from rig import times
 from rig.calls import ExecutedCall
-from rig.conversations import TIMESTAMP, Conversation
+from rig.conversations import Conversation
 from rig.methods.tooltalk.check.faults import Fault
 from rig.toolbox.arguments import check
 from rig.toolbox.errors import ToolError
 from rig.toolbox.spec import Tool
-from rig.tooltalk import TOOLS
-
-_FORMATS = {"time": "%H:%M:%S", "datetime": TIMESTAMP}
+from rig.tooltalk import TOOLTALK
 
 
 def check_calls(file: str, conversation: Conversation) -> Iterator[Fault]:
     """Faults of the requests, by the tools' schemas."""
     positions = conversation.ground_truth_positions()
     for (turn, number), call in zip(positions, conversation.ground_truth, strict=True):
-        tool = TOOLS.get(call.name)
+        tool = TOOLTALK.tools.get(call.name)
         if tool is None:
             yield Fault(file, "tool", f"there is no tool {call.name!r}", turn, number)
             continue
@@ -34,8 +32,8 @@ def check_calls(file: str, conversation: Conversation) -> Iterator[Fault]:
 
 def _arguments(tool: Tool, call: ExecutedCall) -> Iterator[str]:
     given = dict(call.arguments)
-    if tool.auth:
-        given.pop("session_token", None)
+    for name in tool.injected:
+        given.pop(name, None)
     try:
         check(tool, given)
     except ToolError as error:
@@ -45,12 +43,12 @@ def _arguments(tool: Tool, call: ExecutedCall) -> Iterator[str]:
         schema = tool.parameters["properties"][name]
         if value is None:
             yield f"{name} is null; leave it out"
-        elif (form := _FORMATS.get(schema.get("x-format", ""))) and not _canonical(value, form):
-            yield f"{name} is {value!r}, which is not written as {form}"
+        elif (form := times.FORMS.get(schema.get("x-format", ""))) and not _canonical(value, form.pattern):
+            yield f"{name} is {value!r}, which is not written as {form.pattern}"
 
 
-def _canonical(text: str, form: str) -> bool:
+def _canonical(text: str, pattern: str) -> bool:
     try:
-        return datetime.strptime(text, form).strftime(form) == text  # noqa: DTZ007 - no zones
+        return times.read(text, pattern).strftime(pattern) == text
     except ValueError:
         return False

@@ -12,11 +12,11 @@ from rig.methods.tooltalk.check.annotations import check_annotations
 from rig.methods.tooltalk.check.calls import check_calls
 from rig.methods.tooltalk.check.faults import Fault
 from rig.methods.tooltalk.check.reading import Reading
-from rig.methods.tooltalk.check.replay import Difference, Replayed, replay
+from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
 from rig.methods.tooltalk.check.rules import SuiteRules, check_rules, quotas
 from rig.methods.tooltalk.check.structure import check_structure
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
@@ -69,7 +69,7 @@ def check_directory(
         raise RigError(f"{directory}: holds no conversation (*.json)")
     faults: list[Fault] = []
     readings: list[Reading] = []
-    simulator = Simulator(world)
+    simulator = Simulator(world, TOOLTALK)
     base = simulator.snapshot()
     for path in paths:
         try:
@@ -80,10 +80,10 @@ def check_directory(
         simulator.restore(base)
         faults += check_structure(path, conversation, world)
         faults += check_calls(path.name, conversation)
-        if any(call.name not in TOOLS for call in conversation.ground_truth):
+        if any(call.name not in TOOLTALK.tools for call in conversation.ground_truth):
             continue
         try:
-            reading = Reading(conversation, tuple(replay(conversation, simulator)))
+            reading = Reading(conversation, tuple(replayed_calls(conversation, simulator)))
         except RigError as error:
             faults.append(Fault(path.name, "replay", str(error)))
             continue

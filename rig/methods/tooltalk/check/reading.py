@@ -14,7 +14,7 @@ from functools import cached_property
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.conversations import Conversation
 from rig.methods.tooltalk.check.replay import Replayed
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 
 _SHORTEST = 4
 """Shorter values can stand in a response by chance."""
@@ -70,7 +70,7 @@ class Reading:
     @property
     def plugins(self) -> frozenset[str]:
         """The plugins of the tools that are called."""
-        return frozenset(str(TOOLS[name].plugin) for name in self.tools)
+        return frozenset(str(TOOLTALK.tools[name].plugin) for name in self.tools)
 
     @property
     def exchanges(self) -> int:
@@ -125,7 +125,7 @@ class Reading:
             for value in _leaves(_without_token(call)):
                 if len(value) >= _SHORTEST and not any(value in text for text in said):
                     yield any(value in text for text in looked_up)
-            if call.exception is None and not TOOLS[call.name].action:
+            if call.exception is None and not TOOLTALK.tools[call.name].action:
                 looked_up.extend(_leaves(call.response))
             else:
                 said.extend(_leaves(call.response))

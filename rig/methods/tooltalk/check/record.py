@@ -7,10 +7,10 @@ from pathlib import Path
 from rig.calls import JsonObject
 from rig.conversations import parse_conversation
 from rig.errors import RigError
-from rig.methods.tooltalk.check.replay import Replayed, replay
+from rig.methods.tooltalk.check.replay import Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import PARTS
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 SESSION_TOKEN = "4f1c9b27-a3e6-58d0"
@@ -28,7 +28,7 @@ def record_directory(directory: Path, world: World) -> list[Path]:
     paths = sorted(directory.glob("*.json"))
     if not paths:
         raise RigError(f"{directory}: holds no conversation (*.json)")
-    simulator = Simulator(world)
+    simulator = Simulator(world, TOOLTALK)
     base = simulator.snapshot()
     changed = []
     for path in paths:
@@ -55,13 +55,13 @@ def _complete(source: JsonObject, name: str, world: World, simulator: Simulator)
         for position, turn in enumerate(source["conversation"])
     ]
     conversation = parse_conversation(source, name)
-    calls = list(replay(conversation, simulator))
+    calls = list(replayed_calls(conversation, simulator))
     tools = dict.fromkeys(each.executed.name for each in calls)
-    unknown = [each for each in tools if each not in TOOLS]
+    unknown = [each for each in tools if each not in TOOLTALK.tools]
     if unknown:
         raise RigError(f"{name}: no tool is named {', '.join(unknown)}")
     source["apis_used"] = list(tools)
-    source["suites_used"] = list(dict.fromkeys(str(TOOLS[each].plugin) for each in tools))
+    source["suites_used"] = list(dict.fromkeys(str(TOOLTALK.tools[each].plugin) for each in tools))
     for each in calls:
         source["conversation"][each.turn]["apis"][each.call] = _recorded(each)
     return {part: source[part] for part in (*PARTS, *(part for part in source if part not in PARTS))}

@@ -6,9 +6,10 @@ from enum import StrEnum
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.conversations import Conversation
+from rig.methods.tooltalk.replay import replay
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.spec import Response
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 
 _SHOWN = 80
 
@@ -46,7 +47,7 @@ class Replayed:
             return Difference.EXCEPTION
         if self.recorded.response == self.executed.response:
             return None
-        if TOOLS[self.executed.name].match.response is Response.IGNORED:
+        if TOOLTALK.tools[self.executed.name].match.response is Response.IGNORED:
             return Difference.RANDOM_ID
         recorded, returned = self._records(self.recorded), self._records(self.executed)
         if recorded is None or returned is None:
@@ -74,7 +75,7 @@ class Replayed:
 
     def _records(self, executed: ExecutedCall) -> dict[str, JsonObject] | None:
         """The records of a response by id; None when it is no list of records."""
-        ids = TOOLS[self.executed.name].match.ids
+        ids = TOOLTALK.tools[self.executed.name].match.ids
         if ids is None:
             return None
         listed, key = ids
@@ -84,12 +85,11 @@ class Replayed:
             return None
 
 
-def replay(conversation: Conversation, simulator: Simulator) -> Iterator[Replayed]:
-    """Execute the ground truth from the conversation's start. Raises RigError where it cannot start."""
-    simulator.start(conversation.user, conversation.metadata)
-    positions = conversation.ground_truth_positions()
-    for (turn, call), recorded in zip(positions, conversation.ground_truth, strict=True):
-        yield Replayed(turn, call, recorded, simulator.execute(recorded.call))
+def replayed_calls(conversation: Conversation, simulator: Simulator) -> Iterator[Replayed]:
+    """Every ground-truth call, executed from the start. Raises RigError where it cannot start."""
+    for true in replay(conversation, simulator):
+        for number, (recorded, executed) in enumerate(zip(true.turn.calls, true.calls, strict=True)):
+            yield Replayed(true.position, number, recorded, executed)
 
 
 def _against(recorded: Json, returned: Json) -> str:

@@ -7,8 +7,7 @@ from itertools import combinations
 
 from rig.methods.tooltalk.check.faults import Fault
 from rig.methods.tooltalk.check.reading import Feature, Reading
-from rig.toolbox.spec import Plugin
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +82,12 @@ def check_rules(suite: str, rules: SuiteRules, readings: Sequence[Reading]) -> I
         if have < need:
             yield Fault(suite, "quota", f"{what}: {have} of {need}")
     if rules.one_for_each_tool:
-        for tool in TOOLS:
+        for tool in TOOLTALK.tools:
             named = [reading for reading in readings if reading.conversation.name == f"{tool}-{suite}"]
             if not any(tool in reading.tools for reading in named):
                 yield Fault(suite, "coverage", f"no conversation {tool}-{suite} calls {tool}")
     uses = Counter(tool for reading in readings for tool in reading.tools)
-    for tool in TOOLS:
+    for tool in TOOLTALK.tools:
         if uses[tool] < rules.tool_uses:
             yield Fault(suite, "coverage", f"{tool} is called {uses[tool]} of {rules.tool_uses} times")
 
@@ -105,6 +104,6 @@ def quotas(rules: SuiteRules, readings: Sequence[Reading]) -> Iterator[tuple[str
     for feature, need in rules.features.items():
         yield str(feature), sum(feature in reading.features for reading in readings), need
     if rules.every_triple_of_plugins:
-        triples = list(combinations(Plugin, 3))
+        triples = list(combinations(TOOLTALK.plugins, 3))
         covered = sum(any(reading.plugins == set(triple) for reading in readings) for triple in triples)
         yield "sets of three plugins", covered, len(triples)

@@ -4,10 +4,11 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from rig import times
 from rig.calls import JsonObject
-from rig.conversations import TIMESTAMP, Conversation
+from rig.conversations import Conversation
 from rig.methods.tooltalk.check.faults import Fault
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 PARTS = (
@@ -41,7 +42,7 @@ def check_structure(path: Path, conversation: Conversation, world: World) -> Ite
     yield from _lists(file, conversation)
     yield from _login(file, conversation, world)
     try:
-        canonical = conversation.metadata.now.strftime(TIMESTAMP)
+        canonical = conversation.metadata.now.strftime(times.INSTANT)
     except ValueError:
         canonical = ""
     if conversation.metadata.timestamp != canonical:
@@ -69,8 +70,8 @@ def _turns(file: str, source: JsonObject) -> Iterator[Fault]:
 
 
 def _lists(file: str, conversation: Conversation) -> Iterator[Fault]:
-    called = {call.name for call in conversation.ground_truth if call.name in TOOLS}
-    plugins = {str(TOOLS[name].plugin) for name in called}
+    called = {call.name for call in conversation.ground_truth if call.name in TOOLTALK.tools}
+    plugins = {str(TOOLTALK.tools[name].plugin) for name in called}
     for part, listed, used in (
         ("apis_used", conversation.tools, called),
         ("suites_used", conversation.plugins, plugins),
@@ -95,7 +96,7 @@ def _login(file: str, conversation: Conversation, world: World) -> Iterator[Faul
         registered = {
             call.arguments.get("username")
             for call in conversation.ground_truth
-            if call.name == "RegisterUser" and call.exception is None
+            if (tool := TOOLTALK.tools.get(call.name)) and tool.login == "in" and call.exception is None
         }
         if user.session_token or user.verification_code or user.username not in registered:
             yield Fault(file, "user", f"{user.username!r} is not in the world and does not register")

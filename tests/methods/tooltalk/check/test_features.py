@@ -7,8 +7,9 @@ import pytest
 
 from rig.conversations import parse_conversation
 from rig.methods.tooltalk.check.reading import Feature, Reading
-from rig.methods.tooltalk.check.replay import replay
+from rig.methods.tooltalk.check.replay import replayed_calls
 from rig.toolbox.simulator import Simulator
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 Source = dict[str, Any]
@@ -17,11 +18,11 @@ READ = Callable[[Source], frozenset[Feature]]
 
 @pytest.fixture
 def features(world: World) -> Callable[[Source], frozenset[Feature]]:
-    simulator = Simulator(world)
+    simulator = Simulator(world, TOOLTALK)
 
     def read(source: Source) -> frozenset[Feature]:
         conversation = parse_conversation(source, "test")
-        return Reading(conversation, tuple(replay(conversation, simulator))).features
+        return Reading(conversation, tuple(replayed_calls(conversation, simulator))).features
 
     return read
 

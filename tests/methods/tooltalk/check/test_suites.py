@@ -11,7 +11,7 @@ from rig.conversations import available_suites
 from rig.methods.tooltalk.check import RULES, Report, check_directory
 from rig.methods.tooltalk.check.reading import Feature
 from rig.paths import CONVERSATIONS
-from rig.tooltalk import TOOLS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
@@ -21,7 +21,7 @@ def test_the_shipped_suites_keep_their_promises(suite: str, world: World) -> Non
     assert [str(fault) for fault in report.faults] == []
     assert report.reproduced == len(report.calls)
     assert report.conversations == RULES[suite].conversations
-    assert {each.executed.name for each in report.calls} == set(TOOLS)
+    assert {each.executed.name for each in report.calls} == set(TOOLTALK.tools)
 
 
 @pytest.mark.parametrize("suite", available_suites())

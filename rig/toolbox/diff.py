@@ -8,25 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.tooltalk.world.records import LAYOUTS, Elements
-from rig.tooltalk.world.values import decode
-from rig.tooltalk.world.world import Snapshot
+from rig.toolbox.values import decode
+from rig.toolbox.world import Elements, Snapshot, Tables
 
 LIMIT = 50
 """Records of a diff, unless another number is asked for."""
 
 _BOOKKEEPING = ("session", "id_generators")
 """Tables that hold no user's things: the clock, who is logged in, how many ids were drawn. They come last."""
-
-_KEYS: dict[str, tuple[str, ...]] = {
-    "users": ("username",),
-    **{layout.records: ("username", layout.id_field) for layout in LAYOUTS},
-}
-"""What people know a record by, where that is not its primary key."""
-
-_ELEMENTS = {layout.records: layout.elements for layout in LAYOUTS if layout.elements is not None}
-_PARTS = frozenset(elements.table for elements in _ELEMENTS.values())
-"""Tables whose rows are parts of other records."""
 
 _Rows: TypeAlias = dict[tuple[Any, ...], dict[str, Any]]
 
@@ -79,15 +68,15 @@ class WorldDiff:
         return {"changes": [change.as_json() for change in self.changes], "omitted": self.omitted}
 
 
-def diff(before: Snapshot, after: Snapshot, limit: int = LIMIT) -> WorldDiff:
+def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) -> WorldDiff:
     """How `after` differs from `before`, in at most `limit` records."""
-    if before.image == after.image:
+    if before == after:
         return WorldDiff()
     found: list[RecordChange] = []
     omitted = 0
     with closing(_open(before)) as old, closing(_open(after)) as new:
-        for table in _tables(new):
-            for change in _changes(table, old, new):
+        for table in _names(new, tables):
+            for change in _changes(table, tables, old, new):
                 if len(found) < limit:
                     found.append(change)
                 else:
@@ -101,15 +90,19 @@ def _open(snapshot: Snapshot) -> sqlite3.Connection:
     return connection
 
 
-def _tables(database: sqlite3.Connection) -> list[str]:
+def _names(database: sqlite3.Connection, tables: Tables) -> list[str]:
+    """The tables whose rows are records, and not parts of other records."""
+    parts = {elements.table for elements in tables.lists.values()}
     rows = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-    names = [name for (name,) in rows if name not in _PARTS and not name.startswith("sqlite_")]
+    names = [name for (name,) in rows if name not in parts and not name.startswith("sqlite_")]
     return sorted(names, key=lambda name: name in _BOOKKEEPING)
 
 
-def _changes(table: str, old: sqlite3.Connection, new: sqlite3.Connection) -> Iterator[RecordChange]:
-    key, before = _rows(table, old)
-    _, after = _rows(table, new)
+def _changes(
+    table: str, tables: Tables, old: sqlite3.Connection, new: sqlite3.Connection
+) -> Iterator[RecordChange]:
+    key, before = _rows(table, tables, old)
+    _, after = _rows(table, tables, new)
     if before == after:
         return
     for found in dict.fromkeys([*before, *after]):
@@ -134,12 +127,12 @@ def _value(stored: Any) -> Json:
     return [decode(each) for each in stored] if isinstance(stored, tuple) else decode(stored)
 
 
-def _rows(table: str, database: sqlite3.Connection) -> tuple[tuple[str, ...], _Rows]:
+def _rows(table: str, tables: Tables, database: sqlite3.Connection) -> tuple[tuple[str, ...], _Rows]:
     """The columns of a table's key, and its records as they are stored, by key. Lists are tuples here."""
     description = database.execute(f"PRAGMA table_info({table})").fetchall()
     names = [row[1] for row in description]
-    key = _KEYS.get(table) or tuple(row[1] for row in description if row[5])
-    elements = _ELEMENTS.get(table)
+    key = tables.keys.get(table) or tuple(row[1] for row in description if row[5])
+    elements = tables.lists.get(table)
     lists = _lists(elements, database) if elements else {}
     records: _Rows = {}
     for row in database.execute(f"SELECT * FROM {table}"):

@@ -1,0 +1,36 @@
+"""The ground truth of a conversation executed, turn by turn: the one course that everything else follows."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rig.calls import ExecutedCall
+from rig.conversations import Conversation, Turn
+from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
+
+
+class TrueTurn(NamedTuple):
+    """A turn at its position, the world before it, and its ground-truth calls as executed in that world."""
+
+    position: int
+    turn: Turn
+    world: Snapshot
+    calls: tuple[ExecutedCall, ...]
+
+
+def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTurn]:
+    """Every turn of a conversation, from its start. Raises RigError where it cannot start in this world.
+
+    Upstream rebuilds the world and replays all earlier calls at every turn; a snapshot per turn gives the
+    same states in linear time. Whoever follows may act in the simulator between two turns: that is undone.
+    """
+    simulator.start(*conversation.start)
+    world = simulator.snapshot()
+    for index, turn in enumerate(conversation.turns):
+        before = world
+        calls: tuple[ExecutedCall, ...] = ()
+        if turn.calls:
+            simulator.restore(world)
+            calls = tuple(simulator.execute(truth.call) for truth in turn.calls)
+            world = simulator.snapshot()
+        yield TrueTurn(index, turn, before, calls)

@@ -1,0 +1,77 @@
+"""What can be added to rig: methods, toolboxes and answer formats, by rig itself and by anyone else.
+
+A plugin is a module with `register(registry)`. There are rig's own, those that installed packages name under
+the entry point group `rig.plugins`, and those that the user names: a `.py` file, or a folder with `plugin.py`
+or `toolbox.py` in it. Modules beside that file are reached as `from . import other`.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any
+
+from rig.errors import RigError
+
+OWN = ("rig.tooltalk",)
+
+
+class Registry:
+    """Everything that was registered: of each sort by name, and every name once."""
+
+    def __init__(self) -> None:
+        self.methods: dict[str, Any] = {}
+        self.toolboxes: dict[str, Any] = {}
+        self.formats: dict[str, Any] = {}
+        self.add_method = partial(_add, self.methods, "method")
+        self.add_toolbox = partial(_add, self.toolboxes, "toolbox")
+        self.add_format = partial(_add, self.formats, "answer format")
+
+
+def load(places: Iterable[str] = ()) -> Registry:
+    """All plugins, those at `places` and in `RIG_PLUGINS` among them. Raises RigError for one that fails."""
+    registry = Registry()
+    modules = (*OWN, *(point.module for point in entry_points(group="rig.plugins")))
+    files = (*os.environ.get("RIG_PLUGINS", "").split(os.pathsep), *places)
+    finders: dict[str, Callable[[str], Any]] = dict.fromkeys(modules, import_module)
+    for place, find in {**finders, **dict.fromkeys(filter(None, files), _import)}.items():
+        try:
+            module = find(place)
+            if not hasattr(module, "register"):
+                raise RigError("it has no function register(registry)")
+            module.register(registry)
+        except Exception as error:
+            last = extract_tb(error.__traceback__)[-1]
+            where = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+            what = error if isinstance(error, RigError) else where
+            raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
+    return registry
+
+
+def _add(known: dict[str, Any], sort: str, tenant: Any) -> None:
+    if known.setdefault(tenant.name, tenant) is not tenant:
+        raise RigError(f"there is a {sort} named {tenant.name} already; give this one another name")
+
+
+def _import(name: str) -> Any:
+    """The module of a file or folder, the same one each time."""
+    place = Path(name).expanduser()
+    files = (place / "plugin.py", place / "toolbox.py") if place.is_dir() else (place,)
+    file = next((each.resolve() for each in files if each.is_file()), place)
+    module_name, beside = f"rig plugin {file}", [str(file.parent)]
+    spec = spec_from_file_location(module_name, file, submodule_search_locations=beside)
+    if not file.is_file() or spec is None or spec.loader is None:
+        raise RigError("it is no .py file, and no folder with plugin.py or toolbox.py")
+    if module_name not in sys.modules:
+        sys.modules[module_name] = module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[module_name]
+            raise
+    return sys.modules[module_name]

@@ -1,0 +1,198 @@
+"""A mock world that tools act in: an in-memory SQLite database, restored from a snapshot at each turn."""
+
+import hashlib
+import sqlite3
+import weakref
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar, Self
+
+from sqlite_utils import Database
+
+from rig import times
+from rig.calls import SESSION_TOKEN, Json
+from rig.errors import RigError
+from rig.toolbox.identifiers import Identifiers
+
+_SESSION = """\
+CREATE TABLE id_generators (
+    tool TEXT PRIMARY KEY NOT NULL,
+    drawn INTEGER NOT NULL
+);
+CREATE TABLE session (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    clock TEXT,
+    session_token TEXT
+);
+INSERT INTO session (id) VALUES (1);
+"""
+
+_PRAGMAS = (
+    "page_size = 4096",
+    "encoding = 'UTF-8'",
+    "auto_vacuum = NONE",
+    "secure_delete = ON",
+    "foreign_keys = ON",
+)
+"""The first four keep a library's defaults from showing in the bytes of an image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A world at one moment: the image of its database. Equal images are equal worlds."""
+
+    image: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """A field whose value is a list, kept in a table of its own: `(parent, position, column)`."""
+
+    field: str
+    table: str
+    parent: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """How people know the records of a world.
+
+    `keys` are the columns that name a table's records, where that is not the primary key; `lists` are the
+    fields of a table's records that have a table of their own.
+    """
+
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lists: Mapping[str, Elements] = field(default_factory=dict)
+
+
+class World:
+    """The clock, who is logged in, how many ids each tool has drawn, and the tables of a toolbox's own.
+
+    All of it is rows, so a snapshot holds all of it. A world may be used from any thread, by one at a time.
+    A toolbox whose tools have something to change extends this class with a `schema`; without arguments it
+    makes an empty world. `tables` says how its records are known to people.
+    """
+
+    schema: ClassVar[str] = ""
+    version: ClassVar[int] = 1
+    """`PRAGMA user_version`: the number of the schema."""
+    application_id: ClassVar[int] = 0x72696777
+    """`PRAGMA application_id`: the letters "rigw"."""
+    tables: ClassVar[Tables] = Tables()
+    hint: ClassVar[str] = ""
+    """What a user can do about a file that cannot be opened."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        # From Python 3.13 on a connection that is not closed before it is collected is a ResourceWarning.
+        weakref.finalize(self, self._connection.close)
+        self.database = Database(self._connection, execute_plugins=False)
+        for pragma in _PRAGMAS:
+            self.database.execute(f"PRAGMA {pragma}")
+        self.database.executescript(self.schema + _SESSION)
+        self.database.execute(f"PRAGMA application_id = {self.application_id}")
+        self.database.execute(f"PRAGMA user_version = {self.version}")
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """A copy of a world file. Raises RigError when the file is missing or no world of this version."""
+        try:
+            image = path.read_bytes()
+        except OSError as error:
+            raise RigError(f"{path}: cannot be read: {error.strerror}{cls.hint}") from error
+        world = cls()
+        schema = world._schema()
+        try:
+            if not image:
+                raise sqlite3.DatabaseError("an empty image")
+            world.restore(Snapshot(image))
+            sound = world._schema() == schema and world._pragma("quick_check") == "ok"
+        except sqlite3.Error:
+            sound = False
+        if not sound:
+            raise RigError(f"{path}: not a world of this version of rig{cls.hint}")
+        return world
+
+    def begin(self, now: datetime, username: str = "", given: Mapping[str, Json] | None = None) -> None:
+        """Set the clock, and the session's token if one is `given`.
+
+        A world with users overrides this: what is given is `username`'s. Raises RigError where nobody of that
+        name can have it.
+        """
+        self.set_clock(now)
+        self.set_session_token((given or {}).get(SESSION_TOKEN))
+
+    def snapshot(self) -> Snapshot:
+        """The world as it is now."""
+        return Snapshot(self._connection.serialize())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Make the world what it was when the snapshot was taken."""
+        self._connection.deserialize(snapshot.image)
+
+    def dump(self) -> str:
+        """The whole content as SQL, for comparing worlds."""
+        return "\n".join(self._connection.iterdump())
+
+    def sha256(self) -> str:
+        """A hash of the whole content: equal for equal worlds, whatever the version of SQLite."""
+        return hashlib.sha256(self.dump().encode()).hexdigest()
+
+    def atomic(self) -> AbstractContextManager[object]:
+        """A block that is undone when an exception leaves it. Blocks can be nested."""
+        return self.database.atomic()
+
+    def close(self) -> None:
+        """Free the database."""
+        self._connection.close()
+
+    @property
+    def now(self) -> datetime:
+        """The clock. Raises RuntimeError when it was never set."""
+        clock = self._session("clock")
+        if clock is None:
+            raise RuntimeError("the world's clock is not set")
+        return times.read(clock, times.INSTANT)
+
+    def set_clock(self, now: datetime) -> None:
+        """Set the clock, to the second."""
+        # Not strftime, which leaves years before 1000 unpadded, so that they cannot be read back.
+        clock = now.isoformat(sep=" ", timespec="seconds")
+        self.database.table("session").update(1, {"clock": clock})
+
+    @property
+    def session_token(self) -> str | None:
+        """The token of whoever is logged in."""
+        return self._session("session_token")
+
+    def set_session_token(self, token: str | None) -> None:
+        """Note who is logged in, or nobody."""
+        self.database.table("session").update(1, {"session_token": token})
+
+    @property
+    def username(self) -> str | None:
+        """Who is logged in, as far as the world knows its users."""
+        return None
+
+    def draw(self, tool: str, identifiers: Identifiers) -> str:
+        """The next id from a tool's own generator."""
+        generators = self.database.table("id_generators")
+        rows = self.database.execute("SELECT drawn FROM id_generators WHERE tool = ?", [tool]).fetchall()
+        drawn: int = rows[0][0] if rows else 0
+        generators.insert({"tool": tool, "drawn": drawn + 1}, replace=True)
+        return identifiers[drawn]
+
+    def _pragma(self, name: str) -> object:
+        return self.database.execute(f"PRAGMA {name}").fetchone()[0]
+
+    def _schema(self) -> list[object]:
+        tables = self.database.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+        return [self._pragma("application_id"), self._pragma("user_version"), *tables]
+
+    def _session(self, column: str) -> str | None:
+        value: str | None = self.database.execute(f"SELECT {column} FROM session").fetchone()[0]
+        return value

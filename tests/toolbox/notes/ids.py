@@ -1,0 +1,3 @@
+from rig.toolbox.identifiers import hexadecimal
+
+NOTE_IDS = hexadecimal(4)

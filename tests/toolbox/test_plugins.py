@@ -1,0 +1,73 @@
+"""What can be added to rig from outside, and what is said of a plugin that is none."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rig.errors import RigError
+from rig.plugins import Registry, load
+
+NOTES = Path(__file__).parent / "notes"
+TINY = "class Tiny:\n    name = 'tiny'\n\ndef register(registry):\n    registry.add_{}(Tiny())\n"
+
+
+def test_rigs_own_tenants_are_registered_as_any_other() -> None:
+    assert list(load().toolboxes) == ["tooltalk"]
+
+
+def test_a_toolbox_in_a_folder_with_a_module_beside_it() -> None:
+    first, second = (load([str(NOTES)]).toolboxes["notes"] for _ in range(2))
+    assert first.tools["AddNote"] is second.tools["AddNote"]
+    assert list(first.tools) == ["AddNote", "FindNotes"]
+
+
+def test_the_environment_names_plugins_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for sort in ("method", "format"):
+        (tmp_path / f"{sort}.py").write_text(TINY.format(sort))
+    places = (str(tmp_path / "method.py"), str(tmp_path / "format.py"), "")
+    monkeypatch.setenv("RIG_PLUGINS", os.pathsep.join(places))
+    found = load()
+    assert [sort["tiny"].name for sort in (found.methods, found.formats)] == ["tiny", "tiny"]
+
+
+def test_plugin_py_comes_before_toolbox_py(tmp_path: Path) -> None:
+    (tmp_path / "toolbox.py").write_text("raise NotImplementedError")
+    (tmp_path / "plugin.py").write_text(TINY.format("toolbox"))
+    assert "tiny" in load([str(tmp_path)]).toolboxes
+
+
+def test_two_tenants_of_one_name(tmp_path: Path) -> None:
+    copy = shutil.copytree(NOTES, tmp_path / "copy")
+    with pytest.raises(RigError, match=r"the plugin .*copy cannot be loaded: there is a toolbox named notes"):
+        load([str(NOTES), str(copy)])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1 / 0", r"ZeroDivisionError: division by zero \(.*bad\.py, line 1\)"),
+        ("\ndef register(registry):\n    registry.shelf()", r"AttributeError.*shelf.*bad\.py, line 3\)"),
+        ("def register(registry) pass", r"SyntaxError.*bad\.py, line 1"),
+        ("x = 1", "it has no function register"),
+        ("import no_such_module_at_all", r"ModuleNotFoundError: .*bad\.py, line 1\)"),
+    ],
+)
+def test_a_bad_plugin_is_one_line_with_its_place(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "bad.py").write_text(text)
+    for _ in range(2):
+        with pytest.raises(RigError, match=rf"^the plugin .*bad\.py cannot be loaded: {reason}"):
+            load([str(tmp_path / "bad.py")])
+
+
+@pytest.mark.parametrize("name", ["missing", "missing.py", "text.txt", "."])
+def test_a_place_without_a_plugin(tmp_path: Path, name: str) -> None:
+    (tmp_path / "text.txt").write_text("def register(registry): pass")
+    with pytest.raises(RigError, match="no folder with"):
+        load([str(tmp_path / name)])
+
+
+def test_a_tenant_needs_a_name() -> None:
+    with pytest.raises(AttributeError):
+        Registry().add_toolbox(object())
