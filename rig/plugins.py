@@ -8,7 +8,7 @@ or `toolbox.py` in it. Modules beside that file are reached as `from . import ot
 import os
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
@@ -18,7 +18,7 @@ from typing import Any
 
 from rig.errors import RigError
 
-OWN = ("rig.tooltalk",)
+OWN = ("rig.tooltalk", "rig.methods.tooltalk")
 
 
 class Registry:
@@ -51,6 +51,16 @@ def load(places: Iterable[str] = ()) -> Registry:
             what = error if isinstance(error, RigError) else where
             raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
     return registry
+
+
+def registered() -> Registry:
+    """All plugins but those that are named at one place only; loaded once."""
+    return _loaded(os.environ.get("RIG_PLUGINS", ""))
+
+
+@cache
+def _loaded(_named: str) -> Registry:
+    return load()
 
 
 def _add(known: dict[str, Any], sort: str, tenant: Any) -> None:

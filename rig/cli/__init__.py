@@ -3,6 +3,7 @@
 import errno
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -62,12 +63,24 @@ def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="rig")
-def cli() -> None:
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="PLACE",
+    help="A .py file or folder with methods, toolboxes or answer formats of your own, beside those that"
+    " $RIG_PLUGINS names. Its code is run.",
+)
+def cli(plugins: tuple[str, ...]) -> None:
     """Evaluate local tool-calling models, offline.
 
     Point rig at GGUF files: it lets each model read conversations, call tools in a mock world and be right
     or wrong, and says which file can be trusted.
     """
+    if plugins:
+        # Processes that rig starts know them, too.
+        named = (os.environ.get("RIG_PLUGINS", ""), *plugins)
+        os.environ["RIG_PLUGINS"] = os.pathsep.join(filter(None, named))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

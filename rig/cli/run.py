@@ -63,6 +63,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--role", "Who plays a role that is not evaluated; can be repeated.", metavar="ROLE=MODEL")
 @_option("--set", "An option that only the method knows. *", metavar="NAME=VALUE")
 @_option("--conversations", "Directory of conversations in ToolTalk's JSON shape, instead.", type=_DIRECTORY)
+@_option("--toolbox", "Tools: a name, or the folder of your own; its code is run.", metavar="NAME|DIR")
 @_option("--world", "Directory of databases in ToolTalk's JSON shape; default: rig's own.", type=_DIRECTORY)
 @click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
 @_option("--limit", "Only the first so many conversations.", type=_COUNT)

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from rig import plugins
 from rig.errors import RigError
 from rig.methods.base import Method
 from rig.tasks import Task
 
+ALL = "all"
+"""Every suite of the first method."""
+
 
 def known() -> Mapping[str, Method]:
     """Every method there is, by name."""
-    from rig.methods.tooltalk.method import ToolTalk
-
-    return {"tooltalk": ToolTalk()}
+    return plugins.registered().methods
 
 
 def get(name: str) -> Method:
@@ -39,10 +41,6 @@ def load_suite(name: str) -> tuple[Method, list[Task]]:
         raise RigError(f"unknown suite {name!r}; there are: {there_are} (your own files: --suite PATH)")
     method, place = found[name]
     return method, list(method.load(place))
-
-
-ALL = "all"
-"""Every suite of the first method."""
 
 
 def load_place(place: Path, wanted: str | None = None) -> tuple[Method, list[Task]]:

@@ -32,6 +32,7 @@ class Options:
     method: str | None = None
     role: tuple[str, ...] = ()
     set: tuple[str, ...] = ()
+    toolbox: str | None = None
     world: Path | None = None
     only: tuple[str, ...] = ()
     limit: int | None = None
@@ -68,6 +69,8 @@ class Options:
         values = asdict(self)
         for name in _PATHS:
             values[name] = None if values[name] is None else str(values[name].absolute())
+        if self.toolbox is not None and Path(self.toolbox).exists():
+            values["toolbox"] = str(Path(self.toolbox).absolute())
         values["similarity"] = str(Named.parse(self.similarity).absolute)
         values["models"] = [_unambiguous(model, known) for model in self.models]
         values["role"] = [f"{role}={_unambiguous(model, known)}" for role, model in self.roles().items()]
@@ -176,7 +179,7 @@ _OF_GRAMMAR = ("grammar_engine", "parameter_order")
 _OF_ENGINE = ("temperature", "kv", "grammar", *_OF_GRAMMAR)
 _VARIED = (*_OF_ENGINE, "docs", "tools", "history")
 """The options that can have several values, those of the engine first. An arm's name has their order."""
-_OF_METHODS = ("docs", "tools", "history", "max_calls", "world", "grader", "similarity")
+_OF_METHODS = ("docs", "tools", "history", "max_calls", "toolbox", "world", "grader", "similarity")
 """The options that methods share. A method says which of them it has; what it alone has is given by `set`."""
 AGAIN, EXACT = "again", "exact"
 """What the names of the arms end with that `noise` adds."""

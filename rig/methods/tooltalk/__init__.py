@@ -1,0 +1,10 @@
+"""ToolTalk: true histories are put to a model turn by turn, and its calls are held against the true ones."""
+
+from typing import Any
+
+
+def register(registry: Any) -> None:
+    """Offer the method (`rig.plugins`)."""
+    from rig.methods.tooltalk.method import ToolTalk
+
+    registry.add_method(ToolTalk())

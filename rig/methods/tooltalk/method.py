@@ -19,7 +19,9 @@ from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
 from rig.scoring import Grader, Named
 from rig.scoring import load as load_similarity
+from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK
 
 
@@ -33,6 +35,7 @@ class ToolTalk:
         Option("tools", "all", several=True),
         Option("history", "recorded", several=True),
         Option("max_calls", 10),
+        Option("toolbox", None),
         Option("world", None),
         Option("grader", "default"),
         Option("similarity", "minilm"),
@@ -54,17 +57,23 @@ class ToolTalk:
         return {"oracle": lambda: Oracle(tasks)}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(**{name: values[name] for name in ("docs", "tools", "history", "max_calls")})
+        own = {name: values[name] for name in ("docs", "tools", "history", "max_calls")}
+        return Settings(**own, toolbox=_toolbox(values))
 
     def ready(self, values: Mapping[str, Any]) -> "ToolTalkSetup":
         given, similarity = values["world"], values["similarity"]
-        world = TOOLTALK.world(None if given is None else Path(given))
+        toolbox = _toolbox(values)
+        world = toolbox.world(None if given is None else Path(given))
         return ToolTalkSetup(
-            Simulator(world, TOOLTALK, upstream_compat=values["grader"] == "upstream"),
-            Grader(values["grader"], load_similarity(similarity), TOOLTALK),
+            Simulator(world, toolbox, upstream_compat=values["grader"] == "upstream"),
+            Grader(values["grader"], load_similarity(similarity), toolbox),
             str(Named.parse(similarity).absolute),
             world.sha256(),
         )
+
+
+def _toolbox(values: Mapping[str, Any]) -> Toolbox:
+    return TOOLTALK if values["toolbox"] is None else find_toolbox(values["toolbox"])
 
 
 class ToolTalkSetup:
