@@ -84,6 +84,17 @@ def tooltalk() -> Path:
     return Path(place)
 
 
+@pytest.fixture(scope="session")
+def autode() -> Path:
+    """A checkout of the public AutoDE repository, named by $RIG_AUTODE."""
+    place = os.environ.get("RIG_AUTODE")
+    if not place:
+        pytest.skip("RIG_AUTODE does not name a checkout of the AutoDE data")
+    for part in ("API_list.xlsx", "datasets/data_v1_2.jsonl"):
+        assert (Path(place) / part).is_file(), f"RIG_AUTODE={place} holds no {part}"
+    return Path(place)
+
+
 @dataclass(frozen=True)
 class Finished:
     """What a command printed and how it ended."""

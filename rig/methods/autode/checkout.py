@@ -1,0 +1,155 @@
+"""The public AutoDE data: dialogues from JSON lines, and the API documents from their workbook.
+
+Source: github.com/hlmu/AutoDE, `datasets/` and `API_list.xlsx` (MIT licence); paper arXiv 2403.11128.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rig.calls import Call, Json, JsonObject
+from rig.errors import RigError
+from rig.methods.autode.documents import ApiDocument
+from rig.methods.autode.scenarios import Scenario, Utterance, parse
+
+WORKBOOK = "API_list.xlsx"
+DATASET = "data_v1_2.jsonl"
+"""The one that upstream's experiments used."""
+
+_SHEETS = ("API list", "API list_2")
+"""The older sheet has one API more, which the older dialogues need. What both have is read from the newer."""
+_COLUMNS = ("domain", "api", "description", "parameters")
+
+
+class Rows(NamedTuple):
+    """What a file of JSON lines holds: the rows that could be read, and a line on each that could not."""
+
+    scenarios: tuple[Scenario, ...]
+    faults: tuple[str, ...] = ()
+
+
+def find_dataset(place: Path) -> Path | None:
+    """The file of dialogues that a place stands for: itself, or that of a checkout."""
+    if place.is_file():
+        return place if place.suffix == ".jsonl" else None
+    candidates = (folder / DATASET for folder in (place, place / "datasets"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def find_workbook(dataset: Path) -> Path | None:
+    """The workbook that belongs to a file of dialogues: beside it, or in a folder above it."""
+    places = (parent / WORKBOOK for parent in dataset.resolve().parents[:3])
+    return next((path for path in places if path.is_file()), None)
+
+
+def load(place: Path) -> tuple[Scenario, ...]:
+    """The dialogues of a checkout or of one of its files.
+
+    Raises RigError where there are none, and where rows cannot be read: it names the first, how many there
+    are, and the file without them that would do.
+    """
+    dataset = find_dataset(place)
+    workbook = dataset and find_workbook(dataset)
+    if dataset is None or workbook is None:
+        raise RigError(f"{place}: no AutoDE data; give a checkout, or a .jsonl file with {WORKBOOK} above it")
+    rows = read_rows(dataset, read_documents(workbook))
+    if rows.faults:
+        more = f" (and {len(rows.faults) - 1} more rows)" if len(rows.faults) > 1 else ""
+        raise RigError(f"{rows.faults[0]}{more}; mend or remove the row")
+    if not rows.scenarios:
+        raise RigError(f"{dataset}: holds no dialogue")
+    return rows.scenarios
+
+
+def read_documents(workbook: Path) -> dict[str, ApiDocument]:
+    """The API documents by name. Raises RigError where the workbook cannot be read."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise RigError(
+            f'{workbook}: to read it, rig needs openpyxl: pip install "rig[autode]" (or pip install openpyxl)'
+        ) from error
+    try:
+        book = load_workbook(workbook, read_only=True, data_only=True)
+        return {api.name: api for sheet in _SHEETS for api in _of_sheet(book[sheet])}
+    except Exception as error:  # whatever the library makes of a broken file
+        raise RigError(f"{workbook}: not AutoDE's list of APIs: {error}") from error
+
+
+def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Rows:
+    """Every dialogue of a file. A row that cannot be read costs a line of its own and no other row.
+
+    Raises RigError where the file itself cannot be read.
+    """
+    scenarios: dict[str, Scenario] = {}
+    faults = []
+    for number, line in enumerate(read_lines(dataset), start=1):
+        try:
+            scenario = _scenario(line, apis, f"{dataset}, line {number}")
+            if scenario.id in scenarios:
+                raise RigError(f"{dataset}, line {number}: the uuid {scenario.id} is there already")
+        except RigError as error:
+            faults.append(str(error))
+        else:
+            scenarios[scenario.id] = scenario
+    return Rows(tuple(scenarios.values()), tuple(faults))
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file that are not blank. Raises RigError where it cannot be read."""
+    try:
+        return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise RigError(f"{path}: not UTF-8 text: {error}") from error
+
+
+def read_turns(content: Json) -> tuple[Utterance, ...]:
+    """What was said, from a row's `content`. Raises KeyError or TypeError for another shape.
+
+    One of the recorded files has the words under `content` instead of `message`.
+    """
+    return tuple(Utterance(each["role"], each.get("message", each.get("content"))) for each in content)
+
+
+def _of_sheet(sheet: Any) -> list[ApiDocument]:
+    """The documents of a sheet, whose first row names its columns; the older one has no domains."""
+    header, *rows = ([str(cell or "") for cell in row] for row in sheet.iter_rows(values_only=True))
+    named = (dict(zip(header, row, strict=True)) for row in rows if any(row))
+    return [ApiDocument.from_row(*(row.get(name, "") for name in _COLUMNS)) for row in named]
+
+
+def _scenario(line: str, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
+    try:
+        row = json.loads(line)
+        character, background, purpose = _topic(row["background"])
+        name, api = row["uuid"], apis[row["api"]]
+        call = Call(api.name, row["slots"])
+        source: JsonObject = {
+            "name": f"{api.name}-{name[:8]}",
+            "id": name,
+            "character": character,
+            "background": background,
+            "purpose": purpose,
+            "history": read_turns(row["content"]),
+            "call": {"name": call.name, "arguments": call.arguments},
+            "apis": [api.as_json()],
+        }
+    except KeyError as error:
+        raise RigError(
+            f"{where}: {error.args[0]} is no key of the row, or no API that is documented"
+        ) from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise RigError(f"{where}: not a dialogue: {error}") from error
+    return parse(source, where, suite="autode")
+
+
+def _topic(text: str) -> list[str]:
+    """Character, background and purpose. Raises ValueError where there are not those three lines."""
+    lines = text.split("\n")
+    heads = ("Character: ", "Background: ", "Purpose: ")
+    if len(lines) != 3 or not all(map(str.startswith, lines, heads)):
+        raise ValueError("background is not the three lines Character, Background and Purpose")
+    return [line.removeprefix(head) for line, head in zip(lines, heads, strict=True)]

@@ -1,0 +1,185 @@
+"""Scenarios: who wants what, and the call that would do it. A user with a script plays one out."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
+from rig.errors import RigError
+from rig.methods.autode.documents import ApiDocument
+from rig.tasks import ExpectedTurn
+
+Slots = Mapping[str, Json]
+"""The arguments of a call by name: texts and truth values."""
+
+USER, ASSISTANT = "User", "Assistant"
+"""Who speaks, in upstream's files."""
+
+
+class Utterance(NamedTuple):
+    """What one of the two said."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A task: a user with a purpose, the first query, and the call that serves it.
+
+    `history` is the recorded conversation up to the call, from the first query to the user's last words.
+    `apis` are the documents on offer, that of the call among them.
+    """
+
+    name: str
+    id: str
+    character: str
+    background: str
+    purpose: str
+    history: tuple[Utterance, ...]
+    call: Call
+    apis: tuple[ApiDocument, ...]
+    suite: str = field(default="", compare=False)
+
+    @property
+    def query(self) -> str:
+        """What the user says first."""
+        return self.history[0].text
+
+    @property
+    def slots(self) -> Slots:
+        """The arguments of the true call."""
+        slots: Slots = self.call.arguments
+        return slots
+
+    @property
+    def api(self) -> ApiDocument:
+        """The document of the true call's function."""
+        return next(each for each in self.apis if each.name == self.call.name)
+
+    @property
+    def topic(self) -> str:
+        """Who the user is and what they want, in three lines."""
+        return f"Character: {self.character}\nBackground: {self.background}\nPurpose: {self.purpose}"
+
+    @property
+    def turn_count(self) -> None:
+        """Nobody knows beforehand for how long the two will talk."""
+
+    @property
+    def ground_truth_count(self) -> int:
+        return 1
+
+    @property
+    def truth(self) -> ExecutedCall:
+        """The true call. There is no world that it could be executed in."""
+        return ExecutedCall(self.call, Outcome())
+
+    def expected(self, turn: int) -> ExpectedTurn:
+        """The first query is known beforehand, and nothing of what follows but the call that ends it."""
+        return ExpectedTurn((self.query,) if turn == 0 else (), (self.truth,), "")
+
+    @property
+    def source(self) -> JsonObject:
+        return {
+            "name": self.name,
+            "id": self.id,
+            "character": self.character,
+            "background": self.background,
+            "purpose": self.purpose,
+            "history": [list(each) for each in self.history],
+            "call": {"name": self.call.name, "arguments": dict(self.slots)},
+            "apis": [api.as_json() for api in self.apis],
+        }
+
+
+def parse(source: JsonObject, where: str, suite: str = "") -> Scenario:
+    """A scenario from its `source`. Raises RigError for what is none."""
+    try:
+        call = Call(source["call"]["name"], dict(source["call"]["arguments"]))
+        apis = tuple(ApiDocument.parse(each, where) for each in source["apis"])
+        texts = {name: str(source[name]) for name in ("name", "id", "character", "background", "purpose")}
+        history = tuple(Utterance(str(role), str(text)) for role, text in source["history"])
+    except (KeyError, TypeError, ValueError) as error:
+        fault = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
+        raise RigError(f"{where}: not a scenario: {fault}") from error
+    _check(where, call, apis, history)
+    return Scenario(**texts, history=history, call=call, apis=apis, suite=suite)
+
+
+def load_directory(directory: Path) -> list[Scenario]:
+    """The scenarios of every `*.json` in a folder, a file for each domain. Raises RigError for any other."""
+    scenarios = [
+        scenario
+        for path in sorted(directory.glob("*.json"))
+        for scenario in _of_domain(_read(path), path, directory.resolve().name)
+    ]
+    if not scenarios:
+        raise RigError(f"{directory}: holds no scenarios (*.json)")
+    require_unique(directory, (each.name for each in scenarios))
+    return scenarios
+
+
+def is_domain(path: Path) -> bool:
+    """Whether a file is one of scenarios, told from its first bytes."""
+    try:
+        with path.open("rb") as file:
+            return b'"scenarios"' in file.read(400)
+    except OSError:
+        return False
+
+
+def require_unique(place: Path, names: Iterable[str]) -> None:
+    """Raise RigError where names repeat."""
+    known: set[str] = set()
+    repeated = sorted({name for name in names if name in known or known.add(name)})  # type: ignore[func-returns-value]
+    if repeated:
+        raise RigError(f"{place}: names must be unique; repeated: {', '.join(repeated)}")
+
+
+def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:
+    """The scenarios of one file, each with the documents that it names from those of the file."""
+    try:
+        domain, rows = str(data["domain"]), list(data["scenarios"])
+        apis = {api["name"]: {**api, "domain": domain} for api in data["apis"]}
+    except (KeyError, TypeError) as error:
+        raise RigError(f"{path}: no file of scenarios: it needs domain, scenarios and apis") from error
+    found = []
+    for number, row in enumerate(rows, start=1):
+        where = f"{path}, scenario {number}"
+        try:
+            offered = [apis[name] for name in row["offered"]]
+            source = {**row, "id": row["name"], "history": [(USER, row["query"])], "apis": offered}
+        except (KeyError, TypeError) as error:
+            raise RigError(f"{where}: not a scenario: it has no {error.args[0]}") from error
+        found.append(parse(source, where, suite))
+    return found
+
+
+def _check(where: str, call: Call, apis: tuple[ApiDocument, ...], history: tuple[Utterance, ...]) -> None:
+    """Raise RigError where the parts of a scenario do not fit one another."""
+    api = next((each for each in apis if each.name == call.name), None)
+    if api is None:
+        raise RigError(f"{where}: {call.name} is none of the APIs on offer")
+    for name, value in call.arguments.items():
+        parameter = api.parameter(name)
+        if parameter is None:
+            raise RigError(f"{where}: {call.name} has no parameter {name}")
+        if not parameter.allows(value):
+            raise RigError(f"{where}: {value!r} cannot be {name} of {call.name}")
+    if not call.arguments:
+        raise RigError(f"{where}: the call has no arguments")
+    turns = [(USER, ASSISTANT)[number % 2] for number in range(len(history))]
+    if len(history) % 2 == 0 or [each.role for each in history] != turns:
+        raise RigError(f"{where}: the two must speak in turns, the user first and last")
+
+
+def _read(path: Path) -> Json:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise RigError(f"{path}: not JSON: {error}") from error
