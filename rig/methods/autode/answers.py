@@ -1,0 +1,73 @@
+"""What an assistant's words are: a call between tags, one that cannot be read, an end, or talk.
+
+Source: `fetch_assistant` of upstream's evaluation. With `compat` its verdict is upstream's in every case but
+two in which upstream crashes; those are malformed calls here.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from rig.calls import Json, JsonObject
+
+CALL = "<func>"
+DONE = "[DONE]"
+"""What an assistant ends a conversation with that it cannot serve."""
+
+_TAGGED = re.compile(r"<func>(.*?)</func>", re.DOTALL)
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")
+_NAME = "functionName"
+
+Kind: TypeAlias = Literal["call", "malformed", "done", "talk"]
+
+
+class Answer(NamedTuple):
+    """What was made of an assistant's words. `text` is what it said, `fault` why a call cannot be read."""
+
+    kind: Kind
+    text: str = ""
+    function: str | None = None
+    slots: JsonObject = {}  # noqa: RUF012 - never changed, and a tuple's default
+    fault: str = ""
+
+
+def read(text: str, *, compat: bool = False) -> Answer:
+    """What an assistant's words are. A call comes before an end, and prose around either is ignored.
+
+    With `compat` a tag that is never closed is an empty call, otherwise a malformed one.
+    """
+    if CALL in text:
+        found = _TAGGED.search(text)
+        if found is None and not compat:
+            return Answer("malformed", text, fault=f"{CALL} is never closed")
+        return _call(found.group(1).strip() if found else "{}", text, compat)
+    if DONE in text:
+        return Answer("done", text.replace(DONE, ""))
+    return Answer("talk", text)
+
+
+def usable(slots: Mapping[str, Json], *, compat: bool = False) -> JsonObject:
+    """The arguments that count: truth values, and texts but for blank ones and "null".
+
+    With `compat` numbers, nulls, lists and objects are dropped as upstream does, otherwise nulls alone: a
+    value of another type counts as predicted, and is wrong.
+    """
+    return {name: value for name, value in slots.items() if _counts(value, compat)}
+
+
+def _counts(value: Json, compat: bool) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip()) and value.lower() != "null"
+    return isinstance(value, bool) or not (compat or value is None)
+
+
+def _call(raw: str, text: str, compat: bool) -> Answer:
+    try:
+        data = json.loads(raw if compat else _FENCE.sub("", raw))
+    except (ValueError, RecursionError) as error:
+        return Answer("malformed", text, fault=f"not JSON: {error}")
+    if not isinstance(data, dict):
+        return Answer("malformed", text, fault="not an object with the arguments by name")
+    function = data.pop(_NAME, None)
+    return Answer("call", text, function if isinstance(function, str) else None, usable(data, compat=compat))
