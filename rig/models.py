@@ -65,8 +65,8 @@ class StepKey:
 class Request:
     """One step to predict: the shared part of the prompt, the history, and what may be called.
 
-    `instructions` and `tools` are the same for every request of an arm, so an engine can keep their state;
-    `context` (place, time, user) is the same within a conversation.
+    `instructions` are the same for every request of an arm, and `tools` where `tools_are_shared`, so an
+    engine can keep their state; `context` (place, time, user) is the same within a conversation.
     """
 
     key: StepKey
@@ -74,6 +74,7 @@ class Request:
     tools: tuple[ToolDoc, ...]
     context: str
     messages: tuple[Message, ...]
+    tools_are_shared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ class Prediction:
     are `token_chars`, the characters of `raw` that each token completed (0 while the bytes of a character are
     incomplete), and `token_forced`, whether the grammar left no other (a free token can have probability 1).
     `salvage` says how an answer was found that was written without a grammar; empty where it had the form.
+    `further` are the calls that came after `call` in the same message, where a model may make several.
     """
 
     raw: str = ""
@@ -117,10 +119,16 @@ class Prediction:
     token_chars: tuple[int, ...] = ()
     token_forced: tuple[bool, ...] = ()
     salvage: str = ""
+    further: tuple[Call, ...] = ()
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.call, self.reply, self.error)) != 1:
             raise ValueError("a prediction is a call, a reply or an error")
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All calls, in their order."""
+        return () if self.call is None else (self.call, *self.further)
 
     @property
     def kind(self) -> Literal["call", "reply", "error"]:

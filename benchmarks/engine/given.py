@@ -8,8 +8,9 @@ import jsonschema
 
 from benchmarks.engine.prompts import BenchPrompt, Segments
 from rig.calls import JsonObject
-from rig.engine.engine import LlamaCppModel
-from rig.engine.formats.rig import AnswerError, Reading
+from rig.engine.engine import Form, LlamaCppModel
+from rig.engine.formats.base import AnswerError, Reading
+from rig.engine.grammar.language import Language
 from rig.models import Request, StepKey, ToolDoc
 
 
@@ -31,14 +32,14 @@ class GivenForm:
     """Stands for an answer form where there is only a schema: an answer is any text that satisfies it."""
 
     def __init__(self, schema: JsonObject) -> None:
-        self.schema = schema
+        self.language = Language(schema)
         self._fault = validator(schema)
 
     def read(self, text: str) -> Reading:
         """The text itself. Raises AnswerError."""
         if (fault := self._fault(text)) is not None:
             raise AnswerError(fault)
-        return Reading(text)
+        return Reading(content=text)
 
 
 class _GivenPrompts:
@@ -54,10 +55,11 @@ class _GivenPrompts:
 def give(model: LlamaCppModel, prompts: Sequence[BenchPrompt]) -> list[Request]:
     """Have the model answer these prompts from now on, and no others; the requests that stand for them."""
     by_schema: dict[str, GivenForm] = {}
-    forms: dict[str, GivenForm] = {}
+    forms: dict[str, Form] = {}
     for prompt in prompts:
         schema = json.dumps(prompt.schema, sort_keys=True)
-        forms[prompt.id] = by_schema.setdefault(schema, GivenForm(prompt.schema))
+        given: Any = by_schema.setdefault(schema, GivenForm(prompt.schema))
+        forms[prompt.id] = Form(given, given.language)
     inside: Any = model
     inside._prompts = _GivenPrompts({prompt.id: prompt for prompt in prompts})
     inside._form = lambda tools: forms[tools[0].name]
@@ -70,4 +72,4 @@ def rendered(model: LlamaCppModel, request: Request) -> tuple[Segments, JsonObje
     """The prompt of a request as the model reads it, and the schema of its answer."""
     inside: Any = model
     form = inside._form(request.tools)
-    return tuple(inside._prompts.build(request, form)), form.schema
+    return tuple(inside._prompts.build(request, form.format)), form.language.schema

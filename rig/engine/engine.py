@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from rig.calls import Call, Json
+from rig.calls import Json
 from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
 from rig.engine.cache.store import PrefixStore
 from rig.engine.decoder import Decoder, Generation
-from rig.engine.formats.rig import AnswerError, AnswerForm
+from rig.engine.formats import format_named
+from rig.engine.formats.base import AnswerError, AnswerFormat, Reading
 from rig.engine.grammar import ConstraintError, Grammar, make_grammar
+from rig.engine.grammar.language import Language
 from rig.engine.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.parallel import OpenContext, choose, describe, measure
 from rig.engine.prompt import PromptBuilder, Segment
@@ -49,10 +51,25 @@ class _Lane:
             self.prefill_s += seconds
 
 
+class Form(NamedTuple):
+    """A form of answers for one set of tools, and its language as this arm may use it."""
+
+    format: AnswerFormat
+    language: Language
+
+
+class _Turn(NamedTuple):
+    """Which turn of which evaluation a sequence is in."""
+
+    conversation: str
+    repeat: int
+    turn: int
+
+
 class Parts(NamedTuple):
     """What steps are made of, for those who put answers to a model instead of asking for them.
 
-    `form` gives the form of an answer with these tools.
+    `form` gives the form of an answer with these tools, and what may be written in it.
     """
 
     model: LlamaModel
@@ -60,7 +77,7 @@ class Parts(NamedTuple):
     tokenizer: Tokenizer
     prompts: PromptBuilder
     grammar: Grammar
-    form: Callable[[tuple[ToolDoc, ...]], AnswerForm]
+    form: Callable[[tuple[ToolDoc, ...]], Form]
     settings: EngineSettings
 
 
@@ -99,11 +116,13 @@ class LlamaCppModel:
         self._grammar = make_grammar(model, tokenizer, settings, notify)
         self._decoder = Decoder(tokenizer, fast_forward=settings.fast_forward)
         self._lanes: dict[int, _Lane] = {}
-        self._forms: dict[tuple[str, ...], AnswerForm] = {}
+        self._template = template
+        self._format = format_named(settings.format)
+        self._forms: dict[tuple[str, ...], Form] = {}
         self._is_slots_open = settings.parallel is None
         self._context = context
         self._tree = PrefixTree(self._context, store)
-        self._turns: list[tuple[str, int, int] | None] = [None] * self.slots
+        self._turns: list[_Turn | None] = [None] * self.slots
 
     @property
     def name(self) -> str:
@@ -144,11 +163,11 @@ class LlamaCppModel:
         """
         form = self._form(opening.tools)
         try:
-            self._grammar.start(form.schema)
+            self._grammar.start(form.language)
         except ConstraintError as error:
             raise RigError(f"{self._name}: {error}") from error
         try:
-            segment = self._prompts.build(opening, form)[0]
+            segment = self._prompts.build(opening, form.format)[0]
         except TemplateError:
             return  # every step will say so
         if len(segment) + self._settings.max_tokens >= self._context.n_ctx:
@@ -313,14 +332,14 @@ class LlamaCppModel:
         """One step, from the request to the last token."""
         request, limit = lane.request, self._settings.max_tokens
         form = self._form(request.tools)
-        constraint = self._grammar.start(form.schema)
-        segments = self._prompts.build(request, form)
+        constraint = self._grammar.start(form.language)
+        segments = self._prompts.build(request, form.format)
         length = sum(map(len, segments))
         room = self._context.n_ctx - length
         lane.prefill = Prefill(length, 0)
         if room < 1:
             raise _ContextFull(f"the prompt has {length} tokens, the context {self._context.n_ctx}")
-        turn = (request.key.conversation, request.key.repeat, request.key.turn)
+        turn = _Turn(request.key.conversation, request.key.repeat, request.key.turn)
         if request.key.step == 0 or turn != self._turns[slot]:
             self._tree.begin(slot)
             self._turns[slot] = turn
@@ -338,11 +357,15 @@ class LlamaCppModel:
                 raise _ContextFull(f"the context of {self._context.n_ctx} tokens is full")
             raise _Truncated(f"incomplete after {limit} tokens")
 
-    def _form(self, tools: tuple[ToolDoc, ...]) -> AnswerForm:
+    def _form(self, tools: tuple[ToolDoc, ...]) -> Form:
         names = tuple(tool.name for tool in tools)
         known = self._forms.get(names)
-        if known is None or known.tools != tools:
-            known = self._forms[names] = AnswerForm(tools, self._settings.grammar)
+        if known is None or known.format.tools != tools:
+            made = self._format(tools, self._settings.grammar, self._template)
+            language = made.language()
+            if language.separator and not self._settings.several_calls:
+                language = replace(language, separator="")
+            known = self._forms[names] = Form(made, language)
         return known
 
     def _prediction(self, lane: _Lane, failure: tuple[ErrorKind, str] | None) -> Prediction:
@@ -357,7 +380,8 @@ class LlamaCppModel:
             mask_s=generation.mask_s,
             first_token_s=(generation.first_token_at or lane.started) - lane.started,
         )
-        return _prediction(self._form(lane.request.tools), generation, usage, failure)
+        form = self._form(lane.request.tools).format
+        return _prediction(form, generation, usage, failure, several=self._settings.several_calls)
 
 
 class _ContextFull(Exception):
@@ -369,21 +393,30 @@ class _Truncated(Exception):
 
 
 def _prediction(
-    form: AnswerForm, generation: Generation, usage: Usage, failure: tuple[ErrorKind, str] | None
+    form: AnswerFormat,
+    generation: Generation,
+    usage: Usage,
+    failure: tuple[ErrorKind, str] | None,
+    *,
+    several: bool,
 ) -> Prediction:
-    answer: Call | str | None = None
+    found = Reading()
     salvage = ""
     if failure is None:
         try:
-            answer, salvage = form.read(generation.text)
+            found = form.read(generation.text)
+            salvage = found.salvage
         except AnswerError as error:
             failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
+    if len(found.calls) > 1 and not several:
+        salvage = ", ".join(filter(None, [salvage, f"first of {len(found.calls)}"]))
     kind, detail = failure or (None, "")
     incomplete = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
     return Prediction(
         raw=generation.text,
-        call=answer if isinstance(answer, Call) else None,
-        reply=answer if isinstance(answer, str) else None,
+        call=found.calls[0] if found.calls else None,
+        further=found.calls[1:] if several else (),
+        reply=None if failure or found.calls else found.content,
         error=kind,
         error_detail=" ".join(detail.split())[:500],
         finish_reason="stop" if kind is None else "length" if incomplete else "error",

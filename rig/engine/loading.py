@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.engine import grammar, llama, prompt
+from rig.engine import grammar, llama
 from rig.engine.cache.store import PrefixStore
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import family_of, template_of
+from rig.engine.formats import format_named
 from rig.engine.gguf import info as gguf
 from rig.engine.gguf.info import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel
@@ -163,6 +164,7 @@ def _fingerprint(
 ) -> JsonObject:
     """Everything of the engine that can change an answer, as flat JSON values."""
     versions = llama.versions()
+    form = format_named(settings.format)
     return {
         "engine": "llama.cpp",
         "file": info.path.name,
@@ -172,10 +174,11 @@ def _fingerprint(
         "quantization": info.quantization,
         "tensor_types": {name: types.tensors for name, types in info.tensor_types.items()},
         **({"made_from": info.origin.as_json()} if info.origin else {}),
-        "prompt_format": prompt.FORMAT,
+        "prompt_format": f"{form.name}-{form.version}",
+        **({"several_calls": True} if settings.several_calls else {}),
         "chat_template_sha256": hashlib.sha256(template_source.encode()).hexdigest(),
         "chat_roles": {"system": template.system, "tool": template.tool, "repeats": template.repeats},
-        **grammar.fingerprint(settings),
+        **grammar.fingerprint(settings, form.salvage_rules),
         "exact": settings.exact,
         "fast_forward": settings.fast_forward,
         "temperature": settings.temperature,

@@ -30,7 +30,8 @@ class EngineSettings:
     only above it. `exact` gives the same bits on the same machine whatever was computed before: one sequence,
     and no tokens taken along in a batch because the grammar forces them. `prefix_cache` keeps the KV state of
     the prompt's shared beginning on disk; it changes no bit. `grammar_engine` and `parameter_order` are of no
-    effect where `grammar` is none.
+    effect where `grammar` is none. `format` names the form of answers (`rig.engine.formats`). Of several
+    calls in one answer the first is taken, and all of them with `several_calls`.
     """
 
     n_ctx: int | None = None
@@ -51,6 +52,8 @@ class EngineSettings:
     grammar: GrammarArm = "json"
     grammar_engine: GrammarEngine = "llguidance"
     parameter_order: ParameterOrder = "fixed"
+    format: str = "rig"
+    several_calls: bool = False
     chat_template: Path | None = None
 
     def check(self) -> None:

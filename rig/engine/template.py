@@ -3,17 +3,25 @@
 Templates are programs from a file of unknown origin: they run in Jinja2's immutable sandbox, see no real
 clock, and never see the content of messages. Each content is replaced by a marker while the template runs,
 and put in afterwards, so that content cannot pass for template text and every piece is tokenised alone.
+Declarations and calls they do see (`rig.engine.shield`). Whatever else a template can use is as transformers
+has it (`transformers.utils.chat_template_utils`), byte for byte.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jinja2
 import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
+import jinja2.runtime
 import jinja2.sandbox
+import jinja2.utils
 
+from rig.calls import JsonObject
 from rig.errors import RigError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -24,12 +32,46 @@ class TemplateError(Exception):
     """The template refused these messages or lost one of them."""
 
 
+class ToolCall(NamedTuple):
+    """A call as templates are shown it. Some want an id of exactly nine letters and digits."""
+
+    id: str
+    name: str
+    arguments: JsonObject
+
+
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A role and its content, in parts that are tokenised one by one."""
+    """A role and its content, in parts that are tokenised one by one.
+
+    `calls` are those of an assistant's message, whose content templates may then leave out. `name` and
+    `call_id` say which call a tool's message answers.
+    """
 
     role: Role
     parts: tuple[str, ...]
+    calls: tuple[ToolCall, ...] = ()
+    name: str = ""
+    call_id: str = ""
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether there are calls and nothing was said beside them."""
+        return bool(self.calls) and not any(self.parts)
+
+    def shown(self, content: str) -> JsonObject:
+        """The message as templates want it, with this for its content."""
+        calls = [
+            {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for id, name, arguments in self.calls
+        ]
+        return {
+            "role": self.role,
+            "content": content,
+            **({"tool_calls": calls} if calls else {}),
+            **({"name": self.name} if self.name else {}),
+            **({"tool_call_id": self.call_id} if self.call_id else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +101,8 @@ class ChatTemplate:
     def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
         if len(source) > MAX_TEMPLATE_CHARACTERS:
             raise RigError(f"the chat template has over {MAX_TEMPLATE_CHARACTERS} characters; refused")
-        environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols]
-        )
-        environment.globals.update(raise_exception=_raise, strftime_now=_no_clock)
         try:
-            self._template = environment.from_string(source)
+            self._template = _environment().from_string(source)
         except jinja2.TemplateError as error:
             raise RigError(f"the chat template does not compile: {error}") from error
         self._variables = {"bos_token": bos, "eos_token": eos}
@@ -79,13 +117,14 @@ class ChatTemplate:
         self.tool = "tool" in source and self._takes([user, assistant, ChatMessage("tool", ("t",))])
         self.repeats = self._takes([user, user, assistant, assistant, user])
 
-    def render(self, messages: Sequence[ChatMessage]) -> list[Fragment]:
+    def render(self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = ()) -> list[Fragment]:
         """The prompt up to where the assistant speaks next. Raises TemplateError.
 
         What the template cannot do is done around it: a system message joins the first user message, tool
-        messages become the user's, and messages of one role in a row become one.
+        messages become the user's, and messages of one role in a row become one. `tools` are declarations in
+        OpenAI's shape, for templates that show them.
         """
-        return self._render(self._adapt(messages))
+        return self._render(self._adapt(messages), tools)
 
     def _adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         adapted: list[ChatMessage] = []
@@ -95,10 +134,11 @@ class ChatTemplate:
                 role = "user"
             last = adapted[-1] if adapted else None
             joins_system = last is not None and messages[0].role == "system" and len(adapted) == 1
-            if last and last.role == role and (not self.repeats or (joins_system and not self.system)):
-                adapted[-1] = ChatMessage(role, (*last.parts, "\n\n", *message.parts))
+            joins = last and last.role == role and (not self.repeats or (joins_system and not self.system))
+            if last and joins and not (last.calls or message.calls):
+                adapted[-1] = replace(last, parts=(*last.parts, "\n\n", *message.parts))
             else:
-                adapted.append(ChatMessage(role, message.parts))
+                adapted.append(replace(message, role=role))
         return adapted
 
     def _takes(self, messages: Sequence[ChatMessage]) -> bool:
@@ -108,28 +148,110 @@ class ChatTemplate:
             return False
         return True
 
-    def _render(self, messages: Sequence[ChatMessage]) -> list[Fragment]:
-        markers = [f"[rig:content:{number}]" for number in range(len(messages))]
+    def _render(self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = ()) -> list[Fragment]:
+        # Templates may put a content into JSON, with its escapes; one that holds a quote shows that. Where
+        # there are no calls and no declarations contents stay as they are: so prompts have always been.
+        quote = '"' if tools or any(message.calls for message in messages) else ""
+        markers = [f"[rig:{quote}content:{number}]" for number in range(len(messages))]
         try:
             rest = self._template.render(
                 messages=[
-                    {"role": message.role, "content": marker}
+                    message.shown("" if message.is_bare else marker)
                     for message, marker in zip(messages, markers, strict=True)
                 ],
                 add_generation_prompt=True,
                 enable_thinking=False,
+                **({"tools": list(tools)} if tools else {}),
                 **self._variables,
             )
         except Exception as error:  # a template can raise anything; none of it is ours
             raise TemplateError(f"{type(error).__name__}: {error}") from error
         fragments: list[Fragment] = []
         for message, marker in zip(messages, markers, strict=True):
-            before, found, rest = rest.partition(marker)
+            escaped = marker.replace('"', '\\"')
+            is_escaped = marker not in rest and escaped in rest
+            before, found, after = rest.partition(escaped if is_escaped else marker)
             if not found:
+                if message.calls:
+                    continue  # many templates leave out what was said beside calls
                 raise TemplateError(f"a message of role {message.role} does not appear in the prompt")
+            rest = after
             fragments.append(TemplateText(before))
-            fragments.extend(ContentText(part) for part in message.parts)
+            parts = [_escaped(part) for part in message.parts] if is_escaped else message.parts
+            fragments.extend(map(ContentText, parts))
         return [*fragments, TemplateText(rest)]
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _environment() -> jinja2.sandbox.ImmutableSandboxedEnvironment:
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, jinja2.ext.loopcontrols]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals.update(
+        raise_exception=_raise, strftime_now=_no_clock, namespace=_Namespace, dict=_Dictionary()
+    )
+    return environment
+
+
+class _GenerationTag(jinja2.ext.Extension):
+    """`{% generation %}` marks what an assistant wrote, for training; it changes nothing of the text."""
+
+    tags = {"generation"}  # noqa: RUF012 - so jinja2 has it
+
+    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node | list[jinja2.nodes.Node]:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return jinja2.nodes.CallBlock(self.call_method("_pass_on"), [], [], body).set_lineno(line)
+
+    def _pass_on(self, caller: jinja2.runtime.Macro) -> str:
+        return caller()
+
+
+class _Dictionary:
+    """`dict`, with nothing but what makes one."""
+
+    def __call__(self, *arguments: Any, **names: Any) -> dict[Any, Any]:
+        return dict(*arguments, **names)
+
+    def fromkeys(self, *arguments: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*arguments)
+
+
+class _Namespace(jinja2.utils.Namespace):
+    """`namespace`, in which nothing can be called as Python calls its own."""
+
+    def __init__(*arguments: Any, **names: Any) -> None:
+        self, *rest = arguments
+        made = dict(*rest, **names)
+        for name in made:
+            _refuse_hidden(name)
+        jinja2.utils.Namespace.__init__(self, made)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_hidden(name)
+        super().__setitem__(name, value)
+
+
+def _refuse_hidden(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"a namespace takes no name that begins with _: {name!r}")
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
 
 
 def _raise(message: str) -> Any:

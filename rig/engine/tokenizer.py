@@ -1,10 +1,10 @@
 """Text to token ids and back, by the GGUF file's own vocabulary."""
 
 import ctypes
+from functools import cached_property
 
 import llama_cpp as C
 
-from rig.engine.formats.salvage import MARKS
 from rig.engine.llama import LlamaModel
 
 _SPM = 1  # llama.h: LLAMA_VOCAB_TYPE_SPM
@@ -52,13 +52,19 @@ class Tokenizer:
             size = -count
 
     def shown(self, token: int) -> bytes:
-        """The bytes that a generated token adds to an answer: nothing where it ends the answer."""
-        return b"" if token in self.end_of_generation else self.piece(token) or self.mark(token)
+        """The bytes that a generated token adds to an answer: nothing where it ends the answer.
 
-    def mark(self, token: int) -> bytes:
-        """How a special token is spelled that marks a tool call or thoughts; empty for all others."""
-        text = self.special_text(token) if self.is_control(token) else ""
-        return text.encode() if text in MARKS else b""
+        Special tokens are spelled out; grammars let few of them through.
+        """
+        if token in self.end_of_generation:
+            return b""
+        return self.piece(token) or (self.special_text(token).encode() if self.is_control(token) else b"")
+
+    @cached_property
+    def specials(self) -> dict[str, int]:
+        """The tokens that stand for something else than text, by how they are spelled."""
+        controls = filter(self.is_control, range(self.n_vocab))
+        return {text: token for token in controls if (text := self.special_text(token))}
 
     def is_control(self, token: int) -> bool:
         """Whether a token stands for something else than text, by its type or by its looks.

@@ -2,21 +2,23 @@ import json
 from collections.abc import Callable
 
 import pytest
+from rig_form import rig_format, text_of
 
 from rig.calls import Call
-from rig.engine.formats.rig import AnswerError, AnswerForm, call_text, reply_text
+from rig.engine.formats.base import AnswerError, Reading
+from rig.engine.formats.rig import RigFormat
 from rig.models import Request, ToolDoc
 
 
 @pytest.fixture
-def form(ask: Callable[..., Request]) -> AnswerForm:
-    return AnswerForm(ask("x").tools)
+def form(ask: Callable[..., Request]) -> RigFormat:
+    return rig_format(ask("x").tools)
 
 
-def test_what_a_model_is_shown_is_what_it_may_write(form: AnswerForm) -> None:
+def test_what_a_model_is_shown_is_what_it_may_write(form: RigFormat) -> None:
     call = Call("AddAlarm", {"time": "07:30:00"})
-    assert form.parse(call_text(call)) == call
-    assert form.parse(reply_text('He said "é😀"\n')) == 'He said "é😀"\n'
+    assert form.parse(text_of(call)) == Reading((call,))
+    assert form.parse(text_of('He said "é😀"\n')) == Reading(content='He said "é😀"\n')
 
 
 @pytest.mark.parametrize(
@@ -39,14 +41,14 @@ def test_what_a_model_is_shown_is_what_it_may_write(form: AnswerForm) -> None:
         ('{"reply": "\\ud83d"}', "surrogate"),
     ],
 )
-def test_anything_else_is_refused_in_one_line(form: AnswerForm, text: str, word: str) -> None:
+def test_anything_else_is_refused_in_one_line(form: RigFormat, text: str, word: str) -> None:
     with pytest.raises(AnswerError, match=word) as caught:
         form.parse(text)
     assert len(str(caught.value)) < 400
 
 
-def test_tools_are_declared_in_few_words(form: AnswerForm) -> None:
-    assert form.description.split("Tools:\n\n")[1] == (
+def test_tools_are_declared_in_few_words(form: RigFormat) -> None:
+    assert form.offer().tools.removeprefix("Tools:\n\n") == (
         "AddAlarm: Sets an alarm. Returns the alarm's id.\n- time (string): When.\n\n"
         'CreateEvent\n- name (string)\n- event_type ("meeting" or "event")\n'
         "- attendees (list of string, optional)\n\n"
@@ -56,27 +58,29 @@ def test_tools_are_declared_in_few_words(form: AnswerForm) -> None:
 
 def test_a_parameter_of_an_unusual_kind_is_declared_by_its_schema() -> None:
     inner = {"type": "object", "properties": {"x": {"type": ["string", "null"], "description": "d"}}}
-    form = AnswerForm((ToolDoc("T", "", {"type": "object", "properties": {"a": inner}}),))
+    form = rig_format((ToolDoc("T", "", {"type": "object", "properties": {"a": inner}}),))
     assert (
         '- a ({"type": "object", "properties": {"x": {"type": ["string", "null"]}}}, optional)'
-        in form.description
+        in form.offer().tools
     )
 
 
-def test_documentation_does_not_reach_the_grammar(form: AnswerForm) -> None:
-    schema = json.dumps(form.schema)
+def test_documentation_does_not_reach_the_grammar(form: RigFormat) -> None:
+    schema = json.dumps(form.language().schema)
     assert "When." not in schema
     assert "x-format" not in schema
 
 
 def test_a_parameter_may_be_called_like_a_schema_keyword() -> None:
     parameters = {"type": "object", "properties": {"description": {"type": "string", "description": "d"}}}
-    form = AnswerForm((ToolDoc("T", "", parameters),))
-    assert form.parse('{"tool": "T", "arguments": {"description": "x"}}') == Call("T", {"description": "x"})
-    assert '"description": {"type": "string"}' in json.dumps(form.schema)
+    form = rig_format((ToolDoc("T", "", parameters),))
+    assert form.parse('{"tool": "T", "arguments": {"description": "x"}}') == Reading(
+        (Call("T", {"description": "x"}),)
+    )
+    assert '"description": {"type": "string"}' in json.dumps(form.language().schema)
 
 
 def test_without_tools_only_words_are_possible() -> None:
-    form = AnswerForm(())
-    assert form.parse('{"reply": "x"}') == "x"
-    assert len(form.schema["anyOf"]) == 1
+    form = rig_format(())
+    assert form.parse('{"reply": "x"}') == Reading(content="x")
+    assert len((form.language().schema or {})["anyOf"]) == 1

@@ -7,13 +7,13 @@ from typing import Any
 import jsonschema
 import pytest
 import tiny_gguf
+from rig_form import rig_format
 
 from rig.calls import Call, Outcome
 from rig.engine import EngineSettings, grammar, load
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files import registry
 from rig.engine.files.registry import Entry, Source, template_of
-from rig.engine.formats.rig import AnswerForm
 from rig.engine.grammar.llguidance import LLGuidanceConstraint
 from rig.engine.memory import trial
 from rig.engine.memory.devices import Device
@@ -37,7 +37,7 @@ def test_every_finished_answer_is_valid(
     open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask
 ) -> None:
     model = open_model(tiny_path(**kind), temperature=1.0, max_tokens=100)
-    schema = AnswerForm(ask("x").tools).schema
+    schema = rig_format(ask("x").tools).language().schema
     kinds = set()
     for step in range(25):
         prediction = model.predict(ask("hello", step=step), ignore)

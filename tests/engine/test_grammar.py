@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.engine.grammar import Constraint, ConstraintError, make_grammar
+from rig.engine.grammar.language import Language
 from rig.engine.grammar.schema import narrow
 from rig.engine.llama import LlamaModel
 from rig.engine.settings import EngineSettings
@@ -25,7 +26,7 @@ class Lab:
         self.engine = make_grammar(self.model, self.tokenizer, settings, lambda _: None)
 
     def start(self, schema: dict[str, Any]) -> Constraint:
-        return self.engine.start(narrow(schema, "T", formats=True))
+        return self.engine.start(Language(narrow(schema, "T", formats=True)))
 
     def accepts(self, schema: dict[str, Any], text: str) -> bool:
         constraint = self.start(schema)
@@ -336,9 +337,9 @@ def test_any_order_holds_for_objects_in_objects_and_in_lists(any_order: Lab) -> 
 
 def test_any_order_has_its_limits(any_order: Lab) -> None:
     names = [f"parameter{number}" for number in range(11)]
-    any_order.start(call(dict.fromkeys(names[:10], STRING), []))
+    any_order.start(Language(call(dict.fromkeys(names[:10], STRING), [])))
     with pytest.raises(ConstraintError, match="goes up to 10 parameters, here are 11"):
-        any_order.start(call(dict.fromkeys(names, STRING), []))
+        any_order.start(Language(call(dict.fromkeys(names, STRING), [])))
     objects = [_object(dict.fromkeys([*names[:9], f"own{number}"], STRING), []) for number in range(20)]
     with pytest.raises(ConstraintError, match="use --parameter-order fixed"):
-        any_order.start(call({"o": {"anyOf": objects}}, []))
+        any_order.start(Language(call({"o": {"anyOf": objects}}, [])))

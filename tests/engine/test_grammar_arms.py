@@ -7,11 +7,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from rig_form import rig_format
 from spoken import speak
 
 from rig.calls import Call
 from rig.engine.engine import LlamaCppModel
-from rig.engine.formats.rig import AnswerForm
 from rig.engine.loading import load
 from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
@@ -48,7 +48,7 @@ def test_every_finished_answer_is_valid_in_every_arm(
     model = open_model(
         tiny_path(tokenizer="merged"), temperature=1.0, max_tokens=80, fast_forward=fast_forward, **arm
     )
-    schema = AnswerForm(ask("x").tools, arm["grammar"]).schema
+    schema = rig_format(ask("x").tools, arm["grammar"]).language().schema
     kinds = set()
     for step in range(12):
         prediction = model.predict(ask("hello", step=step), ignore)
@@ -65,7 +65,7 @@ def test_each_slot_has_a_constraint_of_its_own(
     open_model: Open, tiny_path: Write, ask: Ask, arm: dict[str, Any]
 ) -> None:
     model = open_model(tiny_path(), temperature=1.0, max_tokens=80, parallel=3, **arm)
-    schema = AnswerForm(ask("x").tools, arm["grammar"]).schema
+    schema = rig_format(ask("x").tools, arm["grammar"]).language().schema
     waiting = [ask("hello", conversation=f"c{number}") for number in range(9)]
     for slot in range(3):
         model.begin(slot, waiting.pop(), ignore)
@@ -164,7 +164,7 @@ def test_only_marks_of_calls_are_special_tokens_that_a_free_answer_may_hold(
 ) -> None:
     model = open_model(tiny_path(tokenizer="marks"), grammar="none")
     tokenizer = model._decoder._tokenizer
-    allowed = model._grammar.start({}).allowed()
+    allowed = model._grammar.start(rig_format().language()).allowed()
     special = [token for token in range(tokenizer.n_vocab) if tokenizer.is_control(token)]
     shown = {tokenizer.special_text(token) for token in special if allowed[token]}
     assert shown == {"<tool_call>", "</tool_call>", "<|im_end|>", "<|endoftext|>"}

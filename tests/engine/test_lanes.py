@@ -7,10 +7,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from rig_form import rig_format
 
 from rig.calls import Call, Outcome
 from rig.engine.engine import PREFILL_PIECE, LlamaCppModel
-from rig.engine.formats.rig import AnswerForm
 from rig.engine.llama import DecodeError, LlamaContext
 from rig.engine.parallel import choose, describe
 from rig.engine.settings import EngineSettings
@@ -55,7 +55,7 @@ def test_steps_side_by_side_are_valid_answers(
 ) -> None:
     model = open_model(tiny_path(**kind), parallel=3, max_tokens=60, temperature=0.8)
     assert model.fingerprint["n_seq"] == model.slots == 3
-    schema = AnswerForm(ask("x").tools).schema
+    schema = rig_format(ask("x").tools).language().schema
     rounds = zip(*conversations(ask), strict=True)
     for requests in rounds:
         for prediction in finish(model, dict(enumerate(requests))).values():

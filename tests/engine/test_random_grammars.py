@@ -17,8 +17,8 @@ import jsonschema
 import numpy as np
 import pytest
 from random_schemas import Walker, mutated, tools
+from rig_form import rig_format
 
-from rig.engine.formats.rig import AnswerForm
 from rig.engine.grammar import Grammar
 from rig.engine.grammar.index_cache import IndexCache
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
@@ -59,11 +59,11 @@ def check(engines: Engines, seed: int, seen: Counter[str]) -> None:
     source = random.Random(seed)
     offered = tools(source)
     arm: GrammarArm = source.choice(("json", "strict"))
-    form = AnswerForm(offered, arm)
+    form = rig_format(offered, arm)
     texts = []
     for name, grammar in engines.grammars.items():
         text = engines.walker.walk(
-            grammar.start(form.schema), source, most=600, twin=grammar.start(form.schema)
+            grammar.start(form.language()), source, most=600, twin=grammar.start(form.language())
         )
         seen[f"{name}: {'whole' if text else 'endless'}"] += 1
         if text is not None:
@@ -72,7 +72,7 @@ def check(engines: Engines, seed: int, seen: Counter[str]) -> None:
     texts += [mutated(source, text) for text in texts]
     for text in texts:
         verdicts = {
-            name: engines.walker.accepts(grammar.start(form.schema), text.encode())
+            name: engines.walker.accepts(grammar.start(form.language()), text.encode())
             for name, grammar in engines.grammars.items()
         }
         assert verdicts["llguidance"] == verdicts["outlines_core"], text
@@ -90,8 +90,8 @@ def check_masks(engines: Engines, seed: int) -> int:
     of cutting it into tokens.
     """
     source = random.Random(seed)
-    schema = AnswerForm(tools(source), source.choice(("json", "strict"))).schema
-    one, other = (engines.grammars[name].start(schema) for name in ("llguidance", "outlines_core"))
+    language = rig_format(tools(source), source.choice(("json", "strict"))).language()
+    one, other = (engines.grammars[name].start(language) for name in ("llguidance", "outlines_core"))
     chosen = 0
     while not one.complete and chosen < 150:
         few, many = one.allowed(), other.allowed()

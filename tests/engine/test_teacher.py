@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rig_form import rig_format, text_of
 
 from rig.calls import Call, Outcome
 from rig.engine import EngineSettings, sampling
 from rig.engine.engine import LlamaCppModel
-from rig.engine.forcing.answer_tokens import NotInGrammar, arranged, follow, kinds_of_call
+from rig.engine.forcing.answer_tokens import NotInGrammar, arranged, follow, kinds_of, length_of
 from rig.engine.forcing.assessment import Choice
 from rig.engine.forcing.teacher import Assessment, Teacher
-from rig.engine.formats.rig import AnswerForm, call_text, reply_text
 from rig.engine.llama import Chunk
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 
@@ -60,7 +60,7 @@ def generated(
 ) -> Prediction:
     """What the engine predicts and stores when its sampler happens to choose this text."""
     parts = model.parts
-    constraint = parts.grammar.start(parts.form(request.tools).schema)
+    constraint = parts.grammar.start(parts.form(request.tools).language)
     fast = parts.settings.fast_forward
     wanted = [
         token.token
@@ -98,7 +98,7 @@ def test_a_call_is_as_likely_as_the_engine_finds_it_when_it_generates_it(
     for call in CALLS:
         request = ask(TALK)
         call = arranged(call, request.tools)
-        prediction = generated(model, request, call_text(call), monkeypatch)
+        prediction = generated(model, request, text_of(call), monkeypatch)
         assert prediction.call == call
         assessed = teacher.assess(request, call, ignore)
         assert assessed.fault is None
@@ -130,7 +130,7 @@ def test_so_it_is_under_every_grammar(
     teacher = teach(tiny_path(), **settings)
     for call in (CALLS[0], CALLS[2], CALLS[4]):
         request = ask(TALK)
-        prediction = generated(model, request, call_text(arranged(call, request.tools)), monkeypatch)
+        prediction = generated(model, request, text_of(arranged(call, request.tools)), monkeypatch)
         assessed = teacher.assess(request, call, ignore)
         assert assessed.fault is None
         assert assessed.logprob == pytest.approx(sum(prediction.logprobs), abs=3e-2)
@@ -222,15 +222,17 @@ def test_tokens_are_the_text_and_kinds_its_parts(
 ) -> None:
     parts = open_model(tiny_path(**kind), n_ctx=512).parts
     call = arranged(call, ask("x").tools)
-    text = call_text(call).encode()
-    constraint = parts.grammar.start(AnswerForm(ask("x").tools).schema)
+    text = text_of(call).encode()
+    constraint = parts.grammar.start(rig_format(ask("x").tools).language())
     given = follow(constraint, parts.tokenizer, text.decode(), len(text), fast_forward=True)
     assert b"".join(parts.tokenizer.piece(token.token) for token in given.tokens) == text
     assert constraint.complete
     assert [token.start for token in given.tokens] == np.cumsum(
         [0, *(len(parts.tokenizer.piece(token.token)) for token in given.tokens)]
     ).tolist()[:-1]
-    at = kinds_of_call(call)
+    spans = rig_format().spans(call)
+    assert length_of(spans) == len(text)
+    at = kinds_of(spans)
     assert at(2) == "answer"
     assert at(text.index(call.name.encode())) == "tool"
     for name, value in call.arguments.items():
@@ -270,7 +272,7 @@ def test_text_that_is_no_answer_leads_out_of_the_grammar(
     open_model: Open, tiny_path: Write, ask: Ask
 ) -> None:
     parts = open_model(tiny_path(), n_ctx=512).parts
-    constraint = parts.grammar.start(AnswerForm(ask("x").tools).schema)
+    constraint = parts.grammar.start(rig_format(ask("x").tools).language())
     with pytest.raises(NotInGrammar, match="the grammar"):
         follow(constraint, parts.tokenizer, "[1, 2]", 6, fast_forward=True)
 
@@ -278,7 +280,7 @@ def test_text_that_is_no_answer_leads_out_of_the_grammar(
 def test_equal_vocabularies_have_equal_names(teach: Callable[..., Teacher], tiny_path: Write) -> None:
     names = [teach(tiny_path(**choices)).vocabulary for choices in ({}, {"seed": 1}, {"tokenizer": "spm"})]
     assert names[0] == names[1] != names[2]
-    assert reply_text("x").startswith('{"r')
+    assert length_of(rig_format().spans("x")) == len('{"r')
 
 
 @pytest.mark.model

@@ -1,9 +1,9 @@
 """A given answer as the tokens in which a model would write it under the grammar."""
 
-import json
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rig.calls import Call, Json
 from rig.engine.forcing.assessment import Kind
-from rig.engine.formats.rig import call_text
+from rig.engine.formats.base import Span
 from rig.engine.grammar import Constraint
 from rig.engine.tokenizer import Tokenizer
 from rig.models import ToolDoc
@@ -43,13 +43,21 @@ class AnswerTokens:
 
 
 def follow(
-    constraint: Constraint, tokenizer: Tokenizer, text: str, until: int, *, fast_forward: bool
+    constraint: Constraint,
+    tokenizer: Tokenizer,
+    text: str,
+    until: int,
+    *,
+    fast_forward: bool,
+    specials: Iterable[int] = (),
 ) -> AnswerTokens:
     """The tokens of `text` up to byte `until`, as the decoder would come by them.
 
-    Where the grammar forces tokens they are those; elsewhere they are as the text is tokenised in a prompt.
-    Raises NotInGrammar where they lead out of the grammar, and ConstraintError.
+    Where the grammar forces tokens they are those, and where it allows one of the `specials` that the text
+    spells it is that; elsewhere they are as the text is tokenised in a prompt. Raises NotInGrammar where they
+    lead out of the grammar, and ConstraintError.
     """
+    spelled = [(token, piece) for token in specials if (piece := tokenizer.shown(token))]
     data = text.encode()
     tokens: list[AnswerToken] = []
     planned = tokenizer.content(text)[::-1]
@@ -57,7 +65,7 @@ def follow(
 
     def add(token: int, allowed: npt.NDArray[np.intp] | None) -> None:
         nonlocal at, planned
-        piece = tokenizer.piece(token)
+        piece = tokenizer.shown(token)
         if not data.startswith(piece, at) or not piece:
             raise NotInGrammar(f"the grammar forces {piece!r} where {_shown(data[at:])} should follow")
         tokens.append(AnswerToken(token, at, allowed))
@@ -76,8 +84,9 @@ def follow(
         mask = constraint.allowed()
         if not planned:
             planned = tokenizer.content(data[at:].decode("utf-8", "replace"))[::-1]
-        token = planned[-1] if planned else -1
-        if token < 0 or not mask[token] or not data.startswith(tokenizer.piece(token), at):
+        special = (each for each, piece in spelled if mask[each] and data.startswith(piece, at))
+        token = next(special, planned[-1] if planned else -1)
+        if token < 0 or not mask[token] or not data.startswith(tokenizer.shown(token), at):
             token = _longest(mask, tokenizer, data[at : at + _LONGEST_PIECE])
         allowed = np.flatnonzero(mask)
         constraint.accept(token)
@@ -90,7 +99,7 @@ def _longest(mask: npt.NDArray[np.bool_], tokenizer: Tokenizer, rest: bytes) -> 
     fitting = [
         (len(piece), -token)
         for token in np.flatnonzero(mask).tolist()
-        if (piece := tokenizer.piece(token)) and rest.startswith(piece)
+        if (piece := tokenizer.shown(token)) and rest.startswith(piece)
     ]
     if not fitting:
         raise NotInGrammar(f"the grammar does not allow {_shown(rest)} here")
@@ -120,36 +129,26 @@ def _arranged(value: Json, schema: Json) -> Json:
     return value
 
 
-def kinds_of_call(call: Call) -> Callable[[int], Kind]:
-    """What a token decides that begins at a byte of the call's text."""
-    starts: list[int] = []
-    kinds: list[Kind] = []
-    length = 0
+def length_of(spans: Sequence[Span]) -> int:
+    """The bytes of an answer up to the last that decides something."""
+    last = max((number for number, span in enumerate(spans) if span.kind is not None), default=-1)
+    return sum(len(span.text.encode()) for span in spans[: last + 1])
 
-    def part(text: str, kind: Kind) -> None:
-        nonlocal length
-        starts.append(length)
-        kinds.append(kind)
-        length += len(text.encode())
 
-    part('{"tool": ', "answer")
-    part(json.dumps(call.name, ensure_ascii=False), "tool")
-    part(', "arguments": {', "parameter")
-    for number, (name, value) in enumerate(call.arguments.items()):
-        part((", " if number else "") + json.dumps(name, ensure_ascii=False) + ": ", "parameter")
-        part(json.dumps(value, ensure_ascii=False), "value")
-    part("}}", "parameter")
-    text = call_text(call).encode()
-    if length != len(text):
-        raise ValueError("a call's text is not what its parts are")
+def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind]:
+    """What a token decides that begins at a byte of the answer that these spans are."""
+    text = "".join(span.text for span in spans).encode()
+    starts = [0, *accumulate(len(span.text.encode()) for span in spans)][:-1]
+
+    def of(start: int) -> Kind | None:
+        return spans[bisect_right(starts, start) - 1].kind
 
     def kind(start: int) -> Kind:
         # A token's leading space is a separator's; what it decides comes after.
-        while start < length - 1 and text[start : start + 1] == b" " and not _inside_value(start):
+        while start < len(text) - 1 and text[start : start + 1] == b" " and of(start) != "value":
             start += 1
-        return kinds[bisect_right(starts, start) - 1]
-
-    def _inside_value(start: int) -> bool:
-        return kinds[bisect_right(starts, start) - 1] == "value"
+        found = of(start)
+        assert found is not None
+        return found
 
     return kind

@@ -19,10 +19,10 @@ from rig.engine.forcing.answer_tokens import (
     NotInGrammar,
     arranged,
     follow,
-    kinds_of_call,
+    kinds_of,
+    length_of,
 )
 from rig.engine.forcing.assessment import Assessment, Choice, Kind
-from rig.engine.formats.rig import call_text, reply_text
 from rig.engine.grammar import ConstraintError
 from rig.engine.llama import Chunk, DecodeError
 from rig.engine.settings import EngineSettings
@@ -88,7 +88,7 @@ class Teacher:
             return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
 
     def _prompt(self, request: Request) -> list[int]:
-        segments = self._parts.prompts.build(request, self._parts.form(request.tools))
+        segments = self._parts.prompts.build(request, self._parts.form(request.tools).format)
         return [token for segment in segments for token in segment]
 
     def _answer_tokens(
@@ -97,15 +97,17 @@ class Teacher:
         form = self._parts.form(tools)
         if isinstance(answer, Call):
             answer = arranged(answer, tools)
-            text = call_text(answer)
-            kinds = kinds_of_call(answer)
-            until = len(text.encode())
-        else:
-            text, until = reply_text(answer), len('{"r')
-            kinds = _replies
-        constraint = self._parts.grammar.start(form.schema)
-        fast_forward = self._parts.settings.fast_forward
-        return follow(constraint, self._parts.tokenizer, text, until, fast_forward=fast_forward), kinds
+        spans = form.format.spans(answer)
+        tokenizer = self._parts.tokenizer
+        tokens = follow(
+            self._parts.grammar.start(form.language),
+            tokenizer,
+            "".join(span.text for span in spans),
+            length_of(spans),
+            fast_forward=self._parts.settings.fast_forward,
+            specials=() if form.language.schema else tokenizer.specials.values(),
+        )
+        return tokens, kinds_of(spans)
 
     def _assess(
         self, prompt: Sequence[int], given: AnswerTokens, kinds: Callable[[int], Kind], listen: Listen
@@ -153,7 +155,7 @@ class Teacher:
             logprob=float(logprob),
             rank=rank,
             top=likeliest,
-            agrees=text.startswith(self._parts.tokenizer.piece(likeliest), token.start),
+            agrees=text.startswith(self._parts.tokenizer.shown(likeliest), token.start),
             allowed=len(token.allowed),
         )
 
@@ -170,7 +172,3 @@ class Teacher:
             piece = prompt[start : start + context.n_batch]
             context.decode([Chunk(0, piece, start + len(piece) == len(prompt))])
         return len(prompt) - left
-
-
-def _replies(_start: int) -> Kind:
-    return "answer"

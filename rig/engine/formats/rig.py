@@ -1,25 +1,29 @@
-"""The form of an answer: one JSON object that either calls a tool or replies in words.
+"""rig's own form of answers: one JSON object that either calls a tool or replies in words.
 
 The same form is described to the model, enforced by the grammar, checked after decoding, and used to show
-the model its own earlier answers.
+the model its own earlier answers. It needs nothing of a chat template but the roles.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 from jsonschema.validators import extend
 
-from rig.calls import Call, JsonObject
-from rig.engine.formats.salvage import JsonError, Unreadable, read_json, salvage
+from rig.calls import Call, JsonObject, Outcome
+from rig.engine.formats import salvage
+from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.salvage import JsonError, Unreadable, read_json
+from rig.engine.grammar.language import Language
 from rig.engine.grammar.schema import narrow
 from rig.engine.settings import GrammarArm
-from rig.models import ToolDoc
+from rig.engine.template import ChatMessage, ChatTemplate
+from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 
-FORM = (
+_RULES = (
     "Answer every time with exactly one JSON object on one line, in one of two forms.\n"
     'To use a tool: {"tool": "<name of the tool>", "arguments": {<its parameters>}}\n'
     'To speak to the user: {"reply": "<your words>"}\n'
@@ -29,64 +33,80 @@ FORM = (
 _DOCUMENTATION = ("description", "x-format", "title")
 
 
-class AnswerError(ValueError):
-    """Text that is no valid answer; the message says why in one line, `salvage` how the text was read."""
+class RigFormat(AnswerFormat):
+    """One JSON object on one line, in the same words for every arm of `--grammar`.
 
-    def __init__(self, message: str, salvage: str = "") -> None:
-        super().__init__(message)
-        self.salvage = salvage
-
-
-class Reading(NamedTuple):
-    """A call, or the words of a reply, and how it was salvaged: empty where nothing had to be."""
-
-    answer: Call | str
-    salvage: str = ""
-
-
-def call_text(call: Call) -> str:
-    """A call as the model would have written it."""
-    return json.dumps({"tool": call.name, "arguments": call.arguments}, ensure_ascii=False)
-
-
-def reply_text(text: str) -> str:
-    """A reply as the model would have written it."""
-    return json.dumps({"reply": text}, ensure_ascii=False)
-
-
-class AnswerForm:
-    """What a tool set makes of an answer, under one of the arms of `--grammar`.
-
-    `description` tells a model the form and the tools, in the same words for every arm; `schema` is the JSON
-    Schema (2020-12) of an answer; `read` checks finished text against it, `parse` text in the form alone.
-    Raises SchemaError for tools whose parameters cannot be enforced.
+    `parse` checks text in the form alone, `read` also what is salvaged where nothing was enforced.
     """
 
-    def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm = "json") -> None:
-        self.tools = tools
-        self._grammar = grammar
-        self.description = "\n\n".join([FORM, *(["Tools:"] if tools else []), *map(_declaration, tools)])
+    name = "rig"
+    version = "1"
+    salvage_rules = salvage.RULES
+
+    def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
+        super().__init__(tools, grammar, template)
         arguments = {
             tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
         }
         calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in arguments.items()]
-        self.schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
+        schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
+        self._language = Language(schema, marks=salvage.MARKS)
         self._validators = {name: _Validator(part) for name, part in arguments.items()}
+        words = [*(["Tools:"] if tools else []), *map(_declaration, tools)]
+        self._offer = Offer(_RULES, "\n\n".join(words))
+
+    def offer(self) -> Offer:
+        return self._offer
+
+    def language(self) -> Language:
+        return self._language
+
+    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
+        chat: list[ChatMessage] = []
+        for message in messages:
+            match message:
+                case UserMessage(text):
+                    chat.append(ChatMessage("user", (text,)))
+                case ReplyMessage(text):
+                    chat.append(ChatMessage("assistant", (_text(self.spans(text)),)))
+                case CallMessage(call, outcome):
+                    chat.append(ChatMessage("assistant", (_text(self.spans(call)),)))
+                    chat.append(ChatMessage("tool", (self._result(call, outcome),)))
+        return chat
+
+    def _result(self, call: Call, outcome: Outcome) -> str:
+        """What a tool gave back. Under the user's role it says that it is not the user who speaks."""
+        failed = outcome.exception is not None
+        text = _json({"exception": outcome.exception} if failed else {"response": outcome.response})
+        return text if self.template.tool else f"Result of {call.name}: {text}"
+
+    def spans(self, answer: Call | str) -> tuple[Span, ...]:
+        """Of a reply, whose words could be any, only the decision to reply counts."""
+        if isinstance(answer, str):
+            return Span('{"r', "answer"), Span(f'eply": {_json(answer)}}}', None)
+        spans = [Span('{"tool": ', "answer"), Span(_json(answer.name), "tool")]
+        if not isinstance(answer.arguments, dict):
+            arguments = Span(f', "arguments": {_json(answer.arguments)}}}', "parameter")
+            return *spans, arguments
+        between = ', "arguments": {'
+        for name, value in answer.arguments.items():
+            spans += [Span(f"{between}{_json(name)}: ", "parameter"), Span(_json(value), "value")]
+            between = ", "
+        return *spans, Span("}}" if answer.arguments else f"{between}}}}}", "parameter")
 
     def read(self, text: str) -> Reading:
-        """The answer that a text is, or without a grammar the one that is in it. Raises AnswerError."""
-        if self._grammar != "none":
-            return Reading(self.parse(text))
+        if self.grammar != "none":
+            return self.parse(text)
         try:
-            found, how = salvage(text)
+            found, how = salvage.salvage(text)
         except Unreadable as error:
             raise AnswerError(str(error), error.how) from error
         try:
-            return Reading(self._judge(text, found), how)
+            return self._judge(text, found)._replace(salvage=how)
         except AnswerError as error:
             raise AnswerError(str(error), how) from error
 
-    def parse(self, text: str) -> Call | str:
+    def parse(self, text: str) -> Reading:
         """The call, or the words of the reply. Raises AnswerError."""
         try:
             answer = read_json(text)
@@ -94,20 +114,28 @@ class AnswerForm:
             raise AnswerError(f"not JSON: {error}") from error
         return self._judge(text, answer)
 
-    def _judge(self, text: str, answer: Any) -> Call | str:
+    def _judge(self, text: str, answer: Any) -> Reading:
         if not _is_unicode(text, answer):
             raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text")
         match answer:
             case {"reply": str(reply), **rest} if not rest:
-                return reply
+                return Reading(content=reply)
             case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
                 if name not in self._validators:
                     raise AnswerError(f"no tool is called {name!r}")
                 fault = next(self._validators[name].iter_errors(arguments), None)
                 if fault is not None:
                     raise AnswerError(f"{name}: {fault.message[:200]}")
-                return Call(name, arguments)
+                return Reading((Call(name, arguments),))
         raise AnswerError("neither a tool call nor a reply")
+
+
+def _text(spans: Sequence[Span]) -> str:
+    return "".join(span.text for span in spans)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _full_match(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
@@ -124,7 +152,7 @@ def _is_unicode(text: str, answer: Any) -> bool:
     if "\\u" not in text:
         return True
     try:
-        json.dumps(answer, ensure_ascii=False).encode()
+        _json(answer).encode()
     except UnicodeEncodeError:
         return False
     return True
@@ -148,11 +176,11 @@ def _declaration(tool: ToolDoc) -> str:
 
 def _type(schema: JsonObject) -> str:
     if "enum" in schema:
-        return " or ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+        return " or ".join(map(_json, schema["enum"]))
     if schema.get("type") == "array" and "items" in schema:
         return f"list of {_type(schema['items'])}"
     if schema.get("type") == "object" or not isinstance(schema.get("type"), str):
-        return json.dumps(_strip(schema, _DOCUMENTATION), ensure_ascii=False)
+        return _json(_strip(schema, _DOCUMENTATION))
     return str(schema["type"])
 
 

@@ -3,7 +3,6 @@
 from importlib.metadata import version
 
 from rig.calls import JsonObject
-from rig.engine.formats import salvage
 from rig.engine.grammar import formats, schema
 from rig.engine.grammar.constraint import Constraint, ConstraintError, Grammar, Mask
 from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
@@ -60,10 +59,10 @@ def remark(settings: EngineSettings) -> str:
     return f"grammar {settings.grammar}: {', '.join(parts)}" if parts else ""
 
 
-def fingerprint(settings: EngineSettings) -> JsonObject:
-    """What of the grammar can change an answer, or what is made of it."""
+def fingerprint(settings: EngineSettings, salvage_rules: str) -> JsonObject:
+    """What of the grammar can change an answer, or what is made of it where there is none."""
     if settings.grammar == "none":
-        return {"grammar": "none", "salvage_rules": salvage.RULES}
+        return {"grammar": "none", "salvage_rules": salvage_rules}
     engine = settings.grammar_engine
     return {
         "grammar": settings.grammar,

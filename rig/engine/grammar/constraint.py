@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rig.calls import JsonObject
+from rig.engine.grammar.language import Language
 
 Mask = npt.NDArray[np.bool_]
 """Which tokens may come next, shape (n_vocab,). The one who asked may change it."""
@@ -39,6 +39,6 @@ class Constraint(Protocol):
 class Grammar(Protocol):
     """Makes constraints, for one model and its settings."""
 
-    def start(self, schema: JsonObject) -> Constraint:
-        """A fresh constraint to a JSON Schema. Raises ConstraintError for a schema it cannot enforce."""
+    def start(self, language: Language) -> Constraint:
+        """A fresh constraint to a language. Raises ConstraintError for one it cannot enforce."""
         ...

@@ -1,14 +1,16 @@
 """No grammar: any text, until a token that ends the generation."""
 
+from functools import lru_cache
+
 import numpy as np
 
-from rig.calls import JsonObject
 from rig.engine.grammar.constraint import ConstraintError, Mask
+from rig.engine.grammar.language import Language
 from rig.engine.tokenizer import Tokenizer
 
 
 class FreeConstraint:
-    """One free generation. Control tokens stay out of it, but for the end and the marks of tool calls."""
+    """One free generation. Control tokens stay out of it, but for the end and the format's own marks."""
 
     def __init__(self, allowed: Mask, ends: frozenset[int]) -> None:
         self._allowed = allowed
@@ -32,18 +34,26 @@ class FreeConstraint:
 
 
 class FreeGrammar:
-    """Makes free constraints; they are the same for every schema."""
+    """Makes free constraints; of a language they heed the special tokens it is written with."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._ends = frozenset(tokenizer.end_of_generation)
-        self._allowed = np.array(
-            [
-                token in self._ends
-                or bool(tokenizer.mark(token))
-                or (bool(tokenizer.piece(token)) and not tokenizer.is_control(token))
-                for token in range(tokenizer.n_vocab)
-            ]
+        self._tokenizer = tokenizer
+        self._text = np.array(
+            [bool(tokenizer.piece(each)) for each in range(tokenizer.n_vocab)], dtype=np.bool_
         )
+        self._text[list(tokenizer.specials.values())] = False
+        self._masks = lru_cache(maxsize=64)(self._mask)
 
-    def start(self, schema: JsonObject) -> FreeConstraint:
-        return FreeConstraint(self._allowed, self._ends)
+    def start(self, language: Language) -> FreeConstraint:
+        return FreeConstraint(*self._masks(language))
+
+    def _mask(self, language: Language) -> tuple[Mask, frozenset[int]]:
+        """What may be written, and what of it ends the answer."""
+        specials = self._tokenizer.specials
+        ends = {specials[stop] for stop in language.stops if stop in specials}
+        ends.update(self._tokenizer.end_of_generation)
+        markers = "\0".join(language.markers)
+        marks = {token for text, token in specials.items() if text in language.marks or text in markers}
+        allowed = self._text.copy()
+        allowed[list(ends | marks)] = True
+        return allowed, frozenset(ends)

@@ -32,30 +32,34 @@ def grammar(schema: JsonObject, options: JsonObject, *, free_order: bool) -> str
     answer. `options` are llguidance's for JSON, with both separators. Raises ConstraintError for an object of
     too many properties to go through in any order.
     """
-    return _Writer(options, free_order).write(schema)
+    writer = Writer(options, free_order)
+    return writer.written(writer.value(schema, outermost=True))
 
 
-class _Writer:
+class Writer:
+    """Collects the rules of a grammar."""
+
     def __init__(self, options: JsonObject, free_order: bool) -> None:
         self._options = options
         self._free_order = free_order
         self._rules: list[str] = []
         self._names: dict[str, str] = {}
 
-    def write(self, schema: JsonObject) -> str:
-        return "\n".join([f"start: {self._value(schema, outermost=True)}", *self._rules, ""])
+    def written(self, start: str) -> str:
+        """The whole grammar, from what it begins with and all rules so far."""
+        return "\n".join([f"start: {start}", *self._rules, ""])
 
-    def _value(self, schema: JsonObject, *, outermost: bool = False) -> str:
+    def value(self, schema: JsonObject, *, outermost: bool = False) -> str:
         """The name of the rule of a value; equal schemas share one."""
         key = json.dumps([schema, outermost])
         if key not in self._names:
             name = self._names[key] = f"v{len(self._names)}"
-            self._add(name, self._body(schema, name, outermost))
+            self.add(name, self._body(schema, name, outermost))
         return self._names[key]
 
     def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
         if "anyOf" in schema:
-            return " | ".join(self._value(each, outermost=outermost) for each in schema["anyOf"])
+            return " | ".join(self.value(each, outermost=outermost) for each in schema["anyOf"])
         match schema.get("type"):
             case "object" if self._free_order and not outermost:
                 return self._in_any_order(schema, name)
@@ -73,7 +77,7 @@ class _Writer:
         between = self._options["item_separator"]
         following, firsts, may_be_empty = '"}"', [], True
         for number, (key, inner) in reversed(list(enumerate(schema["properties"].items()))):
-            value = self._value(inner)
+            value = self.value(inner)
             firsts.append(f"{self._key('{', key)} {value} {following}")
             this = f"{self._key(between, key)} {value} {following}"
             if key in required:
@@ -82,7 +86,7 @@ class _Writer:
             else:
                 this = f"{this} | {following}"
             if number:
-                self._add(f"{name}_{number}", this)
+                self.add(f"{name}_{number}", this)
                 following = f"{name}_{number}"
         return " | ".join([*reversed(firsts), *(['"{}"'] if may_be_empty else [])])
 
@@ -95,12 +99,12 @@ class _Writer:
             )
         if not names:
             return '"{}"'
-        values = [self._value(schema["properties"][each]) for each in names]
+        values = [self.value(schema["properties"][each]) for each in names]
         required = sum(1 << number for number, each in enumerate(names) if each in schema.get("required", ()))
         everything = (1 << len(names)) - 1
         for left in range(everything):
             steps = self._steps(names, values, left, self._options["item_separator"], name)
-            self._add(f"{name}_{left}", " | ".join([*steps, *([] if left & required else ['""'])]))
+            self.add(f"{name}_{left}", " | ".join([*steps, *([] if left & required else ['""'])]))
         first = self._steps(names, values, everything, "{", name)
         return " | ".join([*(f'{step} "}}"' for step in first), *([] if required else ['"{}"'])])
 
@@ -113,8 +117,8 @@ class _Writer:
         ]
 
     def _items(self, schema: JsonObject) -> str:
-        item = self._value(schema["items"])
-        between = _literal(self._options["item_separator"])
+        item = self.value(schema["items"])
+        between = literal(self._options["item_separator"])
         low, high = schema.get("minItems", 0), schema.get("maxItems")
         if high == 0:
             return '"[" "]"'
@@ -125,9 +129,10 @@ class _Writer:
         return some if low else f'{some} | "[" "]"'
 
     def _key(self, before: str, name: str) -> str:
-        return _literal(before + json.dumps(name, ensure_ascii=False) + self._options["key_separator"])
+        return literal(before + json.dumps(name, ensure_ascii=False) + self._options["key_separator"])
 
-    def _add(self, name: str, body: str) -> None:
+    def add(self, name: str, body: str) -> None:
+        """Add a rule. Raises ConstraintError where there are too many."""
         if len(self._rules) >= MOST_RULES:
             raise ConstraintError(
                 f"--parameter-order free needs more than {MOST_RULES} rules for these tools;"
@@ -143,6 +148,6 @@ def _holds(schema: Any, kind: str) -> bool:
     return schema.get("type") == kind or any(_holds(each, kind) for each in inner)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """A Lark string; it has JSON's escapes, but DEL, which JSON need not escape, it has only escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from outlines.backends.llguidance import LLGuidanceBackend
 from outlines.types import JsonSchema
 
-from rig.calls import JsonObject
-from rig.engine.grammar import lark
+from rig.engine.grammar import calls, lark
 from rig.engine.grammar.constraint import ConstraintError, Mask
+from rig.engine.grammar.language import Language
 from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.engine.llama import LlamaModel
 from rig.engine.tokenizer import Tokenizer
@@ -31,9 +31,10 @@ _SEPARATORS = {
 
 
 class LLGuidanceConstraint:
-    """The state of one generation under a grammar.
+    """The state of one generation under a grammar. Of `ends` none is allowed.
 
-    The text ends by itself where the grammar does, so tokens that end a generation are never allowed.
+    JSON ends by itself where the grammar does; words, and calls that others can follow, end where the model
+    ends them.
     """
 
     def __init__(self, matcher: Any, n_vocab: int, ends: npt.NDArray[np.intp]) -> None:
@@ -93,28 +94,39 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         )
         self._n_vocab = model.n_vocab
         self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
+        self._no_ends = self._ends[:0]
+        self._specials = tokenizer.specials
         self._free_order = free_order
         self._matcher = lru_cache(maxsize=64)(self._compile)
 
-    def start(self, schema: JsonObject) -> LLGuidanceConstraint:
-        """A fresh constraint to a JSON Schema. Raises ConstraintError for a schema it cannot enforce."""
-        return LLGuidanceConstraint(self._matcher(json.dumps(schema)).deep_copy(), self._n_vocab, self._ends)
+    def start(self, language: Language) -> LLGuidanceConstraint:
+        """A fresh constraint to a language. Raises ConstraintError for one it cannot enforce."""
+        ends = self._ends if language.schema else self._no_ends
+        return LLGuidanceConstraint(self._matcher(language).deep_copy(), self._n_vocab, ends)
 
-    def _compile(self, schema: str) -> Any:
-        matcher = llguidance.LLMatcher(self.llg_tokenizer, self._grammar(json.loads(schema)), log_level=0)
+    def _compile(self, language: Language) -> Any:
+        matcher = llguidance.LLMatcher(self.llg_tokenizer, self._grammar(language), log_level=0)
         error = matcher.get_error()
         if error:
             raise ConstraintError(error.splitlines()[0])
         return matcher
 
-    def _grammar(self, schema: JsonObject) -> str:
+    def _grammar(self, language: Language) -> str:
+        schema = language.schema
+        if schema is None:
+            return _from_lark(
+                calls.grammar(language, self._specials, _SEPARATORS, free_order=self._free_order)
+            )
         if self._free_order or lark.is_needed(schema):
-            text = lark.grammar(schema, _SEPARATORS, free_order=self._free_order)
-            # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
-            return str(llguidance.LLMatcher.grammar_from_lark(text))
+            return _from_lark(lark.grammar(schema, _SEPARATORS, free_order=self._free_order))
         checked = json.loads(JsonSchema(schema).schema)
         processor = self.get_json_schema_logits_processor(json.dumps({**checked, "x-guidance": _SEPARATORS}))
         return str(processor.grammar)
+
+
+def _from_lark(text: str) -> str:
+    # Outlines' way for grammars guesses their dialect from what is in them, tools' names included.
+    return str(llguidance.LLMatcher.grammar_from_lark(text))
 
 
 def _token_bytes(tokenizer: Tokenizer, token: int) -> bytes:

@@ -6,7 +6,6 @@ the model's own bytes.
 """
 
 import hashlib
-import json
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
@@ -15,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from outlines_core import Guide, Index, Vocabulary
 
-from rig.calls import JsonObject
 from rig.engine.grammar.constraint import ConstraintError, Mask
 from rig.engine.grammar.index_cache import IndexCache
+from rig.engine.grammar.language import Language
 from rig.engine.grammar.regex import answer_regex
 from rig.engine.tokenizer import Tokenizer
 from rig.models import Notify
@@ -97,12 +96,18 @@ class OutlinesCoreGrammar:
         self._notify = notify
         self._index = lru_cache(maxsize=4)(self._compile)
 
-    def start(self, schema: JsonObject) -> OutlinesCoreConstraint:
-        """A fresh constraint to a narrowed JSON Schema. Raises ConstraintError where it is too large."""
-        return OutlinesCoreConstraint(self._index(json.dumps(schema)), self._n_vocab, self._ends)
+    def start(self, language: Language) -> OutlinesCoreConstraint:
+        """A fresh constraint to a narrowed JSON Schema.
 
-    def _compile(self, schema: str) -> Any:
-        regex = answer_regex(json.loads(schema))
+        Raises ConstraintError where it is too large, and for languages that are more than JSON: an automaton
+        has no way to wait for a trigger.
+        """
+        return OutlinesCoreConstraint(self._index(language), self._n_vocab, self._ends)
+
+    def _compile(self, language: Language) -> Any:
+        if language.schema is None:
+            raise ConstraintError("outlines_core takes JSON alone; use llguidance with this --format")
+        regex = answer_regex(language.schema)
         if len(regex) > _LONGEST:
             raise ConstraintError(
                 f"outlines_core: a regular expression of {len(regex):,} characters, more than {_LONGEST:,};"

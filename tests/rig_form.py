@@ -1,0 +1,20 @@
+"""rig's own form of answers, as the tests of the engine want it."""
+
+import tiny_gguf
+
+from rig.calls import Call
+from rig.engine.formats.rig import RigFormat
+from rig.engine.settings import GrammarArm
+from rig.engine.template import ChatTemplate
+from rig.models import ToolDoc
+
+TEMPLATE = ChatTemplate(tiny_gguf.CHATML)
+
+
+def rig_format(tools: tuple[ToolDoc, ...] = (), grammar: GrammarArm = "json") -> RigFormat:
+    return RigFormat(tools, grammar, TEMPLATE)
+
+
+def text_of(answer: Call | str) -> str:
+    """An answer as a model would have written it."""
+    return "".join(span.text for span in rig_format().spans(answer))
