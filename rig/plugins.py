@@ -18,7 +18,7 @@ from typing import Any
 
 from rig.errors import RigError
 
-OWN = ("rig.tooltalk", "rig.methods.tooltalk")
+OWN = ("rig.tooltalk", "rig.methods.tooltalk", "rig.engine.formats")
 
 
 class Registry:

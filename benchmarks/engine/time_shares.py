@@ -19,7 +19,7 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     """The functions whose time is measured, by what their time goes into."""
     import llama_cpp
 
-    from rig.engine.formats import FORMATS
+    from rig import plugins
     from rig.engine.grammar.free import FreeConstraint, FreeGrammar
     from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
     from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
@@ -58,7 +58,9 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
         "sampling": all_of(Sampler, "__init__", "choose"),
         "tokenising": all_of(Tokenizer, "template", "content", "piece"),
         "templates": [*all_of(ChatTemplate, "render"), *all_of(PromptBuilder, "build")],
-        "reading answers": [seam for form in FORMATS.values() for seam in all_of(form, "read")],
+        "reading answers": [
+            seam for form in plugins.registered().formats.values() for seam in all_of(form, "read")
+        ],
         "world": all_of(Simulator, "start", "snapshot", "restore", "execute"),
         "scoring": [
             *all_of(Grader, "start"),

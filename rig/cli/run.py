@@ -81,6 +81,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
 @_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
 @_option("--temperature", "0 is greedy. *", type=click.FloatRange(min=0), callback=_finite)
+@_option("--format", "Form in which the model answers. *", metavar="NAME")
 @_option(
     "--grammar",
     "Hold answers to the form and the tools' parameters; to the formats of dates, times and addresses too;"

@@ -31,6 +31,7 @@ _OF_RUNS = {
     "tools": "protocol.tools",
     "history": "protocol.history",
     "kv": "model.kv_type",
+    "format": "model.prompt_format",
     "grammar": "model.grammar",
     "grammar_engine": "model.grammar_engine",
     "parameter_order": "model.parameter_order",
@@ -56,6 +57,7 @@ _SELECTING = ("models", "only", "limit")
 @click.option(
     "--history", type=click.Choice(get_args(History)), help="Responses that earlier calls are shown with."
 )
+@click.option("--format", metavar="NAME", help="As in `rig run`.")
 @click.option("--grammar", type=click.Choice(get_args(GrammarArm)), help="As in `rig run`.")
 @click.option("--grammar-engine", type=click.Choice(get_args(GrammarEngine)), help="As in `rig run`.")
 @click.option("--parameter-order", type=click.Choice(get_args(ParameterOrder)), help="As in `rig run`.")
@@ -178,13 +180,14 @@ def _as_stored(
 
 def _asks(key: str) -> bool:
     """Whether a part of a fingerprint says how a model is asked, not which model it is."""
-    return key.startswith("protocol.") or key in (*_OF_RUNS.values(), "model.prompt_format")
+    return key.startswith("protocol.") or key in _OF_RUNS.values()
 
 
 def _of_arm(fingerprint: JsonObject) -> JsonObject:
     """The settings of which a run can have several, as this arm has them."""
-    # An engine comes with its version.
-    return {name: str(fingerprint[key]).split()[0] for name, key in _OF_RUNS.items() if key in fingerprint}
+    # An engine comes with its version, and so does a format.
+    found = {name: str(fingerprint[key]).split()[0] for name, key in _OF_RUNS.items() if key in fingerprint}
+    return {**found, **({"format": found["format"].rpartition("-")[0]} if "format" in found else {})}
 
 
 def _screening(options: Options, conversations: list[Conversation]) -> Any:

@@ -119,6 +119,7 @@ class LlamaCppModel:
         self._template = template
         self._format = format_named(settings.format)
         self._forms: dict[tuple[str, ...], Form] = {}
+        self._tools_are_shared = True
         self._is_slots_open = settings.parallel is None
         self._context = context
         self._tree = PrefixTree(self._context, store)
@@ -132,7 +133,9 @@ class LlamaCppModel:
     def fingerprint(self) -> Mapping[str, Json]:
         """What was given, and the number of sequences with what follows from it."""
         several = {"prefill_piece": PREFILL_PIECE} if self.slots > 1 else {}
-        return {**self._fingerprint, "n_seq": self.slots, **several}
+        # Prompts are prefilled in other batches then, whose low bits differ.
+        cut = {} if self._tools_are_shared else {"prompt_cut": "before the tools"}
+        return {**self._fingerprint, "n_seq": self.slots, **several, **cut}
 
     @property
     def slots(self) -> int:
@@ -161,6 +164,7 @@ class LlamaCppModel:
 
         Raises RigError when there is not memory enough, and for tools that the grammar cannot hold it to.
         """
+        self._tools_are_shared = opening.tools_are_shared
         form = self._form(opening.tools)
         try:
             self._grammar.start(form.language)

@@ -57,7 +57,11 @@ class EngineSettings:
     chat_template: Path | None = None
 
     def check(self) -> None:
-        """Raise RigError for settings that cannot go together."""
+        """Raise RigError for settings that cannot go together, and for a format that there is not."""
+        if self.format != "rig":
+            from rig.engine.formats import format_named
+
+            format_named(self.format)
         if (self.grammar_engine, self.parameter_order) == (
             "outlines_core",
             "free",

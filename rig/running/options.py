@@ -42,6 +42,7 @@ class Options:
     max_calls: int = 10
     max_tokens: int = 256
     temperature: tuple[float, ...] = (0.0,)
+    format: tuple[str, ...] = ("rig",)
     grammar: tuple[GrammarArm, ...] = ("json",)
     grammar_engine: tuple[GrammarEngine, ...] = ("llguidance",)
     parameter_order: tuple[ParameterOrder, ...] = ("fixed",)
@@ -176,7 +177,7 @@ class Options:
 _PATHS = ("conversations", "world", "chat_template")
 
 _OF_GRAMMAR = ("grammar_engine", "parameter_order")
-_OF_ENGINE = ("temperature", "kv", "grammar", *_OF_GRAMMAR)
+_OF_ENGINE = ("temperature", "kv", "format", "grammar", *_OF_GRAMMAR)
 _VARIED = (*_OF_ENGINE, "docs", "tools", "history")
 """The options that can have several values, those of the engine first. An arm's name has their order."""
 _OF_METHODS = ("docs", "tools", "history", "max_calls", "toolbox", "world", "grader", "similarity")

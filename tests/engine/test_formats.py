@@ -1,139 +1,31 @@
 """The seam between the engine and a form of answers: two toys that are not like rig's own go through it."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import toy_formats
+from toy_formats import TEMPLATE, Marked
 
 from rig.calls import Call, Outcome
-from rig.engine import formats, sampling
+from rig.engine import sampling
 from rig.engine.engine import LlamaCppModel
 from rig.engine.forcing.answer_tokens import NotInGrammar, follow, kinds_of, length_of
 from rig.engine.forcing.teacher import Teacher
-from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.base import Span
 from rig.engine.grammar import ConstraintError
-from rig.engine.grammar.language import Language, Maybe, Raw
-from rig.engine.grammar.schema import narrow
-from rig.engine.settings import EngineSettings, GrammarArm
-from rig.engine.template import ChatMessage, ChatTemplate, ToolCall
+from rig.engine.grammar.language import Language
+from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
-from rig.models import CallMessage, Message, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
-
-TEMPLATE = (
-    "{%- if tools %}{{ '<|im_start|>system\n' + messages[0].content + '\n' }}"
-    "{%- for tool in tools %}{{ tool | tojson }}\n{% endfor %}{{ '<|im_end|>\n' }}{% endif %}"
-    "{%- for message in (messages[1:] if tools else messages) %}"
-    "{{ '<|im_start|>' + message.role + '\n' + message.content }}"
-    '{%- for call in message.tool_calls %}{{ \'<tool_call>\n{"name": "\' + call.function.name }}'
-    "{{ '\", \"arguments\": ' }}{{ call.function.arguments | tojson }}{{ '}\n</tool_call>' }}{% endfor %}"
-    "{{ '<|im_end|>\n' }}{% endfor %}{{ '<|im_start|>assistant\n' }}"
-)
-
-
-class Marked(AnswerFormat):
-    """Words, then calls between markers, as many as one likes; tools are declared by the template."""
-
-    name = "marked"
-    version = "1"
-
-    def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
-        super().__init__(tools, grammar, template)
-        calls = [
-            (
-                f'{{"name": {json.dumps(tool.name)}, "arguments": ',
-                narrow(tool.parameters, tool.name, formats=False),
-                "}",
-            )
-            for tool in tools
-        ]
-        between = "\n</tool_call>\n<tool_call>\n"
-        self._language = Language(
-            calls=tuple(calls),
-            trigger="<tool_call>",
-            prefix="\n",
-            separator=between,
-            suffix="\n</tool_call>",
-        )
-
-    def offer(self) -> Offer:
-        shape = ("name", "description", "parameters")
-        functions = [{name: getattr(tool, name) for name in shape} for tool in self.tools]
-        return Offer(declarations=tuple({"type": "function", "function": each} for each in functions))
-
-    def language(self) -> Language:
-        return self._language
-
-    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
-        chat: list[ChatMessage] = []
-        for number, message in enumerate(messages):
-            match message:
-                case UserMessage(text):
-                    chat.append(ChatMessage("user", (text,)))
-                case ReplyMessage(text):
-                    chat.append(ChatMessage("assistant", (text,)))
-                case CallMessage(call, outcome):
-                    made = ToolCall(f"call{number:05}", call.name, call.arguments)
-                    chat.append(ChatMessage("assistant", ("",), (made,)))
-                    text = json.dumps(outcome.as_json())
-                    chat.append(ChatMessage("tool", (text,), name=call.name, call_id=made.id))
-        return chat
-
-    def read(self, text: str) -> Reading:
-        words, *rest = text.split("<tool_call>")
-        calls = []
-        for block in rest:
-            try:
-                data = json.loads(block.strip().removesuffix("</tool_call>"))
-                calls.append(Call(data["name"], data["arguments"]))
-            except (ValueError, KeyError, TypeError) as error:
-                raise AnswerError(f"not a call: {error}") from error
-        return Reading(tuple(calls), words.strip())
-
-    def spans(self, answer: Call | str) -> tuple[Span, ...]:
-        if isinstance(answer, str):
-            return Span(answer[:1], "answer"), Span(answer[1:], None)
-        arguments = json.dumps(answer.arguments, ensure_ascii=False)
-        return (
-            Span("<tool_call>\n", "answer"),
-            Span(f'{{"name": {json.dumps(answer.name)}', "tool"),
-            Span(', "arguments": ', "parameter"),
-            Span(arguments, "value"),
-            Span("}\n</tool_call>", "parameter"),
-        )
-
-
-class Tagged(Marked):
-    """The same with a tag for each parameter, whose value is raw text."""
-
-    name = "tagged"
-
-    def language(self) -> Language:
-        calls = [
-            (
-                f"<function={tool.name}>\n",
-                *(
-                    part if name in tool.parameters.get("required", ()) else Maybe(part)
-                    for name in tool.parameters["properties"]
-                    for part in [(f"<parameter={name}>\n", Raw("\n</parameter>\n"))]
-                ),
-                "</function>\n",
-            )
-            for tool in self.tools
-        ]
-        flat = tuple(
-            tuple(piece for part in call for piece in (part if isinstance(part, tuple) else (part,)))
-            for call in calls
-        )
-        return Language(calls=flat, trigger="<tool_call>", prefix="\n", suffix="</tool_call>")
+from rig.models import CallMessage, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    for toy in (Marked, Tagged):
-        monkeypatch.setitem(formats.FORMATS, toy.name, toy)
+    monkeypatch.setenv("RIG_PLUGINS", toy_formats.__file__)
 
 
 @pytest.fixture(params=["bpe", "marks"])
@@ -402,5 +294,5 @@ def test_the_fingerprint_names_the_format_and_only_where_it_differs_more(
 def test_a_format_that_there_is_not_is_said_with_those_that_there_are(
     toy: Callable[..., LlamaCppModel],
 ) -> None:
-    with pytest.raises(RigError, match="--format hermes: there is none; there are rig, marked"):
+    with pytest.raises(RigError, match="--format hermes: there is none; there are rig, marked, tagged"):
         toy(format="hermes")

@@ -337,9 +337,9 @@ def test_any_order_holds_for_objects_in_objects_and_in_lists(any_order: Lab) -> 
 
 def test_any_order_has_its_limits(any_order: Lab) -> None:
     names = [f"parameter{number}" for number in range(11)]
-    any_order.start(Language(call(dict.fromkeys(names[:10], STRING), [])))
+    any_order.start(call(dict.fromkeys(names[:10], STRING), []))
     with pytest.raises(ConstraintError, match="goes up to 10 parameters, here are 11"):
-        any_order.start(Language(call(dict.fromkeys(names, STRING), [])))
+        any_order.start(call(dict.fromkeys(names, STRING), []))
     objects = [_object(dict.fromkeys([*names[:9], f"own{number}"], STRING), []) for number in range(20)]
     with pytest.raises(ConstraintError, match="use --parameter-order fixed"):
-        any_order.start(Language(call({"o": {"anyOf": objects}}, [])))
+        any_order.start(call({"o": {"anyOf": objects}}, []))

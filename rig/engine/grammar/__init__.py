@@ -1,16 +1,19 @@
 """Which tokens may come next: the arms of `--grammar` and the engines behind them."""
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from rig.calls import JsonObject
 from rig.engine.grammar import formats, schema
 from rig.engine.grammar.constraint import Constraint, ConstraintError, Grammar, Mask
 from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
-from rig.engine.llama import LlamaModel
 from rig.engine.settings import EngineSettings
-from rig.engine.tokenizer import Tokenizer
 from rig.models import Notify
 from rig.paths import cache_directory
+
+if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
+    from rig.engine.llama import LlamaModel
+    from rig.engine.tokenizer import Tokenizer
 
 __all__ = [
     "BETWEEN_ITEMS",
@@ -26,7 +29,7 @@ __all__ = [
 
 
 def make_grammar(
-    model: LlamaModel, tokenizer: Tokenizer, settings: EngineSettings, notify: Notify
+    model: "LlamaModel", tokenizer: "Tokenizer", settings: EngineSettings, notify: Notify
 ) -> Grammar:
     """The grammar that the settings ask for. Raises RigError for settings that cannot go together.
 

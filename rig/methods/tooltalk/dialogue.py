@@ -147,7 +147,8 @@ class Dialogue:
 
     def _request(self, turn: int, step: int, messages: Sequence[Message]) -> Request:
         key = StepKey(self._conversation.name, turn, step, self._where.repeat)
-        return Request(key, INSTRUCTIONS, self._tools, self._context, tuple(messages))
+        shared = self._settings.tools_are_shared
+        return Request(key, INSTRUCTIONS, self._tools, self._context, tuple(messages), shared)
 
     def _within_cap(self, prediction: Prediction, step: int) -> Prediction:
         """The prediction, or the error that it is a call too many. Such a call is not executed."""

@@ -59,6 +59,11 @@ class Settings:
         return {name: getattr(self, name) for name in names}
 
     @property
+    def tools_are_shared(self) -> bool:
+        """Whether all conversations are offered the same tools."""
+        return self.tools == "all"
+
+    @property
     def fingerprint(self) -> JsonObject:
         """The settings, and a hash of every sentence a model is told whatever the conversation is.
 
@@ -93,7 +98,12 @@ def opening(conversation: Conversation, settings: Settings) -> Request:
     """How every request of an arm begins, with the tools of this conversation: instructions, no messages."""
     key = StepKey(conversation.name, 0, 0)
     return Request(
-        key, INSTRUCTIONS, offered_tools(conversation, settings), context(conversation.metadata), ()
+        key,
+        INSTRUCTIONS,
+        offered_tools(conversation, settings),
+        context(conversation.metadata),
+        (),
+        settings.tools_are_shared,
     )
 
 

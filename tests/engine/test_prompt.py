@@ -1,0 +1,51 @@
+"""Where prompts are cut: tasks with other tools share what comes before the tools."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rig.engine.engine import LlamaCppModel
+from rig.models import Request
+
+Open = Callable[..., LlamaCppModel]
+
+
+def segments(model: LlamaCppModel, request: Request) -> list[tuple[int, ...]]:
+    parts = model.parts
+    return parts.prompts.build(request, parts.form(request.tools).format)
+
+
+def test_a_cut_before_the_tools_changes_no_token(
+    open_model: Open, tiny_path: Callable[..., Path], kind: dict[str, Any], ask: Callable[..., Request]
+) -> None:
+    model = open_model(tiny_path(**kind), n_ctx=2048)
+    shared = ask("hello")
+    own = replace(shared, tools_are_shared=False)
+    whole, cut = segments(model, shared), segments(model, own)
+    assert sum(whole, ()) == sum(cut, ())
+    assert [len(cut), *map(len, cut[2:])] == [len(whole) + 1, *map(len, whole[1:])]
+    other = segments(model, replace(own, tools=own.tools[1:]))
+    assert other[0] == cut[0]
+    assert other[1] != cut[1]
+    assert len(cut[0]) > len(model.parts.tokenizer.content(shared.instructions))
+    none = replace(own, tools=())
+    assert segments(model, none) == segments(model, replace(none, tools_are_shared=True))
+
+
+def test_what_comes_before_the_tools_is_computed_once(
+    open_model: Open, tiny_path: Callable[..., Path], ask: Callable[..., Request]
+) -> None:
+    cached = {}
+    for shared in (True, False):
+        model = open_model(tiny_path(), n_ctx=2048, max_tokens=5, parallel=1, prefix_cache=False)
+        opening = replace(ask([]), tools_are_shared=shared)
+        model.prepare(opening, None)
+        assert model.fingerprint.get("prompt_cut") == (None if shared else "before the tools")
+        request = replace(
+            ask("hello", conversation="other"), tools_are_shared=shared, tools=opening.tools[1:]
+        )
+        cached[shared] = model.predict(request, lambda _: None).usage.cached_tokens
+        if not shared:
+            assert cached[shared] == len(segments(model, request)[0])
+    assert cached[True] < cached[False]
