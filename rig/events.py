@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rig.calls import ExecutedCall, JsonObject
+from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.models import Prediction
-from rig.verdicts import Metrics, Verdict
+from rig.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -94,7 +95,10 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """First event of a run. `finished_turns` counts those an earlier, interrupted start left in the store."""
+    """First event of a run. `finished_turns` counts those an earlier, interrupted start left in the store.
+
+    `declaration` says what is counted, and so what the counts of later events are.
+    """
 
     run: str
     store: str
@@ -102,6 +106,7 @@ class RunStarted:
     conversations: tuple[ConversationInfo, ...]
     repeats: int = 1
     finished_turns: int = 0
+    declaration: Declaration = UNDECLARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +198,13 @@ class CallJudged:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """A turn is in the store. `metrics` and `speed` are the arm's so far, finished conversations only
+    """A turn is in the store. `counts` and `speed` are the arm's so far, finished conversations only
     for the former.
     """
 
     where: Where
     turn: int
-    metrics: Metrics
+    counts: Counts
     speed: Speed
 
 
@@ -207,18 +212,14 @@ class TurnFinished:
 class ConversationFinished:
     """All turns of a conversation are done.
 
-    `metrics` and `errors` (failed steps by kind) are its own, `arm_metrics` and `speed` the arm's so far.
+    `counts` and `errors` (failed steps by kind) are its own, `arm_counts` and `speed` the arm's so far.
     """
 
     where: Where
-    metrics: Metrics
-    arm_metrics: Metrics
+    counts: Counts
+    arm_counts: Counts
     speed: Speed
     errors: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def success(self) -> bool:
-        return self.metrics.successes == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,7 @@ class ArmFinished:
     """An arm is through, or `failure` says in one line why it could not go on."""
 
     arm: int
-    metrics: Metrics
+    counts: Counts
     speed: Speed
     errors: dict[str, int] = field(default_factory=dict)
     failure: str | None = None

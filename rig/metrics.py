@@ -6,7 +6,7 @@ read the declaration. So this file is the one place where a rate is computed.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from rig.calls import JsonObject
 from rig.verdicts import Fault, Verdict
@@ -18,10 +18,17 @@ TASKS = "tasks"
 """The count that is 1 for every task. A metric over it is a mean over tasks."""
 
 
-class Metric(NamedTuple):
-    """A rate: one count over another, both by name. `noun` is what sentences call it.
+Place: TypeAlias = Literal["lines", "meters", "tables", "json"]
+"""Where numbers are shown, from the least room to the most."""
 
-    Over `TASKS` it is a mean over tasks (a macro average), over any other count a micro average.
+_PLACES = get_args(Place)
+
+
+class Metric(NamedTuple):
+    """A rate: one count over another, both by name. `noun` is what sentences call it, `label` what tables do.
+
+    Over `TASKS` it is a mean over tasks (a macro average), over any other count a micro average. It is shown
+    in its `place` and where there is more room.
     """
 
     name: str
@@ -30,19 +37,175 @@ class Metric(NamedTuple):
     denominator: str = TASKS
     better: Literal["higher", "lower"] = "higher"
     format: Literal["percent", "number"] = "percent"
+    label: str = ""
+    place: Place = "lines"
+
+    @property
+    def title(self) -> str:
+        """What stands beside its number."""
+        return self.label or self.noun
 
     def rate(self, counts: Counts) -> float | None:
         """The rate of these counts; None where there is nothing to divide by."""
         whole = counts.get(self.denominator, 0)
         return counts.get(self.numerator, 0) / whole if whole else None
 
+    @property
+    def scale(self) -> float:
+        """What a rate is multiplied by to be printed."""
+        return 100.0 if self.format == "percent" else 1.0
+
+    def amount(self, value: float, sign: Literal["", "+"] = "") -> str:
+        """A rate or a difference of rates as a bare number: in percent or points, if it is a share."""
+        return f"{self.scale * value:{sign}.{1 if self.format == 'percent' else 2}f}"
+
     def worsening(self, difference: float) -> float:
         """By how much an arm is worse whose rate differs by this much from the baseline's."""
         return -difference if self.better == "higher" else difference
 
-    def as_json(self) -> JsonObject:
+
+class NamedCount(NamedTuple):
+    """A count that tables give a row of its own."""
+
+    name: str
+    noun: str
+
+
+class Part(NamedTuple):
+    """What is said of how a task went, beside whether it succeeded: "3 of 4 calls matched", "2 slips".
+
+    With a `whole`, the name of another count, it is always said, else only where there are any. `short` is
+    the noun where there is little room. What is `better` lower is marked as a fault.
+    """
+
+    name: str
+    noun: str
+    whole: str = ""
+    short: str = ""
+    better: Literal["higher", "lower"] = "higher"
+
+    def text(self, counts: Counts) -> str:
+        """In words; nothing where there is nothing to say."""
+        count = counts.get(self.name, 0)
+        if self.whole:
+            return f"{count:g} of {counts.get(self.whole, 0):g} {self.noun}"
+        return f"{count:g} {self.noun}" if count else ""
+
+    def brief(self, counts: Counts) -> str:
+        """In as few letters as will do."""
+        count = counts.get(self.name, 0)
+        if self.whole:
+            return f"{count:g}/{counts.get(self.whole, 0):g}"
+        return f"{count:g} {self.short or self.noun}" if count else ""
+
+
+class Declaration(NamedTuple):
+    """What a method counts and what is made of the counts. A run keeps the one that it was played by.
+
+    `success` names the count that is 1 of a task that succeeded and 0 of any other. `counts` have rows of
+    their own in tables, `outcome` is what is said of a single task.
+    """
+
+    method: str = ""
+    metrics: tuple[Metric, ...] = ()
+    success: str = ""
+    counts: tuple[NamedCount, ...] = ()
+    outcome: tuple[Part, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> "Declaration":
+        """The inverse of `to_json`. What a newer rig may have added to it is left out."""
+        return cls(
+            data["method"],
+            tuple(_of(Metric, each) for each in data["metrics"]),
+            data["success"],
+            tuple(_of(NamedCount, each) for each in data["counts"]),
+            tuple(_of(Part, each) for each in data["outcome"]),
+        )
+
+    def to_json(self) -> JsonObject:
         """All of it by name."""
-        return self._asdict()
+        parts = {name: [each._asdict() for each in getattr(self, name)] for name in _SEVERAL}
+        return {"method": self.method, "success": self.success, **parts}
+
+    def shown(self, place: Place) -> tuple[Metric, ...]:
+        """The metrics that are shown there, in order."""
+        room = _PLACES.index(place)
+        return tuple(metric for metric in self.metrics if _PLACES.index(metric.place) <= room)
+
+    def is_of_success(self, metric: Metric) -> bool:
+        """Whether it is the share of tasks that succeeded."""
+        return (metric.numerator, metric.denominator) == (self.success, TASKS)
+
+    @property
+    def success_metric(self) -> Metric | None:
+        """The share of tasks that succeeded, None where none is declared."""
+        return next(filter(self.is_of_success, self.metrics), None)
+
+    @property
+    def progress(self) -> Metric | None:
+        """The metric that tells how far failed tasks got: the first that `outcome` speaks of."""
+        sides = {(part.name, part.whole) for part in self.outcome}
+        found = (metric for metric in self.metrics if (metric.numerator, metric.denominator) in sides)
+        return next(found, None)
+
+    def sides(self, metrics: Iterable[Metric]) -> tuple[str, ...]:
+        """The counts that these metrics are made of, those with rows of their own first.
+
+        Not those that are only summed for a mean over tasks.
+        """
+        micro = [metric for metric in metrics if metric.denominator != TASKS]
+        made = dict.fromkeys(name for metric in micro for name in (metric.numerator, metric.denominator))
+        named = [each.name for each in self.counts]
+        return tuple(dict.fromkeys((*named, *made)))
+
+    def rates(self, counts: Counts) -> dict[str, float | None]:
+        """Every rate by name, a fraction or None."""
+        return {metric.name: metric.rate(counts) for metric in self.metrics}
+
+    def as_json(self, counts: Counts) -> JsonObject:
+        """Rates and counts by name. That of the tasks is called `conversations`."""
+        names = dict.fromkeys((self.success, *self.sides(self.metrics)))
+        return {
+            **self.rates(counts),
+            "conversations": counts.get(TASKS, 0),
+            **{name: counts.get(name, 0) for name in names if name},
+        }
+
+    def succeeded(self, counts: Counts) -> bool:
+        """Whether these counts, of one task, are a success."""
+        return bool(counts.get(self.success, 0))
+
+    def partly(self, counts: Counts) -> float:
+        """How far tasks got that were no success, from 0 to 1: by a mean over tasks if one says it."""
+        means = (m for m in self.metrics if m.denominator == TASKS and not self.is_of_success(m))
+        shares = (m for m in means if (m.better, m.format) == ("higher", "percent"))
+        metric = next(shares, self.progress)
+        return (metric and metric.rate(counts)) or 0.0
+
+    def faults(self, counts: Counts) -> int:
+        """How much was done that is better not done."""
+        return round(sum(counts.get(part.name, 0) for part in self.outcome if part.better == "lower"))
+
+    def text(self, counts: Counts) -> str:
+        """What is said of a task, in words."""
+        return ", ".join(filter(None, (part.text(counts) for part in self.outcome)))
+
+    def brief(self, counts: Counts) -> str:
+        """The same where there is little room."""
+        return ", ".join(filter(None, (part.brief(counts) for part in self.outcome)))
+
+
+UNDECLARED = Declaration()
+"""That of a run which nobody told of."""
+
+_SEVERAL = ("metrics", "counts", "outcome")
+
+_Row = TypeVar("_Row", Metric, NamedCount, Part)
+
+
+def _of(kind: type[_Row], data: JsonObject) -> _Row:
+    return kind(**{name: value for name, value in data.items() if name in kind._fields})
 
 
 def total(parts: Iterable[Counts]) -> dict[str, float]:
@@ -56,7 +219,7 @@ def total(parts: Iterable[Counts]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a method makes of one finished task.
+    """What a method makes of one finished task. `counts` have `TASKS`, whether the method gives it or not.
 
     `verdicts` are those on its calls, in the order in which they were made. `error_types` are counted by
     turn, `faults` say what went wrong; a method may have neither.
@@ -66,3 +229,6 @@ class Score:
     verdicts: tuple[Verdict, ...] = ()
     error_types: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", {TASKS: 1, **self.counts})

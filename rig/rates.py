@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rig.calls import JsonObject
-from rig.verdicts import Metrics
+from rig.metrics import TASKS, Counts, Declaration, Metric
 
 Vector = NDArray[np.float64]
 
@@ -30,46 +30,11 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
-    """A rate: the sum of one count over the sum of another, both by the names that `Metrics` has.
-
-    Without a `denominator` it is a mean over conversations. `noun` is what sentences call it.
-    """
-
-    name: str
-    noun: str
-    numerator: str
-    denominator: str | None = None
-    is_higher_better: bool = True
-
-    def worsening(self, difference: float) -> float:
-        """By how much an arm is worse whose rate differs by this much from the baseline's."""
-        return -difference if self.is_higher_better else difference
-
-
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric("success_rate", "success", "successes"),
-        Metric("soft_success", "soft success", "soft_successes"),
-        Metric("recall", "recall", "matches", "ground_truths"),
-        Metric("precision", "precision", "matches", "predictions"),
-        Metric(
-            "incorrect_action_rate", "incorrect action rate", "bad_actions", "actions", is_higher_better=False
-        ),
-    )
-}
-"""By name, in the order of reports. Defined in docs/metrics.md; source: ToolTalk, section 3.4."""
-
-COUNTS = ("successes", "soft_successes", "matches", "ground_truths", "predictions", "actions", "bad_actions")
-"""The counts that the metrics are made of."""
-
-
-@dataclass(frozen=True, slots=True)
 class Tallied:
     """Counts by conversation, each the mean over its repeats, so that every conversation weighs the same.
 
     `totals` are the sums over all repeats: how many outcomes there really were. `played` counts the repeats.
+    `success` is, for each conversation, in which share of its repeats it succeeded.
     """
 
     means: Mapping[str, Vector]
@@ -77,50 +42,54 @@ class Tallied:
     conversations: int
     played: int
     is_played_once: bool
+    success: Vector
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[Metrics]]) -> "Tallied":
-        """The counts of conversations, in this order: of each, the metrics of its repeats, one at least."""
-        values = {name: [[float(getattr(each, name)) for each in row] for row in rows] for name in COUNTS}
+    def of(cls, rows: Sequence[Sequence[Counts]], declaration: Declaration) -> "Tallied":
+        """The counts of conversations, in this order: of each, those of its repeats, one at least."""
+        sides = (name for metric in declaration.metrics for name in (metric.numerator, metric.denominator))
+        names = {TASKS, declaration.success, *sides}
+        values = {name: [[float(each.get(name, 0)) for each in row] for row in rows] for name in names}
+        means = {name: np.array([np.mean(row) for row in found]) for name, found in values.items()}
         return cls(
-            means={name: np.array([np.mean(row) for row in found]) for name, found in values.items()},
+            means=means,
             totals={name: float(sum(map(sum, found))) for name, found in values.items()},
             conversations=len(rows),
             played=sum(map(len, rows)),
             is_played_once=all(len(row) == 1 for row in rows),
+            success=means[declaration.success],
         )
 
     def sides(self, metric: Metric) -> tuple[Vector, Vector]:
         """Numerators and denominators of a rate, one for each conversation."""
-        if metric.denominator is None:
-            return self.means[metric.numerator], np.ones(self.conversations)
         return self.means[metric.numerator], self.means[metric.denominator]
 
     def rate(self, metric: Metric) -> Estimate:
         """The rate alone, without its interval."""
         return Estimate(rate(*self.sides(metric)), None, None)
 
-    def estimates(self, alpha: float) -> dict[str, Estimate]:
-        """Every rate with its interval at level 1 - `alpha`, by the names of `METRICS`."""
-        return {
-            name: interval(*self.sides(metric), alpha, self._trials(metric))
-            for name, metric in METRICS.items()
-        }
-
-    def _trials(self, metric: Metric) -> float:
-        return float(self.played) if metric.denominator is None else self.totals[metric.denominator]
+    def estimate(self, metric: Metric, alpha: float) -> Estimate:
+        """The rate with its interval at level 1 - `alpha`."""
+        if metric.format == "number":
+            return mean_interval(*self.sides(metric), alpha)
+        return interval(*self.sides(metric), alpha, self.totals[metric.denominator])
 
 
-def estimates(finished: Iterable[tuple[str, Metrics]], alpha: float = 0.05) -> dict[str, Estimate]:
+def estimates(
+    finished: Iterable[tuple[str, Counts]], declaration: Declaration, alpha: float = 0.05
+) -> dict[str, Estimate]:
     """The rates of an arm so far, from the conversations it has finished by name, repeats beside one another.
 
     Empty before the first. A rate is that of `Tallied`: conversations weigh the same, however often each was
     played.
     """
-    rows: dict[str, list[Metrics]] = {}
-    for name, metrics in finished:
-        rows.setdefault(name, []).append(metrics)
-    return Tallied.of(list(rows.values())).estimates(alpha) if rows else {}
+    rows: dict[str, list[Counts]] = {}
+    for name, counts in finished:
+        rows.setdefault(name, []).append(counts)
+    if not rows:
+        return {}
+    tallied = Tallied.of(list(rows.values()), declaration)
+    return {metric.name: tallied.estimate(metric, alpha) for metric in declaration.metrics}
 
 
 def rate(numerators: Vector, denominators: Vector) -> float | None:
@@ -169,6 +138,20 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
         return Estimate(value, 0.0, 1.0)
     low, high = _wilson(value, effective, quantile)
     return Estimate(value, min(low, value), max(high, value))
+
+
+def mean_interval(numerators: Vector, denominators: Vector, alpha: float) -> Estimate:
+    """A rate that is no share, such as steps by task, with Student's interval over conversations.
+
+    No bounds where there are fewer than two: one says nothing of how conversations differ.
+    """
+    value = rate(numerators, denominators)
+    n = len(numerators)
+    if value is None or n < 2:
+        return Estimate(value, None, None)
+    error = float(np.sqrt((influences(numerators, denominators) ** 2).sum() / (n * (n - 1))))
+    half = float(special.stdtrit(n - 1, 1 - alpha / 2)) * error
+    return Estimate(value, value - half, value + half)
 
 
 def _effective_trials(

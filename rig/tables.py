@@ -11,8 +11,9 @@ from typing import Literal
 
 from rig.calls import JsonObject
 from rig.methods.tooltalk.error_types import ErrorType
+from rig.methods.tooltalk.metrics import DECLARATION
+from rig.metrics import TASKS, Counts
 from rig.store import GraderInfo, StoredRun, StoredScore
-from rig.verdicts import Metrics
 
 Source = Literal["run", "paper"]
 
@@ -118,23 +119,15 @@ def _rates(scores: list[tuple[str, StoredScore]], cited: tuple[RatesRow, ...]) -
     rows: dict[str, list[RatesRow]] = {}
     for name, score in scores:
         suite = score.suite or ""
-        rows.setdefault(suite, []).append(_measured(name, suite, score.metrics))
+        rows.setdefault(suite, []).append(_measured(name, suite, score.counts))
     for suite, measured in rows.items():
         measured += [row for row in cited if row.suite == suite]
     return tuple(row for suite in rows.values() for row in suite)
 
 
-def _measured(name: str, suite: str, metrics: Metrics) -> RatesRow:
-    return RatesRow(
-        name,
-        "run",
-        suite,
-        metrics.success_rate,
-        metrics.precision,
-        metrics.recall,
-        metrics.incorrect_action_rate,
-        metrics.conversations,
-    )
+def _measured(name: str, suite: str, counts: Counts) -> RatesRow:
+    rates = {metric.name: metric.rate(counts) for metric in DECLARATION.shown("meters")}
+    return RatesRow(name, "run", suite, **rates, conversations=round(counts[TASKS]))
 
 
 def _errors(scores: list[tuple[str, StoredScore]], cited: tuple[ErrorsRow, ...]) -> tuple[ErrorsRow, ...]:

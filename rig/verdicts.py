@@ -1,6 +1,5 @@
 """What scoring says: of one prediction, and of many. The numbers every display and report shows."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
@@ -96,81 +95,6 @@ class Fault:
     def as_json(self) -> JsonObject:
         """All of it by name."""
         return _by_name(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Metrics:
-    """Counts over calls and conversations, and the rates ToolTalk makes of them.
-
-    Counts add up over conversations, so the rates are micro-averages (upstream's summary), except
-    `success_rate` and `soft_success`, which are means over conversations. A rate with nothing to divide by
-    is None. Source: ToolTalk, section 3.4 and Algorithm 2; `soft_success` from its repository (2024-05).
-    """
-
-    conversations: int = 0
-    successes: int = 0
-    soft_successes: float = 0.0
-    predictions: int = 0
-    ground_truths: int = 0
-    matches: int = 0
-    actions: int = 0
-    valid_actions: int = 0
-    bad_actions: int = 0
-
-    def __add__(self, other: "Metrics") -> "Metrics":
-        return Metrics(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    @classmethod
-    def total(cls, parts: Iterable["Metrics"]) -> "Metrics":
-        """The sum of many."""
-        total = cls()
-        for part in parts:
-            total += part
-        return total
-
-    @property
-    def precision(self) -> float | None:
-        return _rate(self.matches, self.predictions)
-
-    @property
-    def recall(self) -> float | None:
-        return _rate(self.matches, self.ground_truths)
-
-    @property
-    def action_precision(self) -> float | None:
-        return _rate(self.valid_actions, self.actions)
-
-    @property
-    def incorrect_action_rate(self) -> float | None:
-        return _rate(self.bad_actions, self.actions)
-
-    @property
-    def success_rate(self) -> float | None:
-        return _rate(self.successes, self.conversations)
-
-    @property
-    def soft_success(self) -> float | None:
-        return _rate(self.soft_successes, self.conversations)
-
-    def as_json(self) -> JsonObject:
-        """Counts and rates by name; rates are fractions or None."""
-        counts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "soft_successes"}
-        rates = {
-            name: getattr(self, name)
-            for name in (
-                "success_rate",
-                "recall",
-                "precision",
-                "incorrect_action_rate",
-                "action_precision",
-                "soft_success",
-            )
-        }
-        return {**rates, **counts}
-
-
-def _rate(part: float, whole: int) -> float | None:
-    return part / whole if whole else None
 
 
 def _by_name(instance: Any) -> JsonObject:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rig.compare.bootstrap import Counts
+from rig.compare.bootstrap import Sides
 
 Array = NDArray[np.float64]
 METRICS = ("success", "recall", "precision", "incorrect_action_rate")
@@ -68,9 +68,9 @@ def simulate(scenario: Scenario, suites: int, seed: int) -> dict[str, list[tuple
     return found
 
 
-def counts(found: list[tuple[Array, Array]], suite: int) -> tuple[Counts, Counts]:
+def counts(found: list[tuple[Array, Array]], suite: int) -> tuple[Sides, Sides]:
     """Both arms in one suite, the baseline first."""
-    baseline, arm = (Counts(numerators[suite], denominators[suite]) for numerators, denominators in found)
+    baseline, arm = (Sides(numerators[suite], denominators[suite]) for numerators, denominators in found)
     return baseline, arm
 
 

@@ -1,5 +1,6 @@
 """Intervals of one arm's rates."""
 
+import counted
 import numpy as np
 import pytest
 import simulated_suites
@@ -8,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from rig.rates import METRICS, estimates, interval
-from rig.verdicts import Metrics
+from rig.methods.tooltalk.metrics import DECLARATION
+from rig.rates import estimates, interval
 
 Array = NDArray[np.float64]
 
@@ -127,11 +128,11 @@ def test_a_higher_level_gives_a_wider_interval(both: tuple[Array, Array]) -> Non
 
 
 def test_the_rates_of_an_arm_so_far_take_repeats_of_a_conversation_together() -> None:
-    right = Metrics(conversations=1, successes=1, predictions=2, ground_truths=2, matches=2)
-    wrong = Metrics(conversations=1, predictions=1, ground_truths=2, matches=1)
-    found = estimates([("a", right), ("b", wrong), ("a", wrong)])
-    assert found.keys() == METRICS.keys()
+    right = counted.counts(successes=1, predictions=2, ground_truths=2, matches=2)
+    wrong = counted.counts(predictions=1, ground_truths=2, matches=1)
+    found = estimates([("a", right), ("b", wrong), ("a", wrong)], DECLARATION)
+    assert found.keys() == {metric.name for metric in DECLARATION.metrics}
     assert found["success_rate"] == interval(np.array([0.5, 0.0]), np.ones(2), 0.05, 3.0)
     assert found["recall"] == interval(np.array([1.5, 1.0]), np.array([2.0, 2.0]), 0.05, 6.0)
     assert found["incorrect_action_rate"].value is None
-    assert estimates([]) == {}
+    assert estimates([], DECLARATION) == {}

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import small_talks
+from counted import measured
 
 from rig.conversations import Conversation
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.prompt import Settings
+from rig.metrics import total
 from rig.rescore import score_run
 from rig.running.plan import Arm
 from rig.scoring import Exact, Grader
@@ -26,7 +28,6 @@ from rig.tables import (
     paper_tables,
 )
 from rig.tooltalk import TOOLTALK
-from rig.verdicts import Metrics
 
 Rig = Callable[..., Any]
 
@@ -60,8 +61,8 @@ def test_rates_are_by_suite_and_errors_over_all_suites(tmp_path: Path) -> None:
         own = [row for row in rates.rows if row.source == "run" and isinstance(row, RatesRow)]
         assert [(row.model, row.suite) for row in own] == [(arm.name, "easy"), (arm.name, "hard")]
         for row, members in zip(own, ({"alarms", "login"}, {"reminders"}), strict=True):
-            mine = [c.metrics for c in cells if c.arm == arm.position and c.conversation in members]
-            expected = Metrics.total(metrics for metrics in mine if metrics)
+            mine = [c.counts for c in cells if c.arm == arm.position and c.conversation in members]
+            expected = measured(total(counts for counts in mine if counts))
             assert row.conversations == expected.conversations == len(members)
             assert (row.recall, row.precision) == (expected.recall, expected.precision)
             assert row.success_rate == expected.success_rate

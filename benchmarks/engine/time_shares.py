@@ -64,7 +64,7 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
         "world": all_of(Simulator, "start", "snapshot", "restore", "execute"),
         "scoring": [
             *all_of(Grader, "start"),
-            *all_of(Matching, "add", "metrics", "verdicts"),
+            *all_of(Matching, "add", "judged", "verdicts"),
             *all_of(Dialogue, "judgement"),
         ],
         "store": all_of(RunWriter, "commit_turn", "finish"),

@@ -9,7 +9,7 @@ import click
 
 from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
-from rig.compare import METRICS, Comparison, Noise, Pair, Question, VerdictKind, compare, noise_of
+from rig.compare import Comparison, Noise, Pair, Question, VerdictKind, compare, noise_of
 from rig.displays.pages.compare import comparison_text
 from rig.paths import runs_file
 from rig.store import Runs
@@ -23,10 +23,8 @@ _OPTIONS = (
     ),
     click.option(
         "--metric",
-        type=click.Choice(list(METRICS)),
-        default="success_rate",
-        show_default=True,
-        help="What the verdicts are about.",
+        metavar="NAME",
+        help="What the verdicts are about: a rate by its name in --json. Default: success.",
     ),
     click.option(
         "--alpha",
@@ -76,7 +74,7 @@ def noise_beside(stored: Runs, run: str | None, alpha: float) -> Noise | None:
 def command(
     addresses: tuple[str, ...],
     baseline: str | None,
-    metric: str,
+    metric: str | None,
     fail_if_worse: float | None,
     alpha: float,
     across_settings: bool,
@@ -108,7 +106,7 @@ def command(
 
 
 def _is_worse(comparison: Comparison, pair: Pair, points: float | None) -> bool:
-    value = pair.differences[comparison.metric].value
+    value = pair.differences[comparison.metric.name].value
     if points is None or value is None or pair.verdict.kind is not VerdictKind.LOSS:
         return False
-    return 100 * METRICS[comparison.metric].worsening(value) > points
+    return comparison.metric.scale * comparison.metric.worsening(value) > points

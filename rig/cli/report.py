@@ -29,7 +29,7 @@ from rig.store import Runs
 def command(
     addresses: tuple[str, ...],
     baseline: str | None,
-    metric: str,
+    metric: str | None,
     alpha: float,
     across_settings: bool,
     noise: str | None,

@@ -174,7 +174,13 @@ def command(
     stored, control = carry_out(todo, display, as_json=as_json)
     if as_json:
         click.echo(
-            json.dumps({"run": stored.id, "store": str(store), "arms": [a.as_json() for a in stored.arms]})
+            json.dumps(
+                {
+                    "run": stored.id,
+                    "store": str(store),
+                    "arms": [arm.as_json(stored.declaration) for arm in stored.arms],
+                }
+            )
         )
     elif display in ("auto", "plain", "tui"):
         text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"

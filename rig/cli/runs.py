@@ -7,7 +7,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli.output import print_json, print_table
-from rig.displays.numbers import percent
+from rig.displays.numbers import headline, measured
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.store import Runs, StoredRun, StoredScore, datasette_metadata
@@ -69,7 +69,7 @@ def run_json(run: StoredRun) -> JsonObject:
         "conversations": len(run.conversations),
         "turns": run.turns,
         "turns_done": run.turns_done,
-        "arms": [arm.as_json() for arm in run.arms],
+        "arms": [arm.as_json(run.declaration) for arm in run.arms],
     }
 
 
@@ -78,7 +78,7 @@ def score_json(run: StoredRun, score: StoredScore) -> JsonObject:
     return {
         "arm": run.arms[score.arm].name,
         **score.grader.as_json(),
-        "metrics": score.metrics.as_json(),
+        "metrics": run.declaration.as_json(score.counts),
         "error_types": score.error_types,
         "faults": score.faults,
     }
@@ -86,7 +86,8 @@ def score_json(run: StoredRun, score: StoredScore) -> JsonObject:
 
 def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
     """One line for each arm and grader."""
-    header = ("arm", "grader", "version", "similarity", "success", "recall", "precision", "incorrect")
+    metrics = run.declaration.shown("meters")
+    header = ("arm", "grader", "version", "similarity", *(metric.title for metric in metrics))
     print_table(
         header,
         [
@@ -95,10 +96,7 @@ def print_scores(run: StoredRun, scores: list[StoredScore]) -> None:
                 score.grader.grader,
                 score.grader.grader_version,
                 score.grader.similarity,
-                percent(score.metrics.success_rate),
-                percent(score.metrics.recall),
-                percent(score.metrics.precision),
-                percent(score.metrics.incorrect_action_rate),
+                *(measured(metric, score.counts) for metric in metrics),
             )
             for score in scores
         ],
@@ -113,5 +111,5 @@ def _row(run: StoredRun) -> tuple[str, ...]:
         run.state,
         str(len(run.conversations)),
         f"{run.turns_done}/{run.turns}",
-        ", ".join(f"{arm.name} {percent(arm.metrics.success_rate)}" for arm in run.arms),
+        ", ".join(f"{arm.name} {headline(run.declaration, arm.counts)}" for arm in run.arms),
     )

@@ -11,7 +11,8 @@ from rig.calls import ExecutedCall
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_scores
-from rig.displays.numbers import percent
+from rig.displays.numbers import measured
+from rig.methods.tooltalk.metrics import DECLARATION
 from rig.paths import runs_file
 from rig.rescore import Grading, Group, Scored, score_files, score_run
 from rig.scoring import Mode, Named
@@ -115,11 +116,8 @@ def _print_group(group: Group) -> None:
     print_table(
         ("conversation", "", "matched", "incorrect", "predicted"), [_row(scored) for scored in group.scored]
     )
-    metrics = group.metrics
-    click.echo(
-        f"success {percent(metrics.success_rate)}, recall {percent(metrics.recall)}, "
-        f"precision {percent(metrics.precision)}, incorrect actions {percent(metrics.incorrect_action_rate)}"
-    )
+    metrics = DECLARATION.shown("meters")
+    click.echo(", ".join(f"{metric.title} {measured(metric, group.counts)}" for metric in metrics))
     if group.reexecuted is not None:
         differences = group.differences
         click.echo(f"{len(group.reexecuted)} calls executed again, {len(differences)} responses differ")
@@ -129,13 +127,13 @@ def _print_group(group: Group) -> None:
 
 
 def _row(scored: Scored) -> tuple[str, ...]:
-    metrics = scored.judgement.metrics
+    counts = scored.score.counts
     return (
         scored.conversation.name,
-        "pass" if metrics.successes else "fail",
-        f"{metrics.matches}/{metrics.ground_truths}",
-        str(metrics.bad_actions),
-        str(metrics.predictions),
+        "pass" if DECLARATION.succeeded(counts) else "fail",
+        f"{counts['matches']}/{counts['ground_truths']}",
+        str(counts["bad_actions"]),
+        str(counts["predictions"]),
     )
 
 

@@ -71,7 +71,9 @@ def _show_run(
         print_json(
             {
                 **run_json(run),
-                "arms": [{**arm.as_json(), "fingerprint": arm.fingerprint} for arm in run.arms],
+                "arms": [
+                    {**arm.as_json(run.declaration), "fingerprint": arm.fingerprint} for arm in run.arms
+                ],
                 "store": store,
                 "conversations": [_cell_json(run, cell) for cell in cells],
                 "scores": [score_json(run, score) for score in scores],
@@ -90,7 +92,7 @@ def _show_run(
     print_table(
         ("conversation", *header),
         [
-            (conversation, *(_state(by_place[conversation, arm, repeat]) for arm, repeat in columns))
+            (conversation, *(_state(run, by_place[conversation, arm, repeat]) for arm, repeat in columns))
             for conversation in run.conversations
         ],
     )
@@ -135,14 +137,13 @@ def _show_conversation(
         )
 
 
-def _state(cell: Cell) -> str:
+def _state(run: StoredRun, cell: Cell) -> str:
     """In a few words how a conversation went."""
     errors = "".join(f", {count} {kind}" for kind, count in cell.errors.items())
-    if cell.metrics is None:
+    if cell.counts is None:
         return f"{cell.turns_done}/{cell.turns} turns{errors}" if cell.turns_done else "-"
-    verdict = "pass" if cell.metrics.successes else "fail"
-    bad = f", {cell.metrics.bad_actions} incorrect" if cell.metrics.bad_actions else ""
-    return f"{verdict} {cell.metrics.matches}/{cell.metrics.ground_truths}{bad}{errors}"
+    verdict = "pass" if run.declaration.succeeded(cell.counts) else "fail"
+    return f"{verdict} {run.declaration.brief(cell.counts)}".rstrip() + errors
 
 
 def _cell_json(run: StoredRun, cell: Cell) -> JsonObject:
@@ -153,6 +154,6 @@ def _cell_json(run: StoredRun, cell: Cell) -> JsonObject:
         "state": cell.state,
         "turns": cell.turns,
         "turns_done": cell.turns_done,
-        "metrics": cell.metrics.as_json() if cell.metrics else None,
+        "metrics": cell.counts and run.declaration.as_json(cell.counts),
         "errors": cell.errors,
     }

@@ -89,7 +89,7 @@ def command(
     with Runs.open(store) as opened:
         stored = opened.get(player.run)
     if as_json:
-        arms = [arm.as_json() for arm in stored.arms]
+        arms = [arm.as_json(stored.declaration) for arm in stored.arms]
         click.echo(json.dumps({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
     elif shown in ("plain", "tui"):
         text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"

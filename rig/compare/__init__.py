@@ -14,10 +14,9 @@ from rig.compare.flips import Flip
 from rig.compare.noise import Differing, Noise, noise_of
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict, VerdictKind
-from rig.rates import METRICS, Estimate, Metric
+from rig.rates import Estimate
 
 __all__ = [
-    "METRICS",
     "Agreement",
     "ArmResult",
     "Comparison",
@@ -27,7 +26,6 @@ __all__ = [
     "Estimate",
     "Factor",
     "Flip",
-    "Metric",
     "Noise",
     "Pair",
     "Question",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from rig.compare.settings import Settings
 from rig.errors import RigError
+from rig.metrics import Counts
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
-from rig.verdicts import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,14 @@ class Scored:
     chosen: ChosenArm
     cells: Mapping[Key, Mapping[int, ScoredCell]]
 
-    def rows(self, keys: Sequence[Key]) -> list[list[Metrics]]:
-        """The metrics of these conversations, each by repeat."""
-        return [[cell.metrics for cell in self.cells[key].values()] for key in keys]
+    def rows(self, keys: Sequence[Key]) -> list[list[Counts]]:
+        """The counts of these conversations, each by repeat."""
+        return [[cell.counts for cell in self.cells[key].values()] for key in keys]
+
+    def successes(self, key: Key) -> list[bool]:
+        """Whether this conversation succeeded, by repeat."""
+        succeeded = self.chosen.run.declaration.succeeded
+        return [succeeded(cell.counts) for cell in self.cells[key].values()]
 
 
 def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:

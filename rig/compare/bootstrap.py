@@ -17,7 +17,7 @@ SEED = 20_260_210
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Sides:
     """Of one arm: numerators and denominators of a rate, one entry for each conversation."""
 
     numerators: Vector
@@ -46,12 +46,15 @@ class PairedBootstrap:
         self.seed = seed
         self.resamples = resamples
 
-    def difference(self, baseline: Counts, arm: Counts, alpha: float, tests: int = 1) -> Difference:
+    def difference(
+        self, baseline: Sides, arm: Sides, alpha: float, tests: int = 1, *, is_share: bool = True
+    ) -> Difference:
         """The arm's rate less the baseline's: interval at level 1 - `alpha`, p-value, what could be detected.
 
         The p-value is that of the interval: the smallest alpha at which it excludes 0. `tests` is among how
-        many arms the multiplicity correction divides alpha, for the detectable difference alone. All but the
-        value are None with fewer than two conversations, all of it is where either rate is none.
+        many arms the multiplicity correction divides alpha, for the detectable difference alone. Rates that
+        are shares cannot differ by more than 1. All but the value are None with fewer than two conversations,
+        all of it is where either rate is none.
         """
         ours = rate(arm.numerators, arm.denominators)
         theirs = rate(baseline.numerators, baseline.denominators)
@@ -74,12 +77,13 @@ class PairedBootstrap:
         # The imagined conversations draw the difference towards 0, so that it must be larger to be found.
         shrinkage = self.conversations / (self.conversations + 2)
         error = float(draws.std()) * stretch / shrinkage
+        most = 1.0 if is_share else np.inf
         return Difference(
             value,
-            max(-1.0, min(float(low), value)),
-            min(1.0, max(float(high), value)),
+            max(-most, min(float(low), value)),
+            min(most, max(float(high), value)),
             p,
-            detectable_difference(error, self.conversations, alpha / tests),
+            detectable_difference(error, self.conversations, alpha / tests, most=most),
         )
 
     def _draws(self, *rows: Vector) -> Vector:
@@ -108,7 +112,7 @@ class PairedBootstrap:
         return [drawn, mirrored]
 
 
-def _with_imagined(baseline: Counts, arm: Counts, theirs: float, ours: float) -> tuple[Counts, Counts]:
+def _with_imagined(baseline: Sides, arm: Sides, theirs: float, ours: float) -> tuple[Sides, Sides]:
     """The arm and the baseline with the two imagined conversations, which are of average length."""
     lengths = baseline.denominators.mean(), arm.denominators.mean()
     middle = (theirs + ours) / 2
@@ -125,8 +129,8 @@ def _with_imagined(baseline: Counts, arm: Counts, theirs: float, ours: float) ->
     )
 
 
-def _extended(counts: Counts, numerators: Vector, length: float) -> Counts:
-    return Counts(
+def _extended(counts: Sides, numerators: Vector, length: float) -> Sides:
+    return Sides(
         np.concatenate([counts.numerators, numerators]),
         np.concatenate([counts.denominators, np.full(2, length)]),
     )

@@ -43,7 +43,7 @@ def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], di
     """The arms that have finished a conversation, and of the others why they have not."""
     kept, left_out = [], {}
     for each in chosen:
-        if each.arm.metrics.conversations:
+        if each.arm.counts:
             kept.append(each)
         else:
             left_out[each.label] = each.arm.failure or "has finished no conversation"

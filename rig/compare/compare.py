@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
-from rig.compare.bootstrap import RESAMPLES, SEED, Counts, PairedBootstrap
+from rig.compare.bootstrap import RESAMPLES, SEED, PairedBootstrap, Sides
 from rig.compare.common import common_conversations, without_unfinished
 from rig.compare.estimates import Difference
 from rig.compare.findings import Agreement, Comparison, Pair
 from rig.compare.flips import flips, turn_flips
-from rig.compare.metrics import metric_named
+from rig.compare.metrics import common_declaration, metric_named
 from rig.compare.noise import Noise
 from rig.compare.power import detectable_success_loss
 from rig.compare.results import arm_result
@@ -19,7 +19,8 @@ from rig.compare.settings import Factor, factors, grader_differences
 from rig.compare.significance import exact_mcnemar, holm
 from rig.compare.verdict import verdict
 from rig.errors import RigError
-from rig.rates import METRICS, Metric, Tallied
+from rig.metrics import Declaration, Metric
+from rig.rates import Tallied
 from rig.store import Runs
 
 
@@ -27,12 +28,13 @@ from rig.store import Runs
 class Question:
     """What is asked of a comparison.
 
-    `baseline` names an arm (default: the first). Verdicts are about `metric`. `across_settings` allows arms
-    that differ from the baseline in more than one thing, `one_will_do` a single arm, which has no pairs.
+    `baseline` names an arm (default: the first). Verdicts are about `metric` (default: success).
+    `across_settings` allows arms that differ from the baseline in more than one thing, `one_will_do` a single
+    arm, which has no pairs.
     """
 
     baseline: str | None = None
-    metric: str = "success_rate"
+    metric: str | None = None
     alpha: float = 0.05
     across_settings: bool = False
     one_will_do: bool = False
@@ -50,7 +52,6 @@ def compare(
     one thing without that being asked for.
     """
     question = question or Question()
-    metric = metric_named(question.metric)
     if not 0 < question.alpha < 1:
         raise RigError(f"alpha {question.alpha:g} is no probability between 0 and 1; 0.05 is usual")
     chosen, left_out = without_unfinished(choose(runs, addresses))
@@ -60,18 +61,22 @@ def compare(
     if len(chosen) < 2 and not question.one_will_do:
         raise RigError(f"{first.label} is the only arm; name another run or arm to compare it with")
     ordered = [first, *(each for each in chosen if each is not first)]
+    declaration = common_declaration(ordered)
+    metric = metric_named(declaration, question.metric)
     differing, notes = _differing(ordered, across_settings=question.across_settings)
     grader, graded = common_grader(runs, ordered)
     scored = read(runs, ordered, grader)
     keys, reduced = common_conversations(scored)
-    tallied = [Tallied.of(each.rows(keys)) for each in scored]
-    pairs = _pairs(scored, tallied, keys, question, metric, runs)
+    tallied = [Tallied.of(each.rows(keys), declaration) for each in scored]
+    pairs = _pairs(scored, tallied, keys, question, declaration, metric, runs)
     results = [
-        arm_result(each, found, question.alpha, keys) for each, found in zip(scored, tallied, strict=True)
+        arm_result(each, declaration, found, question.alpha, keys)
+        for each, found in zip(scored, tallied, strict=True)
     ]
     return Comparison(
         store=runs.path,
-        metric=metric.name,
+        declaration=declaration,
+        metric=metric,
         alpha=question.alpha,
         grader=grader,
         conversations=tuple((each.conversation, each.suite) for each in results[0].conversations),
@@ -111,19 +116,28 @@ def _pairs(
     tallied: Sequence[Tallied],
     keys: Sequence[Key],
     question: Question,
+    declaration: Declaration,
     metric: Metric,
     runs: Runs,
 ) -> tuple[Pair, ...]:
     bootstrap = PairedBootstrap(len(keys), question.seed, question.resamples)
     others = range(1, len(scored))
     differences = {
-        name: _corrected(
+        each.name: _corrected(
             [
-                _difference(bootstrap, each, tallied[0], tallied[arm], question.alpha, len(others))
+                _difference(
+                    bootstrap,
+                    each,
+                    tallied[0],
+                    tallied[arm],
+                    question.alpha,
+                    len(others),
+                    is_success=declaration.is_of_success(each),
+                )
                 for arm in others
             ]
         )
-        for name, each in METRICS.items()
+        for each in declaration.shown("tables")
     }
     pairs = []
     for arm in others:
@@ -148,6 +162,7 @@ def _pairs(
                     len(keys),
                     (won, len(flipped) - won),
                     question.alpha,
+                    is_success=declaration.is_of_success(metric),
                 ),
             )
         )
@@ -155,11 +170,21 @@ def _pairs(
 
 
 def _difference(
-    bootstrap: PairedBootstrap, metric: Metric, baseline: Tallied, arm: Tallied, alpha: float, tests: int
+    bootstrap: PairedBootstrap,
+    metric: Metric,
+    baseline: Tallied,
+    arm: Tallied,
+    alpha: float,
+    tests: int,
+    *,
+    is_success: bool,
 ) -> Difference:
-    found = bootstrap.difference(_counts(baseline, metric), _counts(arm, metric), alpha, tests)
+    is_share = metric.format == "percent"
+    found = bootstrap.difference(
+        _sides(baseline, metric), _sides(arm, metric), alpha, tests, is_share=is_share
+    )
     agreement = _agreement(baseline, arm)
-    if metric.name != "success_rate" or agreement is None or found.low is None:
+    if not is_success or agreement is None or found.low is None:
         return found
     won, lost = agreement.won, agreement.lost
     detectable = detectable_success_loss(bootstrap.conversations, won, lost, alpha / tests)
@@ -171,14 +196,14 @@ def _corrected(found: Sequence[Difference]) -> list[Difference]:
     return [replace(each, p_holm=p) for each, p in zip(found, adjusted, strict=True)]
 
 
-def _counts(tallied: Tallied, metric: Metric) -> Counts:
-    return Counts(*tallied.sides(metric))
+def _sides(tallied: Tallied, metric: Metric) -> Sides:
+    return Sides(*tallied.sides(metric))
 
 
 def _agreement(baseline: Tallied, arm: Tallied) -> Agreement | None:
     if not (baseline.is_played_once and arm.is_played_once):
         return None
-    before, after = (side.means["successes"].astype(bool) for side in (baseline, arm))
+    before, after = (side.success.astype(bool) for side in (baseline, arm))
     return Agreement(
         both=int((before & after).sum()),
         won=int((~before & after).sum()),
@@ -188,7 +213,7 @@ def _agreement(baseline: Tallied, arm: Tallied) -> Agreement | None:
 
 
 def _correlation(baseline: Tallied, arm: Tallied) -> float | None:
-    before, after = (side.means["successes"] for side in (baseline, arm))
+    before, after = baseline.success, arm.success
     if len(before) < 2 or not before.std() or not after.std():
         return None
     return float(np.corrcoef(before, after)[0, 1])

@@ -11,9 +11,9 @@ from rig.compare.noise import Noise
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict
 from rig.events import Speed
+from rig.metrics import Counts, Declaration, Metric
 from rig.rates import Estimate
 from rig.store import GraderInfo
-from rig.verdicts import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +32,28 @@ class TurnTimes:
 
 @dataclass(frozen=True, slots=True)
 class ConversationResult:
-    """What an arm made of one conversation: sums over its `repeats`."""
+    """What an arm made of one conversation: sums over its `repeats`, of which so many were `successes`."""
 
     conversation: str
     suite: str
     repeats: int
-    metrics: Metrics
+    counts: Counts
     errors: Mapping[str, int]
+    successes: int
 
     @property
     def success_share(self) -> float:
         """In which share of the repeats it succeeded: 0 or 1 without repeats."""
-        return self.metrics.successes / self.repeats
+        return self.successes / self.repeats
 
-    def as_json(self) -> JsonObject:
+    def as_json(self, declaration: Declaration) -> JsonObject:
         """All of it by name."""
         return {
             "conversation": self.conversation,
             "suite": self.suite,
             "repeats": self.repeats,
             "success_share": self.success_share,
-            "metrics": self.metrics.as_json(),
+            "metrics": declaration.as_json(self.counts),
             "errors": dict(self.errors),
         }
 
@@ -61,7 +62,7 @@ class ConversationResult:
 class ArmResult:
     """One arm over the conversations compared.
 
-    `metrics` are sums over conversations and repeats, `rates` the estimates by the names of `METRICS`, with
+    `counts` are sums over conversations and repeats, `rates` the estimates by the names of metrics, with
     intervals over conversations. `errors`, `error_types` and `faults` are counts by kind. `speed` sums the
     tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
     are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
@@ -74,7 +75,7 @@ class ArmResult:
     arm: str
     position: int
     rates: Mapping[str, Estimate]
-    metrics: Metrics
+    counts: Counts
     repeats: tuple[int, int]
     finished: int
     planned: int
@@ -90,7 +91,7 @@ class ArmResult:
     made_from: str | None = None
     factors: tuple[Factor, ...] = ()
 
-    def as_json(self) -> JsonObject:
+    def as_json(self, declaration: Declaration) -> JsonObject:
         """Everything by name; `repeats` are the fewest and the most of any conversation."""
         return {
             "arm": self.label,
@@ -98,7 +99,7 @@ class ArmResult:
             "name": self.arm,
             "position": self.position,
             "rates": {name: estimate.as_json() for name, estimate in self.rates.items()},
-            "metrics": self.metrics.as_json(),
+            "metrics": declaration.as_json(self.counts),
             "repeats": list(self.repeats),
             "finished": self.finished,
             "planned": self.planned,
@@ -112,7 +113,7 @@ class ArmResult:
             "fingerprint": self.fingerprint,
             "made_from": self.made_from,
             "factors": [factor.as_json() for factor in self.factors],
-            "conversations": [each.as_json() for each in self.conversations],
+            "conversations": [each.as_json(declaration) for each in self.conversations],
         }
 
 
@@ -134,7 +135,7 @@ class Agreement:
 class Pair:
     """An arm beside the baseline, over the same `conversations`, which is their number.
 
-    `differences` are by the names of `METRICS`, arm less baseline. `agreement` is None with repeats.
+    `differences` are by the names of metrics, arm less baseline. `agreement` is None with repeats.
     `correlation` is that of the arms' success over conversations, None where either never varies.
     """
 
@@ -185,12 +186,14 @@ class Pair:
 class Comparison:
     """Arms beside one another, the baseline first.
 
-    `metric` is the one that verdicts are about. `conversations` are the (name, suite) compared, in order.
-    `notes` are lines that a reader must know: what was left out, and in what the arms differ besides.
+    `metric` is the one that verdicts are about, `declaration` says what else is counted. `conversations` are
+    the (name, suite) compared, in order. `notes` are lines that a reader must know: what was left out, and in
+    what the arms differ besides.
     """
 
     store: Path
-    metric: str
+    declaration: Declaration
+    metric: Metric
     alpha: float
     grader: GraderInfo
     conversations: tuple[tuple[str, str], ...]
@@ -203,6 +206,11 @@ class Comparison:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics that arms are compared by, in order."""
+        return self.declaration.shown("tables")
+
+    @property
     def baseline(self) -> ArmResult:
         """The arm that the others are held against."""
         return self.arms[0]
@@ -211,12 +219,12 @@ class Comparison:
         """Everything by name. `left_out` says of arms that are not compared why."""
         return {
             "store": str(self.store),
-            "metric": self.metric,
+            "metric": self.metric.name,
             "alpha": self.alpha,
             "baseline": self.baseline.label,
             "grader": self.grader.as_json(),
             "conversations": [{"conversation": name, "suite": suite} for name, suite in self.conversations],
-            "arms": [arm.as_json() for arm in self.arms],
+            "arms": [arm.as_json(self.declaration) for arm in self.arms],
             "pairs": [pair.as_json() for pair in self.pairs],
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,

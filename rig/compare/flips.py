@@ -45,9 +45,7 @@ def flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) -> tu
     """The conversations that flipped, lost ones first, else in the order of `keys`."""
     found = []
     for key in keys:
-        before, after = (
-            [bool(cell.metrics.successes) for cell in side.cells[key].values()] for side in (baseline, arm)
-        )
+        before, after = (side.successes(key) for side in (baseline, arm))
         found.append(_flip(key[0], _suite(arm, key), None, before, after, baseline.chosen, arm.chosen, store))
     return _lost_first(found)
 

@@ -1,11 +1,40 @@
-"""The rate that verdicts are about, by its name."""
+"""What arms are compared by: the metrics that their runs declare, and the one that verdicts are about."""
 
+from collections.abc import Sequence
+
+from rig.compare.arms import ChosenArm
 from rig.errors import RigError
-from rig.rates import METRICS, Metric
+from rig.metrics import Declaration, Metric
 
 
-def metric_named(name: str) -> Metric:
-    """The metric of this name. Raises RigError for what is none."""
-    if name not in METRICS:
-        raise RigError(f"no metric {name!r}; there are: {', '.join(METRICS)}")
-    return METRICS[name]
+def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
+    """What all these arms' runs count: the first's, less the metrics that another has not, or has otherwise.
+
+    Raises RigError where they are of different methods.
+    """
+    first = chosen[0].run.declaration
+    for each in chosen:
+        if each.run.declaration.method != first.method:
+            raise RigError(
+                f"{each.label} was played by the method {each.run.declaration.method} and {chosen[0].label}"
+                f" by {first.method}; only arms of one method can be compared"
+            )
+    others = [{_made(metric) for metric in each.run.declaration.metrics} for each in chosen]
+    kept = (metric for metric in first.metrics if all(_made(metric) in made for made in others))
+    return first._replace(metrics=tuple(kept))
+
+
+def _made(metric: Metric) -> tuple[str, ...]:
+    return metric.name, metric.numerator, metric.denominator
+
+
+def metric_named(declaration: Declaration, name: str | None) -> Metric:
+    """The metric of this name, success where none is asked for. Raises RigError for what is none."""
+    metrics = declaration.shown("tables")
+    if name is None and metrics:
+        return declaration.success_metric or metrics[0]
+    for metric in metrics:
+        if metric.name == name:
+            return metric
+    names = ", ".join(metric.name for metric in metrics)
+    raise RigError(f"no metric {name!r}; there are: {names}")

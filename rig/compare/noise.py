@@ -113,7 +113,8 @@ def _differences(
     rights = [{turn.turn: turn.right for turn in cell.turns} for cell in cells]
     for turn in rights[0].keys() & rights[1].keys():
         yield "turns", rights[0][turn] != rights[1][turn]
-    yield "conversations", cells[0].metrics.successes != cells[1].metrics.successes
+    succeeded = arms[0].run.declaration.succeeded
+    yield "conversations", succeeded(cells[0].counts) != succeeded(cells[1].counts)
 
 
 def _steps(turns: Iterable[PlayedTurn]) -> dict[tuple[int, int], Step]:

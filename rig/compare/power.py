@@ -44,20 +44,20 @@ def detectable_success_loss(
 
 
 def detectable_difference(
-    standard_error: float, conversations: int, alpha: float, power: float = POWER
+    standard_error: float, conversations: int, alpha: float, power: float = POWER, most: float = 1.0
 ) -> float | None:
     """The smallest difference of a rate that is found with this power, from its standard error.
 
     Source: Miller, arXiv 2411.00640, section 5, with Student's quantiles for the normal ones, as there are
     few conversations; the loss is taken to add no spread of its own. None where there are fewer than two, or
-    where not even a difference of 1 is found.
+    where not even a difference of `most` is found.
     """
     if conversations < 2:
         return None
     freedom = conversations - 1
     quantiles = stats.t.ppf(1 - alpha / 2, freedom) + stats.t.ppf(power, freedom)
     found = float(quantiles * standard_error)
-    return found if found <= 1 else None
+    return found if found <= most else None
 
 
 def _critical(conversations: int, alpha: float) -> NDArray[np.int64]:

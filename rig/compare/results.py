@@ -10,12 +10,14 @@ from rig.compare.arms import Key, Scored
 from rig.compare.findings import ArmResult, ConversationResult, TurnTimes
 from rig.events import Speed
 from rig.meters import Costs
+from rig.metrics import Declaration, total
 from rig.rates import Tallied
 from rig.store import ScoredCell, StoredArm
-from rig.verdicts import Metrics
 
 
-def arm_result(scored: Scored, tallied: Tallied, alpha: float, keys: Sequence[Key]) -> ArmResult:
+def arm_result(
+    scored: Scored, declaration: Declaration, tallied: Tallied, alpha: float, keys: Sequence[Key]
+) -> ArmResult:
     """All that is reported of an arm but in what it differs from others."""
     chosen = scored.chosen
     played = {key: list(scored.cells[key].values()) for key in keys}
@@ -26,8 +28,8 @@ def arm_result(scored: Scored, tallied: Tallied, alpha: float, keys: Sequence[Ke
         run=chosen.run.id,
         arm=chosen.arm.name,
         position=chosen.arm.position,
-        rates=tallied.estimates(alpha),
-        metrics=Metrics.total(cell.metrics for cell in cells),
+        rates={each.name: tallied.estimate(each, alpha) for each in declaration.shown("tables")},
+        counts=total(cell.counts for cell in cells),
         repeats=(min(map(len, played.values())), max(map(len, played.values()))),
         finished=sum(map(len, scored.cells.values())),
         planned=len(chosen.run.conversations) * chosen.run.repeats,
@@ -40,17 +42,18 @@ def arm_result(scored: Scored, tallied: Tallied, alpha: float, keys: Sequence[Ke
         failure=chosen.arm.failure,
         fingerprint=chosen.settings.fingerprint,
         made_from=chosen.arm.made_from,
-        conversations=tuple(_conversation(row) for row in played.values()),
+        conversations=tuple(_conversation(row, declaration) for row in played.values()),
     )
 
 
-def _conversation(cells: Sequence[ScoredCell]) -> ConversationResult:
+def _conversation(cells: Sequence[ScoredCell], declaration: Declaration) -> ConversationResult:
     return ConversationResult(
         cells[0].conversation,
         cells[0].suite,
         len(cells),
-        Metrics.total(cell.metrics for cell in cells),
+        total(cell.counts for cell in cells),
         _summed(cell.errors for cell in cells),
+        sum(declaration.succeeded(cell.counts) for cell in cells),
     )
 
 

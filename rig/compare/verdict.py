@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from rig.calls import JsonObject
 from rig.compare.estimates import Difference
-from rig.rates import Estimate, Metric
+from rig.metrics import Metric
+from rig.rates import Estimate
 
 
 class VerdictKind(StrEnum):
@@ -52,8 +53,11 @@ def verdict(
     conversations: int,
     flips: tuple[int, int],
     alpha: float,
+    *,
+    is_success: bool = False,
 ) -> Verdict:
-    """The verdict on an arm by one metric; `flips` are the conversations won and lost.
+    """The verdict on an arm by one metric; `flips` are the conversations won and lost. That it is
+    about success (`is_success`) need not be said.
 
     A loss or a gain is found when the corrected p-value is at most `alpha`. Otherwise the absence of one is
     stated together with the loss that would have been seen: the larger of the detectable difference and of
@@ -74,13 +78,16 @@ def verdict(
     if worse > 0 and (excludes_zero or (difference.p is not None and difference.p <= alpha)):
         text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {_p(difference)}"
         return Verdict(VerdictKind.SUSPECTED, text)
-    to_lose = baseline.value if metric.is_higher_better else 1 - baseline.value
+    to_lose = _to_lose(metric, baseline.value)
     if to_lose <= 0:
-        text = f"nothing to lose: the baseline's {metric.noun} is {100 * baseline.value:.0f}%; no gain found"
+        value = (
+            f"{100 * baseline.value:.0f}%" if metric.format == "percent" else metric.amount(baseline.value)
+        )
+        text = f"nothing to lose: the baseline's {metric.noun} is {value}; no gain found"
         return Verdict(VerdictKind.NOTHING_TO_LOSE, text)
     allowed = max(metric.worsening(difference.low), metric.worsening(difference.high))
     worst = (
-        f"a loss of all the baseline's {metric.noun}" if metric.is_higher_better else f"{metric.noun} 100%"
+        f"a loss of all the baseline's {metric.noun}" if metric.better == "higher" else f"{metric.noun} 100%"
     )
     if difference.detectable is None or difference.detectable >= to_lose:
         text = f"cannot tell: with {conversations} conversations {worst} could have gone unseen"
@@ -89,11 +96,11 @@ def verdict(
         text = f"cannot tell: with {conversations} conversations {worst} cannot be ruled out"
         return Verdict(VerdictKind.CANNOT_TELL, text)
     seen = max(difference.detectable, allowed)
-    where = "" if metric.name == "success_rate" else f"in {metric.noun} "
+    where = "" if is_success else f"in {metric.noun} "
     alike = ", no conversation ended differently" if flips == (0, 0) else ""
     return Verdict(
         VerdictKind.NO_LOSS_FOUND,
-        f"no loss {where}found{alike}; a loss above {_whole(seen)} would have been seen",
+        f"no loss {where}found{alike}; a loss above {_whole(metric, seen)} would have been seen",
         seen,
     )
 
@@ -102,9 +109,16 @@ def _measured(metric: Metric, difference: Difference) -> str:
     """The difference in words, with its interval the same way round."""
     value, low, high = (end or 0.0 for end in (difference.value, difference.low, difference.high))
     direction, bounds = ("lower", (-high, -low)) if value < 0 else ("higher", (low, high))
-    return (
-        f"{metric.noun} is {_points(abs(value))} {direction} ({100 * bounds[0]:.1f} to {100 * bounds[1]:.1f})"
-    )
+    unit = " points" if metric.format == "percent" else ""
+    between = " to ".join(map(metric.amount, bounds))
+    return f"{metric.noun} is {metric.amount(abs(value))}{unit} {direction} ({between})"
+
+
+def _to_lose(metric: Metric, value: float) -> float:
+    """By how much a rate can become worse at most."""
+    if metric.better == "higher":
+        return value
+    return 1 - value if metric.format == "percent" else math.inf
 
 
 def _p(difference: Difference) -> str:
@@ -113,10 +127,8 @@ def _p(difference: Difference) -> str:
     return f"{difference.p:.3f}, corrected for the number of arms {difference.p_holm:.3f}"
 
 
-def _points(fraction: float) -> str:
-    return f"{100 * fraction:.1f} points"
-
-
-def _whole(fraction: float) -> str:
+def _whole(metric: Metric, difference: float) -> str:
     """Rounded up: what is claimed to be seen must not be less than what is."""
-    return f"{math.ceil(100 * fraction - 1e-9)} points"
+    if metric.format == "number":
+        return metric.amount(math.ceil(100 * difference - 1e-9) / 100)
+    return f"{math.ceil(100 * difference - 1e-9)} points"

@@ -10,14 +10,17 @@ from typing import Any, TextIO
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.displays.base import T
 from rig.displays.signals import stopping
-from rig.events import Emit, Event, PieceGenerated, Speed, Where
+from rig.events import Emit, Event, PieceGenerated, RunStarted, Speed, Where
+from rig.metrics import UNDECLARED, Declaration
 from rig.models import Prediction
 from rig.running.control import Control
-from rig.verdicts import Metrics
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _TOKENS = frozenset({"token_ids", "logprobs", "token_chars", "token_forced"})
 """Left to the store: one number for each token."""
+
+_MEASURED = {"counts": "metrics", "arm_counts": "arm_metrics"}
+"""Counts, by what they are called in the log, where their rates stand beside them."""
 
 
 class LogDisplay:
@@ -25,30 +28,38 @@ class LogDisplay:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._declaration = UNDECLARED
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         with stopping(control):
             return job(self._write)
 
     def _write(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self._declaration = event.declaration
         if not isinstance(event, PieceGenerated):
             # ASCII: text of a model cannot steer a terminal, whoever reads the log.
-            print(json.dumps(event_json(event)), file=self._stream, flush=True)
+            print(json.dumps(event_json(event, self._declaration)), file=self._stream, flush=True)
 
 
-def event_json(event: Event) -> JsonObject:
+def event_json(event: Event, declaration: Declaration) -> JsonObject:
     """An event as one flat object: its name, the time, where it belongs, and its parts."""
     name = _WORD.sub("_", type(event).__name__).lower()
     line: JsonObject = {"event": name, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
     for part in fields(event):
         value = getattr(event, part.name)
-        line.update(_json(value) if isinstance(value, Where) else {part.name: _json(value)})
+        if part.name in _MEASURED:
+            line[_MEASURED[part.name]] = declaration.as_json(value)
+        else:
+            line.update(_json(value) if isinstance(value, Where) else {part.name: _json(value)})
     return line
 
 
 def _json(value: Any) -> Json:
-    if isinstance(value, Metrics | Speed | ExecutedCall):
+    if isinstance(value, Speed | ExecutedCall):
         return value.as_json()
+    if isinstance(value, Declaration):
+        return value.to_json()
     if is_dataclass(value) and not isinstance(value, type):
         omitted = _TOKENS if isinstance(value, Prediction) else frozenset()
         return {p.name: _json(getattr(value, p.name)) for p in fields(value) if p.name not in omitted}

@@ -1,5 +1,7 @@
 """Numbers for people."""
 
+from rig.metrics import Counts, Declaration, Metric
+
 UNKNOWN = "-"
 """What stands for a number that there is none of."""
 
@@ -7,6 +9,20 @@ UNKNOWN = "-"
 def percent(fraction: float | None) -> str:
     """A rate as a percentage, `-` where there is none."""
     return UNKNOWN if fraction is None else f"{100 * fraction:.1f}%"
+
+
+def measured(metric: Metric, counts: Counts) -> str:
+    """A metric as its declaration has it printed, `-` where there is nothing to divide by."""
+    value = metric.rate(counts)
+    if value is None or metric.format == "percent":
+        return percent(value)
+    return metric.amount(value)
+
+
+def headline(declaration: Declaration, counts: Counts) -> str:
+    """The one number that stands for an arm: its success, or else the first metric that is declared."""
+    metric = declaration.success_metric or next(iter(declaration.metrics), None)
+    return measured(metric, counts) if metric else UNKNOWN
 
 
 def rate(per_second: float | None) -> str:

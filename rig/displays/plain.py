@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from rig.displays.base import T
-from rig.displays.numbers import clock_time, percent, rate
+from rig.displays.numbers import clock_time, measured, rate
 from rig.displays.printable import printable
 from rig.displays.progress import Progress
 from rig.displays.signals import stopping
@@ -18,6 +18,7 @@ from rig.events import (
     Notice,
     RunStarted,
 )
+from rig.metrics import Counts
 from rig.running.control import Control
 
 
@@ -61,18 +62,25 @@ class PlainDisplay:
         )
 
     def _conversation(self, event: ConversationFinished) -> str:
-        metrics, arm = event.metrics, event.arm_metrics
-        verdict = "pass " if event.success else "error" if event.errors else "fail "
+        declared = self._started.declaration
+        verdict = "pass " if declared.succeeded(event.counts) else "error" if event.errors else "fail "
         total = self._progress.total
         progress = f"{self._progress.done:{len(str(total))}}/{total}"
         who = f" {self._arm(event.where.arm)}" if len(self._started.arms) > 1 else ""
         return (
             f"{progress} {verdict}{who} {event.where.conversation}"
-            f"  {metrics.matches}/{metrics.ground_truths} calls"
-            f" | success {percent(arm.success_rate)}, recall {percent(arm.recall)},"
-            f" incorrect actions {percent(arm.incorrect_action_rate)}"
+            f"{self._parts(event.counts)} | {self._rates(event.arm_counts)}"
             f" | {rate(event.speed.decode_rate)} tok/s, {self._remaining()} left"
         )
+
+    def _parts(self, counts: Counts) -> str:
+        """How far a conversation got, as in `3/4 calls`."""
+        parts = (part for part in self._started.declaration.outcome if part.whole)
+        return "".join(f"  {part.brief(counts)} {part.short or part.noun}" for part in parts)
+
+    def _rates(self, counts: Counts) -> str:
+        metrics = self._started.declaration.shown("lines")
+        return ", ".join(f"{metric.title} {measured(metric, counts)}" for metric in metrics)
 
     def _remaining(self) -> str:
         remaining_s = self._progress.remaining_s

@@ -12,6 +12,7 @@ from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
+from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request
 from rig.tasks import Task
 
@@ -43,7 +44,7 @@ class Episode(Protocol):
         """Play the next turn. What happens within it is emitted."""
         ...
 
-    def score(self) -> Any:
+    def score(self) -> Score:
         """What the episode is worth, once it has ended."""
         ...
 
@@ -82,7 +83,7 @@ class Setup(Protocol):
         """Begin an episode. Of those with the same `slot` only one is under way at a time."""
         ...
 
-    def score(self, task: Any, turns: Sequence[PlayedTurn]) -> Any:
+    def score(self, task: Any, turns: Sequence[PlayedTurn]) -> Score:
         """Score turns that were played before, in order."""
         ...
 
@@ -121,10 +122,12 @@ _FLAGS = {"true": True, "false": False}
 class Method(Protocol):
     """A way to play and score tasks.
 
-    `roles` are who speaks; the first is the one that is evaluated.
+    `roles` are who speaks; the first is the one that is evaluated. `declaration` is of its name, and says
+    what it counts.
     """
 
     name: str
+    declaration: Declaration
     roles: tuple[str, ...]
     options: tuple[Option, ...]
 

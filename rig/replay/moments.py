@@ -23,11 +23,11 @@ from rig.events import (
     TurnStarted,
     Where,
 )
+from rig.metrics import Counts
 from rig.models import Prediction
 from rig.running.totals import Totals, errors_of
 from rig.store import Cell, StoredArm, StoredRun
 from rig.tasks import Task
-from rig.verdicts import Metrics
 
 
 class Moment(NamedTuple):
@@ -63,7 +63,7 @@ class StoredEvents:
         self._through: set[int] = set()
         if seeded:
             for arm in run.arms:
-                self._tallies[arm.position] = Totals(arm.metrics, arm.speed, Counter(arm.errors))
+                self._tallies[arm.position] = Totals(arm.counts, arm.speed, Counter(arm.errors))
 
     def knows_arm(self, position: int) -> bool:
         """Whether an arm was announced. If not, a run that is still going has to be read again before."""
@@ -86,10 +86,11 @@ class StoredEvents:
             ),
             repeats=run.repeats,
             finished_turns=sum(cell.turns_done for cell in self._known.values()),
+            declaration=run.declaration,
         )
 
     def turn(
-        self, where: Where, played: PlayedTurn, score: Metrics | None, *, is_counted: bool = True
+        self, where: Where, played: PlayedTurn, score: Counts | None, *, is_counted: bool = True
     ) -> Iterator[Moment]:
         """The events of a stored turn; `score` is its conversation's if this was the last turn.
 
@@ -106,8 +107,8 @@ class StoredEvents:
             tally.add(played, 0.0)
         self._errors[where].update(errors_of(played))
         if score is not None and is_counted:
-            tally.metrics += score
-        yield Moment(_rest(played), TurnFinished(where, played.turn, tally.metrics, tally.speed))
+            tally.add_score(score)
+        yield Moment(_rest(played), TurnFinished(where, played.turn, tally.counts, tally.speed))
         if score is not None:
             yield Moment(0, self._finished(where, score))
 
@@ -118,7 +119,7 @@ class StoredEvents:
             if arm.fingerprint is not None or arm.failure is not None:
                 yield from self._begin_arm(arm.position)
                 if arm.position not in self._through:
-                    self._tallies[arm.position] = Totals(arm.metrics, arm.speed, Counter(arm.errors))
+                    self._tallies[arm.position] = Totals(arm.counts, arm.speed, Counter(arm.errors))
                     yield self._arm_through(arm)
         yield Moment(0, RunFinished(run.id, interrupted=run.state != "finished"))
 
@@ -141,12 +142,12 @@ class StoredEvents:
         self._through.add(arm.position)
         tally = self._tallies[arm.position]
         return Moment(
-            0, ArmFinished(arm.position, tally.metrics, tally.speed, dict(tally.errors), arm.failure)
+            0, ArmFinished(arm.position, tally.counts, tally.speed, dict(tally.errors), arm.failure)
         )
 
-    def _finished(self, where: Where, score: Metrics) -> ConversationFinished:
+    def _finished(self, where: Where, score: Counts) -> ConversationFinished:
         tally = self._tallies[where.arm]
-        return ConversationFinished(where, score, tally.metrics, tally.speed, dict(self._errors[where]))
+        return ConversationFinished(where, score, tally.counts, tally.speed, dict(self._errors[where]))
 
 
 def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Moment]:

@@ -118,7 +118,7 @@ class Player(Playback):
         follower.changed()
         self.stored = run = follower.run()
         entries = follower.entries()
-        self.known = [cell for cell in follower.cells(run) if cell.metrics] if self._at_end else []
+        self.known = [cell for cell in follower.cells(run) if cell.counts] if self._at_end else []
         finished = {Where(cell.arm, cell.conversation, cell.repeat) for cell in self.known}
         events = StoredEvents(run, str(self.store), self.conversations, self.known, seeded=self._at_end)
         self.slept_s = 0.0
@@ -176,7 +176,7 @@ class Player(Playback):
         if not events.knows_arm(entry.where.arm):
             events.update(follower.run())
         is_last = entry.turn == self.conversations[entry.where.conversation].assistant_turns[-1]
-        score = follower.metrics(entry.where) if is_last else None
+        score = follower.counts(entry.where) if is_last else None
         moments = events.turn(entry.where, follower.played(entry), score, is_counted=not is_history)
         self._show(moments, emit, is_history=is_history)
         self._done_s, self.slept_s = self._done_s + entry.wall_s, 0.0

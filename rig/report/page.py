@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rig.compare import METRICS, Comparison, Flip, Pair
+from rig.compare import Comparison, Flip, Pair
 from rig.displays.pages.compare_rows import (
     cost_rows,
     difference_rows,
@@ -84,11 +84,10 @@ def _fixed(material: Material) -> dict[str, Any]:
         "title": _title(comparison),
         "runs": list(material.runs.values()),
         "comparison": comparison,
-        "metric": METRICS[comparison.metric],
-        "metrics": METRICS,
+        "metric": comparison.metric,
         "letters": letters,
         "heading": heading(comparison),
-        "quality": quality_rows(comparison.arms),
+        "quality": quality_rows(comparison),
         "costs": cost_rows(comparison.arms),
         "differences": difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
@@ -96,7 +95,7 @@ def _fixed(material: Material) -> dict[str, Any]:
             for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
         ],
         "rate_plots": {
-            name: Markup(plots.rates(comparison, metric, letters)) for name, metric in METRICS.items()
+            metric.name: Markup(plots.rates(comparison, metric, letters)) for metric in comparison.metrics
         },
         "difference_plot": Markup(plots.differences(comparison, letters)) if comparison.pairs else None,
         "trade_offs": _drawn(plots.trade_off(comparison, cost, letters) for cost in plots.COSTS),

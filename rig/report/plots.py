@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rig.compare import METRICS, ArmResult, Comparison, Estimate, Metric
+from rig.compare import ArmResult, Comparison, Estimate
+from rig.metrics import TASKS, Metric
 from rig.report.figures import BAND, INK, MUTED, arm_colour, axes, label, svg
 
 _WIDTH = 6.4
@@ -16,12 +17,12 @@ def rates(comparison: Comparison, metric: Metric, letters: Sequence[str]) -> str
     arms = comparison.arms
     with axes(_WIDTH, 0.8 + _ROW * len(arms)) as (figure, plot):
         for place, arm in enumerate(arms):
-            _point(plot, arm.rates[metric.name], place, arm_colour(place))
+            _point(plot, metric, arm.rates[metric.name], place, arm_colour(place))
         plot.set_yticks(range(len(arms)), _labels(arms, letters))
         plot.set_ylim(len(arms) - 0.4, -0.6)
-        _percent_axis(plot.set_xlim, plot.set_xticks)
+        _axis(metric, plot.set_xlim, plot.set_xticks)
         plot.grid(axis="x")
-        plot.set_xlabel(f"{metric.noun}, %")
+        plot.set_xlabel(_titled(metric))
         return svg(figure, f"{metric.noun} of each arm with its interval")
 
 
@@ -30,23 +31,25 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
 
     The band behind each is what the suite could not have shown: differences smaller than the detectable one.
     """
-    metric = METRICS[comparison.metric]
+    metric, scale = comparison.metric, comparison.metric.scale
     pairs = comparison.pairs
     with axes(_WIDTH, 0.8 + _ROW * len(pairs)) as (figure, plot):
-        farthest = 0.02
+        farthest = 2 / scale
         for place, pair in enumerate(pairs):
             found = pair.differences[metric.name]
             if found.detectable is not None:
-                plot.barh(place, 200 * found.detectable, left=-100 * found.detectable, height=0.8, color=BAND)
-            _point(plot, Estimate(found.value, found.low, found.high), place, arm_colour(place + 1))
+                wide = scale * found.detectable
+                plot.barh(place, 2 * wide, left=-wide, height=0.8, color=BAND)
+            _point(plot, metric, Estimate(found.value, found.low, found.high), place, arm_colour(place + 1))
             ends = (found.value, found.low, found.high, found.detectable)
             farthest = max([farthest, *(abs(end) for end in ends if end is not None)])
         plot.axvline(0, color=MUTED, linewidth=1)
         plot.set_yticks(range(len(pairs)), _labels(comparison.arms[1:], letters[1:]))
         plot.set_ylim(len(pairs) - 0.4, -0.6)
-        plot.set_xlim(-105 * farthest, 105 * farthest)
+        plot.set_xlim(-1.05 * scale * farthest, 1.05 * scale * farthest)
         plot.grid(axis="x")
-        plot.set_xlabel(f"{metric.noun}, points more or less than {label(comparison.baseline.label)}")
+        unit = "points " if metric.format == "percent" else ""
+        plot.set_xlabel(f"{metric.noun}, {unit}more or less than {label(comparison.baseline.label)}")
         return svg(figure, f"differences in {metric.noun} from the baseline")
 
 
@@ -62,7 +65,7 @@ COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
 
 def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str | None:
     """The judged metric against one of the `COSTS`; None where fewer than two arms have one."""
-    metric = METRICS[comparison.metric]
+    metric = comparison.metric
     found = [(place, COSTS[cost](arm), arm.rates[metric.name]) for place, arm in enumerate(comparison.arms)]
     points = [
         (place, at, rate)
@@ -73,16 +76,16 @@ def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str 
         return None
     with axes(_WIDTH / 2, 2.6) as (figure, plot):
         for place, at, rate in points:
-            value, low, high = (100 * (end or 0.0) for end in (rate.value, rate.low, rate.high))
+            value, low, high = (metric.scale * (end or 0.0) for end in (rate.value, rate.low, rate.high))
             colour = arm_colour(place)
             plot.plot([at, at], [low, high], color=colour, linewidth=1.2, alpha=0.6)
             plot.plot([at], [value], "o", color=colour, markersize=6)
             plot.annotate(letters[place], (at, value), (5, 4), textcoords="offset points", color=INK)
-        _percent_axis(plot.set_ylim, plot.set_yticks)
+        _axis(metric, plot.set_ylim, plot.set_yticks)
         plot.set_xlim(0, 1.15 * max(at for _, at, _ in points))
         plot.grid()
         plot.set_xlabel(cost)
-        plot.set_ylabel(f"{metric.noun}, %")
+        plot.set_ylabel(_titled(metric))
         return svg(figure, f"{metric.noun} against {cost}")
 
 
@@ -97,7 +100,7 @@ def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None
     width = 0.8 / len(arms)
     with axes(_WIDTH, 0.9 + len(named) * max(_ROW, 0.11 * len(arms))) as (figure, plot):
         for place, arm in enumerate(arms):
-            shares = [counts[place].get(kind, 0) / max(1, arm.metrics.conversations) for kind in named]
+            shares = [counts[place].get(kind, 0) / max(1, round(arm.counts.get(TASKS, 0))) for kind in named]
             rows = [row - 0.4 + (place + 0.5) * width for row in range(len(named))]
             plot.barh(rows, shares, height=0.9 * width, color=arm_colour(place), label=letters[place])
         plot.set_yticks(range(len(named)), [label(kind, 36) for kind in named])
@@ -109,17 +112,24 @@ def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None
         return svg(figure, f"{of} by kind for each arm")
 
 
-def _point(plot: object, rate: Estimate, place: int, colour: str) -> None:
+def _point(plot: object, metric: Metric, rate: Estimate, place: int, colour: str) -> None:
     if rate.value is None:
         return
     if rate.low is not None and rate.high is not None:
-        plot.plot([100 * rate.low, 100 * rate.high], [place, place], color=colour, linewidth=2)  # type: ignore[attr-defined]
-    plot.plot([100 * rate.value], [place], "o", color=colour, markersize=7)  # type: ignore[attr-defined]
+        ends = [metric.scale * rate.low, metric.scale * rate.high]
+        plot.plot(ends, [place, place], color=colour, linewidth=2)  # type: ignore[attr-defined]
+    plot.plot([metric.scale * rate.value], [place], "o", color=colour, markersize=7)  # type: ignore[attr-defined]
 
 
-def _percent_axis(limits: Callable[..., object], ticks: Callable[..., object]) -> None:
-    limits(-2, 102)
-    ticks(range(0, 101, 20))
+def _axis(metric: Metric, limits: Callable[..., object], ticks: Callable[..., object]) -> None:
+    """All of it for a share; for another number, what the points need."""
+    if metric.format == "percent":
+        limits(-2, 102)
+        ticks(range(0, 101, 20))
+
+
+def _titled(metric: Metric) -> str:
+    return f"{metric.noun}, %" if metric.format == "percent" else metric.noun
 
 
 def _labels(arms: Sequence[ArmResult], letters: Sequence[str]) -> list[str]:

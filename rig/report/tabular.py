@@ -19,9 +19,8 @@ from rig.displays.pages.compare_rows import (
 )
 from rig.displays.pages.transcript import transcript_json
 from rig.displays.printable import printable
+from rig.metrics import TASKS
 from rig.report.material import Material
-
-_COUNTS = ("matches", "ground_truths", "predictions", "actions", "bad_actions")
 
 
 def markdown(material: Material) -> str:
@@ -39,7 +38,7 @@ def markdown(material: Material) -> str:
                 "points more or less", [pair.arm for pair in comparison.pairs], difference_rows(comparison)
             )
         )
-    parts += ["## Quality", _table("", names, quality_rows(comparison.arms))]
+    parts += ["## Quality", _table("", names, quality_rows(comparison))]
     parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
     for pair in comparison.pairs:
         if pair.flips or pair.turn_flips:
@@ -73,9 +72,9 @@ def _rows(material: Material) -> Iterator[dict[str, object]]:
     flipped = {
         (pair.arm, flip.conversation): flip.outcome for pair in comparison.pairs for flip in pair.flips
     }
+    micro = [metric for metric in comparison.metrics if metric.denominator != TASKS]
     for arm in comparison.arms:
         for each in arm.conversations:
-            metrics = each.metrics.as_json()
             yield {
                 "run": arm.run,
                 "arm": arm.arm,
@@ -85,8 +84,8 @@ def _rows(material: Material) -> Iterator[dict[str, object]]:
                 "repeats": each.repeats,
                 "success_share": each.success_share,
                 "flip": flipped.get((arm.label, each.conversation), ""),
-                **{name: metrics[name] for name in ("recall", "precision", "incorrect_action_rate")},
-                **{name: metrics[name] for name in _COUNTS},
+                **{metric.name: metric.rate(each.counts) for metric in micro},
+                **{name: each.counts.get(name, 0) for name in comparison.declaration.sides(micro)},
                 "errors": sum(each.errors.values()),
             }
 

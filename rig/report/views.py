@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from rig.calls import ExecutedCall, Json, without_token
 from rig.compare import Comparison, ConversationResult
 from rig.episodes import PlayedTurn, Step
+from rig.metrics import Declaration
 from rig.store import Transcript
 
 _TRUTH = 300
@@ -103,25 +104,28 @@ def conversation_views(
             suite,
             f"{metadata.timestamp}, {metadata.location}, {metadata.username or 'nobody is logged in'}",
             tuple(
-                _outcome(letter, arm.conversations[number], flipped.get((arm.label, name), ""))
+                _outcome(
+                    letter,
+                    arm.conversations[number],
+                    flipped.get((arm.label, name), ""),
+                    comparison.declaration,
+                )
                 for letter, arm in zip(letters, comparison.arms, strict=True)
             ),
             tuple(_turns(of_arms, letters, longest)),
         )
 
 
-def _outcome(letter: str, result: ConversationResult, flip: str) -> OutcomeView:
-    metrics = result.metrics
+def _outcome(letter: str, result: ConversationResult, flip: str, declaration: Declaration) -> OutcomeView:
     repeated = result.repeats > 1
-    short = f"{metrics.successes}/{result.repeats}" if repeated else "pass" if metrics.successes else "fail"
-    calls = f"{metrics.matches} of {metrics.ground_truths} calls matched"
-    bad = f", {metrics.bad_actions} incorrect actions" if metrics.bad_actions else ""
+    short = f"{result.successes}/{result.repeats}" if repeated else "pass" if result.successes else "fail"
+    said = declaration.text(result.counts)
     errors = "".join(f", {count} {kind}" for kind, count in result.errors.items())
-    # Half of the scale is for what failed, by its soft success, so that no failure looks like a success.
+    # Half of the scale is for what failed, by how far it got, so that no failure looks like a success.
     level = round(10 * result.success_share)
-    if not metrics.successes:
-        level = min(5, int(6 * (metrics.soft_success or 0.0)))
-    return OutcomeView(letter, short, f"{short}: {calls}{bad}{errors}", level, flip)
+    if not result.successes:
+        level = min(5, int(6 * declaration.partly(result.counts)))
+    return OutcomeView(letter, short, f"{short}{': ' if said else ''}{said}{errors}", level, flip)
 
 
 def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[TurnView]:

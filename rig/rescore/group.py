@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rig.calls import JsonObject
+from rig.methods.tooltalk.metrics import DECLARATION
+from rig.metrics import Counts, total
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored, breakdown
 from rig.toolbox.simulator import Simulator
-from rig.verdicts import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,9 @@ class Group:
         return cls(arm, scored, again)
 
     @property
-    def metrics(self) -> Metrics:
-        """The metrics of all conversations taken together."""
-        return Metrics.total(each.judgement.metrics for each in self.scored)
+    def counts(self) -> Counts:
+        """The counts of all conversations taken together."""
+        return total(each.score.counts for each in self.scored)
 
     @property
     def differences(self) -> list[tuple[Scored, Reexecuted]]:
@@ -41,7 +42,7 @@ class Group:
     def as_json(self) -> JsonObject:
         """Totals, every conversation, and what executing again found."""
         found: JsonObject = {
-            "total": {"metrics": self.metrics.as_json(), **breakdown(self.scored)},
+            "total": {"metrics": DECLARATION.as_json(self.counts), **breakdown(self.scored)},
             "conversations": [each.as_json() for each in self.scored],
         }
         if self.reexecuted is not None:

@@ -9,7 +9,9 @@ from rig.calls import JsonObject
 from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
 from rig.methods.tooltalk.callers import name_truths
-from rig.methods.tooltalk.judgement import Judgement, judge
+from rig.methods.tooltalk.judgement import judge
+from rig.methods.tooltalk.metrics import DECLARATION
+from rig.metrics import Score
 from rig.rescore.files import load_predictions
 from rig.scoring import Grader
 
@@ -23,24 +25,24 @@ class Scored:
 
     conversation: Conversation
     turns: Mapping[int, PlayedTurn]
-    judgement: Judgement
+    score: Score
     repeat: int = 0
 
     def as_json(self) -> JsonObject:
         """Metrics, and for each predicted call and each ground-truth call whether it was matched."""
-        judgement = self.judgement
+        score = self.score
         calls = [
             (turn, step, executed)
             for turn, played in sorted(self.turns.items())
             for step, executed in enumerate(played.executed)
         ]
-        held = {verdict.ground_truth for verdict in judgement.verdicts}
+        held = {verdict.ground_truth for verdict in score.verdicts}
         positions = self.conversation.ground_truth_positions()
         return {
             "conversation": self.conversation.name,
             "repeat": self.repeat,
-            "success": bool(judgement.metrics.successes),
-            "metrics": judgement.metrics.as_json(),
+            "success": DECLARATION.succeeded(score.counts),
+            "metrics": DECLARATION.as_json(score.counts),
             "matches": [
                 {
                     "turn": turn,
@@ -51,7 +53,7 @@ class Scored:
                     "ground_truth": verdict.ground_truth,
                     "reason": verdict.reason,
                 }
-                for (turn, step, executed), verdict in zip(calls, judgement.verdicts, strict=True)
+                for (turn, step, executed), verdict in zip(calls, score.verdicts, strict=True)
             ],
             "ground_truth": [
                 {"turn": position[0], "call": position[1], "tool": truth.name, "match": position in held}
@@ -60,10 +62,10 @@ class Scored:
             "errors": breakdown([self])["errors"],
             "error_types": [
                 {"turn": turn, "type": kind, "errors": count}
-                for turn, counts in judgement.error_types.items()
+                for turn, counts in score.error_types.items()
                 for kind, count in counts.items()
             ],
-            "faults": [fault.as_json() for fault in judgement.faults],
+            "faults": [fault.as_json() for fault in score.faults],
         }
 
 
@@ -72,8 +74,8 @@ def score_turns(
 ) -> Scored:
     """Score turns that say who made each call."""
     ordered = [turns[index] for index in sorted(turns)]
-    judgement = judge(conversation, ordered, name_truths(conversation, grader.toolbox), grader)
-    return Scored(conversation, turns, judgement, repeat)
+    score = judge(conversation, ordered, name_truths(conversation, grader.toolbox), grader)
+    return Scored(conversation, turns, score, repeat)
 
 
 def score_files(place: Path, grader: Grader) -> list[Scored]:
@@ -92,7 +94,7 @@ def breakdown(scored: Iterable[Scored]) -> dict[str, JsonObject]:
     for each in scored:
         steps = (step for played in each.turns.values() for step in played.steps)
         errors.update(str(step.prediction.error) for step in steps if step.prediction.error)
-        for counts in each.judgement.error_types.values():
-            types.update({str(kind): count for kind, count in counts.items()})
-        faults.update(str(fault.kind) for fault in each.judgement.faults)
+        for counts in each.score.error_types.values():
+            types.update(counts)
+        faults.update(str(fault.kind) for fault in each.score.faults)
     return {"errors": dict(errors), "error_types": dict(types), "faults": dict(faults)}

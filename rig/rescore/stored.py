@@ -24,7 +24,7 @@ def score_run(store: Path, run: StoredRun, grader: Grader, info: GraderInfo) -> 
         found: dict[str, list[Scored]] = {arm.name: [] for arm in run.arms}
         for where, transcript in transcripts:
             scored = score_turns(transcript.conversation, transcript.turns, grader, where.repeat)
-            writer.add_score(where, ConversationScore(info, scored.judgement))
+            writer.add_score(where, ConversationScore(info, scored.score))
             found[run.arms[where.arm].name].append(scored)
     return found
 

@@ -70,6 +70,7 @@ class Plan:
             settings=self.recipe,
             arms=tuple(arm.name for arm in self.arms),
             conversations=self.tasks,
+            declaration=self.method.declaration,
             repeats=self.repeats,
         )
 

@@ -127,13 +127,14 @@ class _Run:
             ),
             repeats=plan.repeats,
             finished_turns=stored.turns_done if stored else 0,
+            declaration=plan.method.declaration,
         )
 
     def _arm(self, position: int) -> None:
         totals = Totals()
         if self._stored:
             stored = self._stored.arms[position]
-            totals = Totals(stored.metrics, stored.speed, Counter(stored.errors))
+            totals = Totals(stored.counts, stored.speed, Counter(stored.errors))
         left = [
             (where, task)
             for repeat in range(self._plan.repeats)
@@ -161,7 +162,7 @@ class _Run:
                     self._writer.arm_failed(position, failure)
         following = self._plan.arms[position + 1 : position + 2]
         self._unload({load for arm in following for load in (arm.load, *arm.others.values())})
-        self.emit(ArmFinished(position, totals.metrics, totals.speed, dict(totals.errors), failure))
+        self.emit(ArmFinished(position, totals.counts, totals.speed, dict(totals.errors), failure))
 
     def _load(self, position: int, first: Task) -> dict[str, Model]:
         """The arm's models by role: those that are loaded already if the arm before shared them.
@@ -315,9 +316,9 @@ class _TaskCourse:
         if score is None:
             score = self._score(episode)
             self._writer.commit_score(where, score)
-            self._totals.metrics += score.metrics
+            self._totals.add_score(score.counts)
         totals = self._totals
-        run.emit(ConversationFinished(where, score.metrics, totals.metrics, totals.speed, dict(errors)))
+        run.emit(ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
 
     def _store(self, played: PlayedTurn, score: ConversationScore | None) -> None:
         costs = self._run.costs()
@@ -325,8 +326,8 @@ class _TaskCourse:
         self._run.begin_clock()
         self._totals.add(played, store_s, costs)
         if score is not None:
-            self._totals.metrics += score.metrics
-        self._run.emit(TurnFinished(self._where, played.turn, self._totals.metrics, self._totals.speed))
+            self._totals.add_score(score.counts)
+        self._run.emit(TurnFinished(self._where, played.turn, self._totals.counts, self._totals.speed))
 
     def _left(self, done: int) -> int:
         """How many turns are still to be played, 0 where nobody knows."""

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field, fields
 from rig.episodes import PlayedTurn
 from rig.events import Speed
 from rig.meters import Costs
+from rig.metrics import Counts, total
 from rig.models import Usage
-from rig.verdicts import Metrics
 
 _SPEED = tuple(part.name for part in fields(Speed))
 _USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)
@@ -17,7 +17,7 @@ _USAGE = frozenset(part.name for part in fields(Usage)).intersection(_SPEED)
 class Totals:
     """What an arm has achieved so far."""
 
-    metrics: Metrics = field(default_factory=Metrics)
+    counts: Counts = field(default_factory=dict)
     speed: Speed = field(default_factory=Speed)
     errors: Counter[str] = field(default_factory=Counter)
 
@@ -34,6 +34,10 @@ class Totals:
         sums["wall_s"] += played.wall_s + store_s
         self.speed = Speed(**{**sums, **(asdict(costs) if costs else {})})
         self.errors.update(errors_of(played))
+
+    def add_score(self, counts: Counts) -> None:
+        """Count a conversation that is finished."""
+        self.counts = total((self.counts, counts))
 
 
 def errors_of(played: PlayedTurn) -> list[str]:

@@ -9,12 +9,11 @@ from rig.calls import ExecutedCall, Json
 from rig.errors import RigError
 from rig.scoring import reasons
 from rig.scoring.fixed import FixedRules
-from rig.scoring.metrics import measure
 from rig.scoring.rules import Rules
 from rig.scoring.similarity import Similarity
 from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import Difference, Metrics, Verdict
+from rig.verdicts import Difference, Verdict
 
 GRADER_VERSION = "4"
 """Raised whenever a change to this room can change a score; stored with every score."""
@@ -117,10 +116,9 @@ class Matching:
         """The verdicts on all predictions so far, in order."""
         return [self._verdict(predicted) for predicted in self._predictions]
 
-    def metrics(self) -> Metrics:
-        """The metrics of the conversation so far."""
-        calls = (predicted.executed for predicted in self._predictions)
-        return measure(zip(calls, self.verdicts(), strict=True), len(self._truths), self._toolbox.is_action)
+    def judged(self) -> list[tuple[ExecutedCall, Verdict]]:
+        """All predictions so far with their verdicts, in order."""
+        return [(predicted.executed, self._verdict(predicted)) for predicted in self._predictions]
 
     def _compare(self, turn: int, executed: ExecutedCall) -> Iterable[tuple[int, tuple[Difference, ...]]]:
         tool = self._toolbox.tools.get(executed.name)

@@ -10,9 +10,9 @@ from sqlite_utils import Database
 from rig.calls import JsonObject
 from rig.conversations import Conversation
 from rig.events import Speed
+from rig.metrics import Counts
 from rig.store.records import GraderInfo
-from rig.store.scores import metrics_of
-from rig.verdicts import Metrics
+from rig.store.scores import counts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ScoredCell:
     source: str
     suite: str
     repeat: int
-    metrics: Metrics
+    counts: Counts
     turns: tuple[ScoredTurn, ...]
     speed: Speed
     errors: Mapping[str, int] = field(default_factory=dict)
@@ -119,6 +119,7 @@ def scored_cells(
     """Every conversation of a run that this grader has scored: arm by arm, repeat by repeat, in order."""
     given = {"run": run, **grader.as_json()}
     scores = list(database.query(_SCORES, given))
+    counts = counts_of(scores, database)
     wanted = {
         each.name: {index: len(each.turns[index].calls) for index in each.assistant_turns}
         for each in conversations
@@ -139,7 +140,7 @@ def scored_cells(
             source=row["source"],
             suite=row["suite"],
             repeat=row["repeat"],
-            metrics=metrics_of(row),
+            counts=counts[row["id"]],
             turns=_turns(turns.get(_place(row), []), own if row["own"] else later, wanted[row["name"]]),
             speed=_speed(turns.get(_place(row), [])),
             errors=errors.get(_place(row), {}),

@@ -12,6 +12,7 @@ from sqlite_utils import Database
 
 from rig.errors import RigError
 from rig.store.schema import KNOWN, MIGRATIONS
+from rig.store.views import refresh_views
 
 BUSY_S = 30.0
 """How long to wait for another process's transaction; each lasts milliseconds."""
@@ -107,6 +108,7 @@ def connect_for_writing(path: Path) -> Database:
             with transaction(database):
                 _identify(database, path)
                 MIGRATIONS.apply(database)
+                refresh_views(database)
         except BaseException:
             database.close()
             raise

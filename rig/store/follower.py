@@ -9,11 +9,11 @@ from sqlite_utils import Database
 
 from rig.episodes import PlayedTurn
 from rig.events import Where
+from rig.metrics import Counts
 from rig.store.connect import connect_for_watching, faults
 from rig.store.reader import Runs, held_by
 from rig.store.records import StoredRun
-from rig.store.scores import OWN_SCORES, metrics_of
-from rig.verdicts import Metrics
+from rig.store.scores import OWN_SCORES, counts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Follower(Runs):
         """The steps of a turn."""
         return self._turn(self._rows("SELECT * FROM turns WHERE id = ?", entry.id)[0])
 
-    def metrics(self, where: Where) -> Metrics | None:
+    def counts(self, where: Where) -> Counts | None:
         """What the run's own grader makes of a conversation, None until it is finished."""
         rows = self._rows(
             f"{OWN_SCORES} AND repeat = ?"
@@ -93,4 +93,4 @@ class Follower(Runs):
             self._id,
             where.conversation,
         )
-        return metrics_of(rows[0]) if rows else None
+        return counts_of(rows, self._database)[rows[0]["id"]] if rows else None

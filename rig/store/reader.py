@@ -15,15 +15,15 @@ from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Speed
 from rig.meters import Costs
+from rig.metrics import Declaration
 from rig.models import Usage
 from rig.store.cells import ScoredCell, scored_cells
 from rig.store.connect import connect_for_reading, faults
 from rig.store.holder import Holder
 from rig.store.records import Cell, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
 from rig.store.rows import step_from_row
-from rig.store.scores import OWN_SCORES, faults_of, metrics_of, scores_of, suite_scores_of, summed
+from rig.store.scores import OWN_SCORES, counts_of, faults_of, scores_of, suite_scores_of, summed
 from rig.store.views import EXPORTED
-from rig.verdicts import Metrics
 
 LATEST = "latest"
 
@@ -90,6 +90,7 @@ class Runs:
         """Every conversation of every arm and repeat, in the order in which they are run."""
         done = self._cell_numbers(run, _TURNS_DONE)
         scores = self._cell_numbers(run, OWN_SCORES)
+        counts = counts_of(scores.values(), self._database)
         errors = self._cell_errors(run)
         conversations = self._rows("SELECT * FROM conversations WHERE run = ? ORDER BY position", run.id)
         cells = []
@@ -102,7 +103,7 @@ class Runs:
                             *key,
                             turns=conversation["turns"],
                             turns_done=done[key]["n"] if key in done else 0,
-                            metrics=metrics_of(scores[key]) if key in scores else None,
+                            counts=counts[scores[key]["id"]] if key in scores else None,
                             errors=errors.get(key, {}),
                         )
                     )
@@ -142,7 +143,8 @@ class Runs:
             repeat=repeat,
             conversation=parse_conversation(json.loads(found[0]["json"]), conversation),
             turns={row["turn"]: self._turn(row) for row in rows},
-            metrics=metrics_of(scores[0]) if scores else None,
+            counts=counts_of(scores, self._database)[scores[0]["id"]] if scores else None,
+            declaration=run.declaration,
             faults=faults_of(scores[0]["id"], self._database) if scores else (),
         )
 
@@ -162,8 +164,8 @@ class Runs:
         """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""
         columns = self.view_columns(name)
         order = [term for column, term in _PLANNED.items() if column in columns]
-        query = f"SELECT * FROM {name} AS seen WHERE run = ? ORDER BY {', '.join(order)}"
-        yield from self._database.query(query, [run.id])
+        planned = f" ORDER BY {', '.join(order)}" if order else ""
+        yield from self._database.query(f"SELECT * FROM {name} AS seen WHERE run = ?{planned}", [run.id])
 
     def view_columns(self, name: str) -> list[str]:
         """The names of a view's columns. The name must be one of the `EXPORTED_VIEWS`."""
@@ -202,6 +204,7 @@ class Runs:
             turns_done=done[0]["n"],
             is_running=held_by(row) is not None,
             arms=tuple(self._arm(arm) for arm in arms),
+            declaration=Declaration.from_json(json.loads(row["declaration"])),
         )
 
     def _arm(self, row: dict[str, Any]) -> StoredArm:
@@ -219,7 +222,7 @@ class Runs:
             fingerprint=json.loads(row["fingerprint"]) if row["fingerprint"] else None,
             failure=row["failure"],
             load_s=row["load_s"],
-            metrics=own.metrics if own else Metrics(),
+            counts=own.counts if own else {},
             speed=self._speed(row),
             errors={error["error"]: error["n"] for error in errors},
             error_types=own.error_types if own else {},

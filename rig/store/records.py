@@ -8,9 +8,9 @@ from rig.calls import JsonObject
 from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
 from rig.events import Speed
-from rig.methods.tooltalk.judgement import Judgement
+from rig.metrics import TASKS, Counts, Declaration, Score
 from rig.tasks import Task
-from rig.verdicts import Fault, Metrics
+from rig.verdicts import Fault
 
 State = Literal["waiting", "started", "finished"]
 
@@ -36,22 +36,26 @@ class ConversationScore:
     """What a grader makes of a finished conversation."""
 
     grader: GraderInfo
-    judgement: Judgement
+    score: Score
 
     @property
-    def metrics(self) -> Metrics:
-        return self.judgement.metrics
+    def counts(self) -> Counts:
+        return self.score.counts
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run about to be stored. `settings` is all that is needed to start it again, as JSON."""
+    """A run about to be stored. `settings` is all that is needed to start it again, as JSON.
+
+    `declaration` is its method's.
+    """
 
     id: str
     name: str | None
     settings: JsonObject
     arms: tuple[str, ...]
     conversations: tuple[Task, ...]
+    declaration: Declaration
     repeats: int = 1
 
 
@@ -64,22 +68,22 @@ class Cell:
     repeat: int
     turns: int
     turns_done: int
-    metrics: Metrics | None = None
+    counts: Counts | None = None
     errors: dict[str, int] = field(default_factory=dict)
 
     @property
     def state(self) -> State:
-        if self.metrics is not None:
+        if self.counts is not None:
             return "finished"
         return "started" if self.turns_done else "waiting"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredArm:
-    """One arm with what it has achieved so far; `metrics` are of its finished conversations.
+    """One arm with what it has achieved so far; `counts` are of its finished conversations.
 
     `fingerprint` is None until the arm's model has been loaded; `failure` says why it could not go on.
-    `error_types` (ToolTalk's) and `faults` are counts by kind, `grader` says whose they and the metrics are;
+    `error_types` (ToolTalk's) and `faults` are counts by kind, `grader` says whose they and the counts are;
     there are none until a conversation is finished.
     """
 
@@ -88,7 +92,7 @@ class StoredArm:
     fingerprint: JsonObject | None
     failure: str | None
     load_s: float | None
-    metrics: Metrics
+    counts: Counts
     speed: Speed
     errors: dict[str, int]
     error_types: dict[str, int] = field(default_factory=dict)
@@ -108,12 +112,13 @@ class StoredArm:
         types = fingerprint.get("model.tensor_types", {})
         return f"{origin['note']}; {', '.join(f'{count} {kind}' for kind, count in types.items())}"
 
-    def as_json(self) -> JsonObject:
+    def as_json(self, declaration: Declaration) -> JsonObject:
         """The arm as `rig run --json` prints it; `failure` and `made_from` only where there is one."""
-        measured = self.metrics.as_json()
         return {
             "arm": self.name,
-            **{name: measured[name] for name in REPORTED},
+            "conversations": self.counts.get(TASKS, 0),
+            **{metric.name: metric.rate(self.counts) for metric in declaration.shown("tables")},
+            **{count.name: self.counts.get(count.name, 0) for count in declaration.counts},
             "errors": self.errors,
             "speed": self.speed.as_json(),
             "error_types": self.error_types,
@@ -124,24 +129,11 @@ class StoredArm:
         }
 
 
-REPORTED = (
-    "conversations",
-    "success_rate",
-    "recall",
-    "precision",
-    "incorrect_action_rate",
-    "soft_success",
-    "predictions",
-    "ground_truths",
-)
-"""The measurements of an arm that are reported, in the order of the report."""
-
-
 @dataclass(frozen=True, slots=True)
 class StoredRun:
     """A run as the store has it. `turns` are those of all arms and repeats.
 
-    `is_running` says that a live process is writing it.
+    `is_running` says that a live process is writing it, `declaration` what its method counts.
     """
 
     id: str
@@ -156,6 +148,7 @@ class StoredRun:
     turns_done: int
     is_running: bool
     arms: tuple[StoredArm, ...]
+    declaration: Declaration
 
     @property
     def state(self) -> Literal["finished", "running", "interrupted"]:
@@ -166,26 +159,27 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One conversation with the turns that one arm has played of it."""
+    """One conversation with the turns that one arm has played of it. There are `counts` once it is scored."""
 
     arm: str
     repeat: int
     conversation: Conversation
     turns: dict[int, PlayedTurn]
-    metrics: Metrics | None
+    counts: Counts | None
+    declaration: Declaration
     faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredScore:
-    """What one grader makes of an arm: the sum over the `metrics.conversations` that it has scored.
+    """What one grader makes of an arm: sums over the conversations that it has scored.
 
     `suite` says whose conversations alone these are; None stands for all.
     """
 
     arm: int
     grader: GraderInfo
-    metrics: Metrics
+    counts: Counts
     error_types: dict[str, int]
     faults: dict[str, int]
     suite: str | None = None

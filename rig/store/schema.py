@@ -1,12 +1,13 @@
-"""The tables of the run store and their numbered migrations. A migration, once released, never changes."""
+"""The tables of the run store and their numbered migrations.
+
+A migration, once released, never changes, so it calls nothing that could: what it needs stands in this file.
+Views hold no data and are no part of it (rig.store.views).
+"""
 
 import json
 from pathlib import Path
 
 from sqlite_utils import Database, Migrations
-
-from rig.conversations import suite_of
-from rig.store.views import VIEWS
 
 MIGRATIONS = Migrations("rig.runs")
 
@@ -120,70 +121,6 @@ CREATE INDEX turns_conversation ON turns(conversation);
 CREATE INDEX scores_conversation ON scores(conversation);
 """
 
-_VIEWS = """
-CREATE VIEW errors AS
-SELECT runs.id AS run, arms.name AS arm, predictions.error, count(*) AS predictions
-FROM predictions
-JOIN turns ON turns.id = predictions.turn
-JOIN arms ON arms.id = turns.arm
-JOIN runs ON runs.id = arms.run
-WHERE predictions.error IS NOT NULL
-GROUP BY arms.id, predictions.error;
-
-CREATE VIEW calls AS
-SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, turns.repeat, turns.turn,
-    predictions.step, predictions.tool, predictions.arguments, predictions.response, predictions.exception,
-    predictions.match, predictions.bad_action, predictions.reason
-FROM predictions
-JOIN turns ON turns.id = predictions.turn
-JOIN arms ON arms.id = turns.arm
-JOIN runs ON runs.id = arms.run
-JOIN conversations ON conversations.id = turns.conversation
-WHERE predictions.kind = 'call';
-
-CREATE VIEW summary AS
-WITH score AS (
-    SELECT arm, grader, grader_version, similarity, count(*) AS conversations,
-        sum(successes) AS successes, sum(soft_successes) AS soft_successes,
-        sum(predictions) AS predictions, sum(ground_truths) AS ground_truths, sum(matches) AS matches,
-        sum(actions) AS actions, sum(valid_actions) AS valid_actions, sum(bad_actions) AS bad_actions
-    FROM scores GROUP BY arm, grader, grader_version, similarity
-),
-work AS (
-    SELECT turns.arm, count(*) AS steps, sum(predictions.error IS NOT NULL) AS errors,
-        sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
-        sum(completion_tokens) AS completion_tokens, sum(forced_tokens) AS forced_tokens,
-        sum(prefill_s) AS prefill_s, sum(decode_s) AS decode_s
-    FROM predictions JOIN turns ON turns.id = predictions.turn GROUP BY turns.arm
-),
-clock AS (
-    SELECT arm, count(*) AS turns, sum(wall_s) AS wall_s FROM turns GROUP BY arm
-)
-SELECT runs.id AS run, runs.name AS name, arms.name AS arm, runs.created,
-    coalesce(score.conversations, 0) AS conversations, coalesce(clock.turns, 0) AS turns,
-    1.0 * score.successes / score.conversations AS success_rate,
-    1.0 * score.matches / nullif(score.ground_truths, 0) AS recall,
-    1.0 * score.matches / nullif(score.predictions, 0) AS "precision",
-    1.0 * score.bad_actions / nullif(score.actions, 0) AS incorrect_action_rate,
-    1.0 * score.valid_actions / nullif(score.actions, 0) AS action_precision,
-    score.soft_successes / score.conversations AS soft_success,
-    score.predictions, score.ground_truths, score.matches, score.actions, score.bad_actions,
-    coalesce(work.errors, 0) AS errors, coalesce(work.steps, 0) AS steps,
-    work.prompt_tokens, work.completion_tokens,
-    1.0 * work.cached_tokens / nullif(work.prompt_tokens, 0) AS cached_share,
-    1.0 * work.forced_tokens / nullif(work.completion_tokens, 0) AS forced_share,
-    nullif(work.prompt_tokens - work.cached_tokens, 0) / nullif(work.prefill_s, 0) AS prefill_rate,
-    work.completion_tokens / nullif(work.decode_s, 0) AS decode_rate,
-    clock.wall_s + arms.store_s AS wall_s, arms.failure, score.grader, score.grader_version, score.similarity
-FROM arms
-JOIN runs ON runs.id = arms.run
-LEFT JOIN score ON score.arm = arms.id
-LEFT JOIN work ON work.arm = arms.id
-LEFT JOIN clock ON clock.arm = arms.id
-ORDER BY runs.rowid DESC, arms.position;
-"""
-
-
 _SCORING = """
 CREATE TABLE verdicts (
     score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
@@ -219,35 +156,61 @@ CREATE TABLE faults (
 );
 CREATE INDEX verdicts_prediction ON verdicts(prediction);
 CREATE INDEX faults_score ON faults(score);
-
-CREATE VIEW turn_faults AS
-SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, scores.repeat, faults.turn,
-    faults.step, faults.kind, faults.tool, faults.argument, faults.expected, faults.got, faults.text,
-    scores.grader, scores.grader_version, scores.similarity
-FROM faults
-JOIN scores ON scores.id = faults.score
-JOIN arms ON arms.id = scores.arm
-JOIN runs ON runs.id = arms.run
-JOIN conversations ON conversations.id = scores.conversation;
 """
 
-_SALVAGED = """
-CREATE VIEW salvaged AS
-SELECT runs.id AS run, arms.name AS arm, predictions.salvage, predictions.kind, count(*) AS predictions
-FROM predictions
-JOIN turns ON turns.id = predictions.turn
-JOIN arms ON arms.id = turns.arm
-JOIN runs ON runs.id = arms.run
-WHERE predictions.salvage <> ''
-GROUP BY arms.id, predictions.salvage, predictions.kind;
+_COUNTS = """
+CREATE TABLE counts (
+    score INTEGER NOT NULL REFERENCES scores(id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    value NUMERIC NOT NULL,
+    PRIMARY KEY (score, name)
+) WITHOUT ROWID
 """
+
+_COLUMNS = (
+    "successes",
+    "soft_successes",
+    "predictions",
+    "ground_truths",
+    "matches",
+    "actions",
+    "valid_actions",
+    "bad_actions",
+)
+"""What was counted before methods declared it."""
+
+_DECLARATION = """
+{"method": "tooltalk", "success": "successes",
+ "metrics": [
+  {"name": "success_rate", "noun": "success", "numerator": "successes", "denominator": "tasks",
+   "better": "higher", "format": "percent", "label": "", "place": "lines"},
+  {"name": "soft_success", "noun": "soft success", "numerator": "soft_successes", "denominator": "tasks",
+   "better": "higher", "format": "percent", "label": "", "place": "tables"},
+  {"name": "recall", "noun": "recall", "numerator": "matches", "denominator": "ground_truths",
+   "better": "higher", "format": "percent", "label": "", "place": "lines"},
+  {"name": "precision", "noun": "precision", "numerator": "matches", "denominator": "predictions",
+   "better": "higher", "format": "percent", "label": "", "place": "meters"},
+  {"name": "incorrect_action_rate", "noun": "incorrect action rate", "numerator": "bad_actions",
+   "denominator": "actions", "better": "lower", "format": "percent", "label": "incorrect actions",
+   "place": "lines"},
+  {"name": "action_precision", "noun": "action precision", "numerator": "valid_actions",
+   "denominator": "actions", "better": "higher", "format": "percent", "label": "", "place": "json"}],
+ "counts": [
+  {"name": "predictions", "noun": "calls predicted"},
+  {"name": "ground_truths", "noun": "calls wanted"}],
+ "outcome": [
+  {"name": "matches", "noun": "calls matched", "whole": "ground_truths", "short": "calls",
+   "better": "higher"},
+  {"name": "bad_actions", "noun": "incorrect actions", "whole": "", "short": "incorrect",
+   "better": "lower"}]}
+"""
+"""What all runs counted before methods declared it."""
 
 
 @MIGRATIONS()
 def m001_runs(db: Database) -> None:
     """Runs, arms, conversations, turns, predictions and scores."""
     db.executescript(_TABLES)
-    db.executescript(_VIEWS)
 
 
 @MIGRATIONS()
@@ -263,7 +226,8 @@ def m003_suites(db: Database) -> None:
     for run in list(db.query("SELECT id, settings FROM runs")):
         settings = json.loads(run["settings"])
         if settings.get("conversations"):
-            suite = suite_of(Path(settings["conversations"]))
+            name = Path(settings["conversations"]).resolve().name.encode("utf-8", "backslashreplace").decode()
+            suite = "hard" if name == "tooltalk" else name
         else:
             suite = settings.get("suite", "")
         # The easy suite's names ended so when the column was added, and those of no other.
@@ -285,15 +249,13 @@ def m004_costs(db: Database) -> None:
 
 @MIGRATIONS()
 def m005_views(db: Database) -> None:
-    """Views for looking at runs by settings, conversation, turn, step, and flip. They only read."""
-    db.executescript(VIEWS)
+    """Only views, which hold no data and are made anew: rig.store.views."""
 
 
 @MIGRATIONS()
 def m006_salvage(db: Database) -> None:
     """How answers were found that were written without a grammar. Before, all were written with one."""
     db.execute("ALTER TABLE predictions ADD COLUMN salvage TEXT NOT NULL DEFAULT ''")
-    db.executescript(_SALVAGED)
 
 
 @MIGRATIONS()
@@ -301,6 +263,25 @@ def m007_tokens(db: Database) -> None:
     """Which characters of a prediction each token stands for, and which the grammar forced; empty before."""
     db.execute("ALTER TABLE predictions ADD COLUMN token_chars TEXT NOT NULL DEFAULT '[]'")
     db.execute("ALTER TABLE predictions ADD COLUMN token_forced TEXT NOT NULL DEFAULT '[]'")
+
+
+@MIGRATIONS()
+def m008_counts(db: Database) -> None:
+    """Counts as rows, by the names that a run's method declares. Of earlier runs it was ToolTalk."""
+    db.execute("ALTER TABLE runs ADD COLUMN method TEXT NOT NULL DEFAULT 'tooltalk'")
+    db.execute("ALTER TABLE runs ADD COLUMN declaration TEXT NOT NULL DEFAULT '{}'")
+    db.execute("UPDATE runs SET declaration = ?", [json.dumps(json.loads(_DECLARATION))])
+    db.execute(_COUNTS)
+    db.execute("INSERT INTO counts SELECT id, 'tasks', 1 FROM scores")
+    # A column that a view reads cannot be dropped, and a store may have views of its owner's.
+    views = list(db.query("SELECT name, sql FROM sqlite_master WHERE type = 'view'"))
+    for view in views:
+        db.execute(f'DROP VIEW "{view["name"]}"')
+    for name in _COLUMNS:
+        db.execute(f"INSERT INTO counts SELECT id, '{name}', {name} FROM scores")
+        db.execute(f"ALTER TABLE scores DROP COLUMN {name}")
+    for view in views:
+        db.execute(view["sql"])
 
 
 with Database(memory=True) as _empty:

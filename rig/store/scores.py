@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlite_utils import Database
 
+from rig.metrics import total
 from rig.store.records import GraderInfo, StoredScore
 from rig.store.rows import fault_from_row
-from rig.verdicts import Fault, Metrics
+from rig.verdicts import Fault
 
-_COUNTS = [field.name for field in fields(Metrics) if field.name != "conversations"]
 _GRADER = [field.name for field in fields(GraderInfo)]
 
 OWN_SCORES = f"""
-    SELECT id, arm, conversation, repeat, {", ".join((*_GRADER, *_COUNTS))} FROM scores
+    SELECT id, arm, conversation, repeat, {", ".join(_GRADER)} FROM scores
     WHERE NOT EXISTS (
         SELECT * FROM scores AS earlier
         WHERE (earlier.arm, earlier.conversation, earlier.repeat)
@@ -27,9 +27,13 @@ _ERROR_TYPES = "SELECT error_type AS kind, sum(errors) AS n FROM error_types"
 _FAULTS = "SELECT kind, count(*) AS n FROM faults"
 
 
-def metrics_of(row: Mapping[str, Any]) -> Metrics:
-    """The metrics in a row of `scores`."""
-    return Metrics(conversations=1, **{name: row[name] for name in _COUNTS})
+def counts_of(scores: Iterable[Mapping[str, Any]], database: Database) -> dict[int, dict[str, float]]:
+    """The counts that go with rows of `scores`, by the id of each."""
+    found: dict[int, dict[str, float]] = {row["id"]: {} for row in scores}
+    query = "SELECT * FROM counts WHERE score IN (SELECT value FROM json_each(?))"
+    for row in database.query(query, [json.dumps(list(found))]):
+        found[row["score"]][row["name"]] = row["value"]
+    return found
 
 
 def summed(position: int, rows: Iterable[Mapping[str, Any]], database: Database) -> StoredScore | None:
@@ -47,7 +51,7 @@ def summed(position: int, rows: Iterable[Mapping[str, Any]], database: Database)
     return StoredScore(
         arm=position,
         grader=GraderInfo(**{name: scores[0][name] for name in _GRADER}),
-        metrics=Metrics.total(metrics_of(row) for row in scores),
+        counts=total(counts_of(scores, database).values()),
         error_types={row["kind"]: row["n"] for row in error_types},
         faults={row["kind"]: row["n"] for row in faults},
     )

@@ -1,4 +1,15 @@
-"""The views of migration m005, and those that runs are exported as. docs/store.md describes every column."""
+"""The SQL views of a store, and those that runs are exported as. docs/store.md describes every column.
+
+Views hold no data. Whoever writes a run makes them anew where they differ from what is here, so they are no
+part of the migrations; those with a column for each metric and count follow the runs that the store holds.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from sqlite_utils import Database
+
+from rig.metrics import Declaration
 
 EXPORTED = (
     "steps",
@@ -6,6 +17,8 @@ EXPORTED = (
     "turn_results",
     "turn_faults",
     "conversation_scores",
+    "rates",
+    "metrics",
     "flips",
     "errors",
     "salvaged",
@@ -27,27 +40,48 @@ _IS_OWN = """
     )
 """
 
-VIEWS = f"""
-CREATE VIEW arm_settings AS
+_GRADER = "grader, grader_version, similarity"
+
+_METRICS = """
+SELECT runs.id AS run, runs.method, json_extract(each.value, '$.name') AS metric,
+    json_extract(each.value, '$.numerator') AS numerator,
+    json_extract(each.value, '$.denominator') AS denominator, json_extract(each.value, '$.better') AS better
+FROM runs JOIN json_each(runs.declaration, '$.metrics') AS each
+"""
+
+_RATE = "1.0 * above.value / nullif(below.value, 0)"
+"""What `Metric.rate` is; `above` and `below` are counts."""
+
+_TOTALS = """
+    SELECT arm, grader, grader_version, similarity, counts.name, sum(counts.value) AS value
+    FROM scores JOIN counts ON counts.score = scores.id GROUP BY 1, 2, 3, 4, 5
+"""
+
+_SAME = """
+    above.arm = below.arm AND above.grader = below.grader AND above.grader_version = below.grader_version
+    AND above.similarity = below.similarity
+"""
+
+_RATES = f"""
+WITH totals AS ({_TOTALS})
+SELECT runs.id AS run, runs.name AS name, arms.name AS arm, metrics.metric,
+    {_RATE} AS value, below.grader, below.grader_version, below.similarity
+FROM totals AS below
+JOIN arms ON arms.id = below.arm
+JOIN runs ON runs.id = arms.run
+JOIN metrics ON metrics.run = runs.id AND metrics.denominator = below.name
+LEFT JOIN totals AS above ON {_SAME} AND above.name = metrics.numerator
+"""
+
+_ARM_SETTINGS = """
 SELECT runs.id AS run, runs.name AS name, arms.name AS arm, setting.key AS setting,
     CASE WHEN setting.type IN ('true', 'false') THEN setting.type ELSE setting.value END AS value
 FROM arms
 JOIN runs ON runs.id = arms.run
-JOIN json_each(arms.fingerprint) AS setting;
+JOIN json_each(arms.fingerprint) AS setting
+"""
 
-CREATE VIEW conversation_scores AS
-SELECT {_WHERE}, scores.repeat, scores.successes AS success, scores.soft_successes AS soft_success,
-    1.0 * scores.matches / nullif(scores.ground_truths, 0) AS recall,
-    1.0 * scores.matches / nullif(scores.predictions, 0) AS "precision",
-    1.0 * scores.bad_actions / nullif(scores.actions, 0) AS incorrect_action_rate,
-    scores.ground_truths, scores.predictions, scores.matches, scores.actions, scores.valid_actions,
-    scores.bad_actions, scores.grader, scores.grader_version, scores.similarity, {_IS_OWN} AS own
-FROM scores
-JOIN arms ON arms.id = scores.arm
-JOIN runs ON runs.id = arms.run
-JOIN conversations ON conversations.id = scores.conversation;
-
-CREATE VIEW turn_results AS
+_TURN_RESULTS = f"""
 WITH judged AS (
     SELECT turns.arm, turns.conversation, turns.repeat, predictions.ground_truth_turn AS turn, count(*) AS n
     FROM predictions JOIN turns ON turns.id = predictions.turn
@@ -79,9 +113,10 @@ LEFT JOIN judged ON judged.arm = turns.arm AND judged.conversation = turns.conve
 WHERE EXISTS (
     SELECT * FROM scores
     WHERE scores.arm = turns.arm AND scores.conversation = turns.conversation AND scores.repeat = turns.repeat
-);
+)
+"""
 
-CREATE VIEW steps AS
+_STEPS = f"""
 SELECT {_WHERE}, turns.repeat, turns.turn, predictions.step, predictions.kind, predictions.tool,
     predictions.arguments, predictions.reply, predictions.error, predictions.error_detail,
     predictions.finish_reason, predictions.raw, predictions.response, predictions.exception,
@@ -93,22 +128,234 @@ FROM predictions
 JOIN turns ON turns.id = predictions.turn
 JOIN arms ON arms.id = turns.arm
 JOIN runs ON runs.id = arms.run
-JOIN conversations ON conversations.id = turns.conversation;
+JOIN conversations ON conversations.id = turns.conversation
+"""
 
-CREATE VIEW flips AS
-SELECT runs.id AS run, runs.name AS name, baseline_arm.name AS baseline, arm.name AS arm,
-    conversations.name AS conversation, conversations.suite, after.repeat,
-    CASE WHEN after.successes THEN 'won' ELSE 'lost' END AS flip,
-    before.matches AS baseline_matches, after.matches AS matches, after.ground_truths,
-    before.bad_actions AS baseline_bad_actions, after.bad_actions AS bad_actions,
-    after.grader, after.grader_version, after.similarity
-FROM scores AS after
-JOIN arms AS arm ON arm.id = after.arm
-JOIN runs ON runs.id = arm.run
-JOIN arms AS baseline_arm ON baseline_arm.run = arm.run AND baseline_arm.position < arm.position
-JOIN scores AS before ON before.arm = baseline_arm.id AND before.conversation = after.conversation
+_ERRORS = """
+SELECT runs.id AS run, arms.name AS arm, predictions.error, count(*) AS predictions
+FROM predictions
+JOIN turns ON turns.id = predictions.turn
+JOIN arms ON arms.id = turns.arm
+JOIN runs ON runs.id = arms.run
+WHERE predictions.error IS NOT NULL
+GROUP BY arms.id, predictions.error
+"""
+
+_CALLS = """
+SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, turns.repeat, turns.turn,
+    predictions.step, predictions.tool, predictions.arguments, predictions.response, predictions.exception,
+    predictions.match, predictions.bad_action, predictions.reason
+FROM predictions
+JOIN turns ON turns.id = predictions.turn
+JOIN arms ON arms.id = turns.arm
+JOIN runs ON runs.id = arms.run
+JOIN conversations ON conversations.id = turns.conversation
+WHERE predictions.kind = 'call'
+"""
+
+_TURN_FAULTS = """
+SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, scores.repeat, faults.turn,
+    faults.step, faults.kind, faults.tool, faults.argument, faults.expected, faults.got, faults.text,
+    scores.grader, scores.grader_version, scores.similarity
+FROM faults
+JOIN scores ON scores.id = faults.score
+JOIN arms ON arms.id = scores.arm
+JOIN runs ON runs.id = arms.run
+JOIN conversations ON conversations.id = scores.conversation
+"""
+
+_SALVAGED = """
+SELECT runs.id AS run, arms.name AS arm, predictions.salvage, predictions.kind, count(*) AS predictions
+FROM predictions
+JOIN turns ON turns.id = predictions.turn
+JOIN arms ON arms.id = turns.arm
+JOIN runs ON runs.id = arms.run
+WHERE predictions.salvage <> ''
+GROUP BY arms.id, predictions.salvage, predictions.kind
+"""
+
+
+def refresh_views(database: Database) -> None:
+    """Make the views anew that are not as they should be for the runs of a store. Within a transaction."""
+    rows = database.query("SELECT declaration FROM runs GROUP BY declaration ORDER BY min(rowid)")
+    wanted = {
+        name: f"CREATE VIEW {name} AS {text.strip()}"
+        for name, text in _views([Declaration.from_json(json.loads(row["declaration"])) for row in rows])
+    }
+    views = database.query("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
+    found = {row["name"]: row["sql"] for row in views}
+    for name, text in wanted.items():
+        if found.get(name) != text:
+            database.execute(f"DROP VIEW IF EXISTS {name}")
+            database.execute(text)
+
+
+def _views(declarations: Sequence[Declaration]) -> list[tuple[str, str]]:
+    """The views by name, each after those that it reads."""
+    metrics = _distinct(metric.name for each in declarations for metric in each.metrics)
+    counts = _distinct((name for each in declarations for name in each.sides(each.metrics)), metrics)
+    parts = [part for each in declarations for part in each.outcome]
+    said = [name for name in _distinct(part.name for part in parts) if name in counts]
+    wholes = [name for name in _distinct((part.whole for part in parts), said) if name in counts]
+    return [
+        ("metrics", _METRICS),
+        ("rates", _RATES),
+        ("summary", _summary(metrics, counts)),
+        ("conversation_scores", _conversation_scores(metrics, counts)),
+        ("flips", _flips(said, wholes)),
+        ("arm_settings", _ARM_SETTINGS),
+        ("turn_results", _TURN_RESULTS),
+        ("steps", _STEPS),
+        ("calls", _CALLS),
+        ("turn_faults", _TURN_FAULTS),
+        ("errors", _ERRORS),
+        ("salvaged", _SALVAGED),
+    ]
+
+
+_TAKEN = frozenset(
+    [
+        "run",
+        "name",
+        "arm",
+        "created",
+        "conversations",
+        "turns",
+        "errors",
+        "steps",
+        "prompt_tokens",
+        "completion_tokens",
+        "cached_share",
+        "forced_share",
+        "prefill_rate",
+        "decode_rate",
+        "wall_s",
+        "failure",
+        "grader",
+        "grader_version",
+        "similarity",
+        "conversation",
+        "suite",
+        "repeat",
+        "success",
+        "own",
+        "baseline",
+        "flip",
+        "tasks",
+    ]
+)
+"""Columns that the wide views have anyway. What is called so is in `rates` and `counts` alone."""
+
+
+def _distinct(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
+    """Names as columns: each once, whatever its letters' case, and none that is taken."""
+    taken = {*_TAKEN, *(name.lower() for name in others)}
+    found = {name.lower(): name for name in names}
+    return [name for folded, name in found.items() if folded not in taken]
+
+
+def _summary(metrics: Sequence[str], counts: Sequence[str]) -> str:
+    """A row for each arm and grader, with a column for each metric and count."""
+    return f"""
+WITH score AS (
+    SELECT arm, {_GRADER}, {_columns(("tasks", *counts), "sum(value)", "name")}
+    FROM ({_TOTALS}) GROUP BY arm, {_GRADER}
+),
+rated AS (
+    SELECT run, arm, {_GRADER}, {_columns(metrics, "max(value)", "metric")} FROM rates
+    GROUP BY run, arm, {_GRADER}
+),
+work AS (
+    SELECT turns.arm, count(*) AS steps, sum(predictions.error IS NOT NULL) AS errors,
+        sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
+        sum(completion_tokens) AS completion_tokens, sum(forced_tokens) AS forced_tokens,
+        sum(prefill_s) AS prefill_s, sum(decode_s) AS decode_s
+    FROM predictions JOIN turns ON turns.id = predictions.turn GROUP BY turns.arm
+),
+clock AS (
+    SELECT arm, count(*) AS turns, sum(wall_s) AS wall_s FROM turns GROUP BY arm
+)
+SELECT runs.id AS run, runs.name AS name, arms.name AS arm, runs.created,
+    coalesce(score.tasks, 0) AS conversations, coalesce(clock.turns, 0) AS turns,
+    {_named("rated", metrics)}{_named("score", counts)}
+    coalesce(work.errors, 0) AS errors, coalesce(work.steps, 0) AS steps,
+    work.prompt_tokens, work.completion_tokens,
+    1.0 * work.cached_tokens / nullif(work.prompt_tokens, 0) AS cached_share,
+    1.0 * work.forced_tokens / nullif(work.completion_tokens, 0) AS forced_share,
+    nullif(work.prompt_tokens - work.cached_tokens, 0) / nullif(work.prefill_s, 0) AS prefill_rate,
+    work.completion_tokens / nullif(work.decode_s, 0) AS decode_rate,
+    clock.wall_s + arms.store_s AS wall_s, arms.failure, score.grader, score.grader_version, score.similarity
+FROM arms
+JOIN runs ON runs.id = arms.run
+LEFT JOIN score ON score.arm = arms.id
+LEFT JOIN rated ON rated.run = runs.id AND rated.arm = arms.name AND rated.grader = score.grader
+    AND rated.grader_version = score.grader_version AND rated.similarity = score.similarity
+LEFT JOIN work ON work.arm = arms.id
+LEFT JOIN clock ON clock.arm = arms.id
+ORDER BY runs.rowid DESC, arms.position
+"""
+
+
+def _conversation_scores(metrics: Sequence[str], counts: Sequence[str]) -> str:
+    """A row for each score of a conversation, with a column for each metric and count."""
+    return f"""
+WITH rated AS (
+    SELECT below.score, {_columns(metrics, f"max({_RATE})", "metrics.metric")}
+    FROM counts AS below
+    JOIN scores ON scores.id = below.score
+    JOIN arms ON arms.id = scores.arm
+    JOIN metrics ON metrics.run = arms.run AND metrics.denominator = below.name
+    LEFT JOIN counts AS above ON above.score = below.score AND above.name = metrics.numerator
+    GROUP BY below.score
+),
+counted AS (
+    SELECT score, {_columns(counts, "max(value)", "name")} FROM counts GROUP BY score
+)
+SELECT {_WHERE}, scores.repeat, success.value AS success,
+    {_named("rated", metrics)}{_named("counted", counts)} scores.grader, scores.grader_version,
+    scores.similarity, {_IS_OWN} AS own
+FROM scores
+JOIN arms ON arms.id = scores.arm
+JOIN runs ON runs.id = arms.run
+JOIN conversations ON conversations.id = scores.conversation
+LEFT JOIN counts AS success ON success.score = scores.id
+    AND success.name = json_extract(runs.declaration, '$.success')
+LEFT JOIN rated ON rated.score = scores.id
+LEFT JOIN counted ON counted.score = scores.id
+"""
+
+
+def _flips(counts: Sequence[str], wholes: Sequence[str]) -> str:
+    """A row for each conversation that only one of two arms of a run gets right."""
+    before = "".join(f"before.{_quoted(each)} AS {_quoted(f'baseline_{each}')}, " for each in counts)
+    return f"""
+SELECT after.run, after.name, before.arm AS baseline, after.arm, after.conversation, after.suite,
+    after.repeat, CASE WHEN after.success THEN 'won' ELSE 'lost' END AS flip,
+    {before}{_named("after", (*counts, *wholes))} after.grader, after.grader_version, after.similarity
+FROM conversation_scores AS after
+JOIN conversation_scores AS before ON before.run = after.run AND before.conversation = after.conversation
     AND before.repeat = after.repeat AND before.grader = after.grader
     AND before.grader_version = after.grader_version AND before.similarity = after.similarity
-JOIN conversations ON conversations.id = after.conversation
-WHERE before.successes != after.successes;
+JOIN arms AS baseline_arm ON baseline_arm.run = before.run AND baseline_arm.name = before.arm
+JOIN arms AS arm ON arm.run = after.run AND arm.name = after.arm
+WHERE before.success != after.success AND baseline_arm.position < arm.position
 """
+
+
+def _columns(names: Sequence[str], value: str, by: str) -> str:
+    """Rows as columns: of each name the value where `by` is it."""
+    found = (f"{value} FILTER (WHERE {by} = {_text(name)}) AS {_quoted(name)}" for name in names)
+    return ", ".join(found) or "NULL"
+
+
+def _named(table: str, names: Sequence[str]) -> str:
+    """These columns of a table, with a comma behind each."""
+    return "".join(f"{table}.{_quoted(name)}, " for name in names)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

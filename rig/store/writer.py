@@ -19,12 +19,13 @@ from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Where
 from rig.meters import Costs
-from rig.methods.tooltalk.judgement import Judgement
+from rig.metrics import Score
 from rig.store.connect import connect_for_writing, faults, transaction
 from rig.store.holder import Holder
 from rig.store.reader import held_by
 from rig.store.records import ConversationScore, NewRun
 from rig.store.rows import fault_row, step_row, to_json, verdict_columns
+from rig.store.views import refresh_views
 
 
 class RunWriter:
@@ -180,30 +181,31 @@ class RunWriter:
             self._database.table("scores").delete_where(f"{same} AND id NOT IN ({others})", by)
             if next(self._database.query(f"SELECT id FROM scores WHERE {same}", by), None) is not None:
                 return
-            score_id = self._insert_judgement(by, score.judgement)
+            score_id = self._insert_counts(by, score.score)
             self._database.table("verdicts").insert_all(
                 {"score": score_id, "prediction": prediction, **verdict_columns(verdict)}
-                for prediction, verdict in zip(self._calls(cell), score.judgement.verdicts, strict=True)
+                for prediction, verdict in zip(self._calls(cell), score.score.verdicts, strict=True)
             )
 
     def _insert_score(self, where: Where, score: ConversationScore) -> None:
         cell = self._cell(where)
-        self._insert_judgement({**cell, **asdict(score.grader)}, score.judgement)
+        self._insert_counts({**cell, **asdict(score.grader)}, score.score)
         # A later turn can move the ground truth that an earlier call holds, though not whether it holds one.
-        for prediction, verdict in zip(self._calls(cell), score.judgement.verdicts, strict=True):
+        for prediction, verdict in zip(self._calls(cell), score.score.verdicts, strict=True):
             self._database.table("predictions").update(prediction, verdict_columns(verdict))
 
-    def _insert_judgement(self, by: dict[str, Any], judgement: Judgement) -> Any:
+    def _insert_counts(self, by: dict[str, Any], score: Score) -> Any:
         """Insert a score and what goes with it, but its verdicts. Returns its id."""
-        counts = asdict(judgement.metrics)
-        del counts["conversations"]
-        score_id = self._database.table("scores").insert({**by, **counts}).last_pk
+        score_id = self._database.table("scores").insert(by).last_pk
+        self._database.table("counts").insert_all(
+            {"score": score_id, "name": name, "value": value} for name, value in score.counts.items()
+        )
         self._database.table("error_types").insert_all(
             {"score": score_id, "turn": turn, "error_type": kind, "errors": count}
-            for turn, counted in judgement.error_types.items()
+            for turn, counted in score.error_types.items()
             for kind, count in counted.items()
         )
-        self._database.table("faults").insert_all(fault_row(score_id, fault) for fault in judgement.faults)
+        self._database.table("faults").insert_all(fault_row(score_id, fault) for fault in score.faults)
         return score_id
 
     def _calls(self, cell: dict[str, int]) -> list[int]:
@@ -236,10 +238,13 @@ def _insert_run(database: Database, new: NewRun) -> None:
             "rig": __version__,
             "settings": to_json(new.settings),
             "repeats": new.repeats,
+            "method": new.declaration.method,
+            "declaration": to_json(new.declaration.to_json()),
             "writer": Holder.current().as_text(),
             "heartbeat": _now(),
         }
     )
+    refresh_views(database)
     database.table("arms").insert_all(
         {"run": new.id, "position": position, "name": name} for position, name in enumerate(new.arms)
     )

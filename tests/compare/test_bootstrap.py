@@ -9,32 +9,32 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from rig.compare.bootstrap import Counts, PairedBootstrap
+from rig.compare.bootstrap import PairedBootstrap, Sides
 
 Array = NDArray[np.float64]
 
-SUCCESS = Counts(np.array([1.0, 1, 0, 1, 0, 1, 1, 0, 1, 1]), np.ones(10))
-WORSE = Counts(np.array([1.0, 0, 0, 1, 0, 0, 1, 1, 0, 1]), np.ones(10))
-RECALL = Counts(np.array([3.0, 1, 4, 2, 0, 5]), np.array([3.0, 2, 6, 2, 1, 8]))
-LOWER = Counts(np.array([2.0, 1, 1, 2, 0, 4]), np.array([3.0, 2, 6, 2, 1, 8]))
+SUCCESS = Sides(np.array([1.0, 1, 0, 1, 0, 1, 1, 0, 1, 1]), np.ones(10))
+WORSE = Sides(np.array([1.0, 0, 0, 1, 0, 0, 1, 1, 0, 1]), np.ones(10))
+RECALL = Sides(np.array([3.0, 1, 4, 2, 0, 5]), np.array([3.0, 2, 6, 2, 1, 8]))
+LOWER = Sides(np.array([2.0, 1, 1, 2, 0, 4]), np.array([3.0, 2, 6, 2, 1, 8]))
 
 
 @st.composite
-def pairs(draw: st.DrawFn) -> tuple[Counts, Counts]:
+def pairs(draw: st.DrawFn) -> tuple[Sides, Sides]:
     """Two arms over the same calls, or with calls of their own."""
     calls = draw(st.lists(st.integers(0, 8), min_size=2, max_size=12).filter(any))
     others = calls if draw(st.booleans()) else [draw(st.integers(1, 8)) for _ in calls]
     arms = [
-        Counts(np.array([float(draw(st.integers(0, most))) for most in each]), np.array(each, dtype=float))
+        Sides(np.array([float(draw(st.integers(0, most))) for most in each]), np.array(each, dtype=float))
         for each in (calls, others)
     ]
     return arms[0], arms[1]
 
 
-def imagined(baseline: Counts, arm: Counts, typical: float, middle: float) -> tuple[Counts, Counts]:
+def imagined(baseline: Sides, arm: Sides, typical: float, middle: float) -> tuple[Sides, Sides]:
     """Both with a conversation of average length that the arm wins and one that it loses by `typical`."""
     return tuple(  # type: ignore[return-value]
-        Counts(
+        Sides(
             np.append(side.numerators, side.denominators.mean() * np.array([middle + half, middle - half])),
             np.append(side.denominators, np.full(2, side.denominators.mean())),
         )
@@ -44,7 +44,7 @@ def imagined(baseline: Counts, arm: Counts, typical: float, middle: float) -> tu
 
 def test_the_draws_are_those_of_all_resamples() -> None:
     """Three conversations and the two imagined: each of the 5^5 resamples is equally likely."""
-    baseline, arm = Counts(np.array([1.0, 1, 0]), np.ones(3)), Counts(np.array([0.0, 1, 0]), np.ones(3))
+    baseline, arm = Sides(np.array([1.0, 1, 0]), np.ones(3)), Sides(np.array([0.0, 1, 0]), np.ones(3))
     wide = imagined(baseline, arm, 1.0, 0.5)
     every = np.array(list(product(range(5), repeat=5)))
     means = [side.numerators[every].mean(axis=1) for side in wide]
@@ -88,7 +88,7 @@ def test_the_interval_is_that_of_scipys_bootstrap_at_the_expanded_level() -> Non
 
 @settings(max_examples=40)
 @given(pairs())
-def test_exchanging_the_arms_changes_the_sign_and_nothing_else(arms: tuple[Counts, Counts]) -> None:
+def test_exchanging_the_arms_changes_the_sign_and_nothing_else(arms: tuple[Sides, Sides]) -> None:
     bootstrap = PairedBootstrap(len(arms[0].numerators), resamples=500)
     found = bootstrap.difference(arms[0], arms[1], 0.05)
     other = bootstrap.difference(arms[1], arms[0], 0.05)
@@ -103,7 +103,7 @@ def test_exchanging_the_arms_changes_the_sign_and_nothing_else(arms: tuple[Count
 
 @settings(max_examples=40)
 @given(pairs(), st.sampled_from([0.01, 0.05, 0.2]))
-def test_the_p_value_is_that_of_the_interval(arms: tuple[Counts, Counts], alpha: float) -> None:
+def test_the_p_value_is_that_of_the_interval(arms: tuple[Sides, Sides], alpha: float) -> None:
     found = PairedBootstrap(len(arms[0].numerators), resamples=2_000).difference(arms[0], arms[1], alpha)
     if found.p is None or found.low is None or found.high is None or found.value is None:
         return
@@ -116,11 +116,11 @@ def test_the_p_value_is_that_of_the_interval(arms: tuple[Counts, Counts], alpha:
 @settings(max_examples=20)
 @given(pairs(), st.randoms(use_true_random=False))
 def test_the_order_of_conversations_changes_no_more_than_the_draws(
-    arms: tuple[Counts, Counts], random: np.random.RandomState
+    arms: tuple[Sides, Sides], random: np.random.RandomState
 ) -> None:
     order = list(range(len(arms[0].numerators)))
     random.shuffle(order)
-    shuffled = [Counts(arm.numerators[order], arm.denominators[order]) for arm in arms]
+    shuffled = [Sides(arm.numerators[order], arm.denominators[order]) for arm in arms]
     bootstrap = PairedBootstrap(len(order), resamples=20_000)
     found = bootstrap.difference(arms[0], arms[1], 0.05)
     again = bootstrap.difference(shuffled[0], shuffled[1], 0.05)
@@ -139,7 +139,7 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
 def test_arms_that_differ_nowhere_could_still_differ_elsewhere() -> None:
     """The interval does not shrink to a point, and is what one flip either way would make likely."""
     for n in (10, 28, 78):
-        arm = Counts(np.ones(n), np.ones(n))
+        arm = Sides(np.ones(n), np.ones(n))
         found = PairedBootstrap(n).difference(arm, arm, 0.05)
         assert found.value == 0
         assert found.low == pytest.approx(-(found.high or 0))
@@ -149,20 +149,20 @@ def test_arms_that_differ_nowhere_could_still_differ_elsewhere() -> None:
 
 
 def test_more_arms_make_what_can_be_detected_larger_and_nothing_else() -> None:
-    arms = [Counts(np.tile(each.numerators, 4), np.ones(40)) for each in (SUCCESS, WORSE)]
+    arms = [Sides(np.tile(each.numerators, 4), np.ones(40)) for each in (SUCCESS, WORSE)]
     alone, among = (PairedBootstrap(40).difference(*arms, 0.05, tests) for tests in (1, 5))
     assert (alone.value, alone.low, alone.p) == (among.value, among.low, among.p)
     assert (among.detectable or 0) > (alone.detectable or 0)
 
 
 def test_a_rate_that_is_none_has_no_difference() -> None:
-    nothing = Counts(np.zeros(10), np.zeros(10))
+    nothing = Sides(np.zeros(10), np.zeros(10))
     found = PairedBootstrap(10).difference(SUCCESS, nothing, 0.05)
     assert (found.value, found.low, found.high, found.p, found.detectable) == (None,) * 5
 
 
 def test_one_conversation_has_a_difference_and_no_interval() -> None:
-    one = Counts(np.ones(1), np.ones(1))
-    none = Counts(np.zeros(1), np.ones(1))
+    one = Sides(np.ones(1), np.ones(1))
+    none = Sides(np.zeros(1), np.ones(1))
     found = PairedBootstrap(1).difference(one, none, 0.05)
     assert (found.value, found.low, found.high, found.p) == (-1.0, None, None, None)

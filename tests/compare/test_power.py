@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rig.compare.bootstrap import Counts, PairedBootstrap
+from rig.compare.bootstrap import PairedBootstrap, Sides
 from rig.compare.power import detectable_difference, detectable_success_loss, mcnemar_power
 from rig.compare.significance import exact_mcnemar
 
@@ -65,10 +65,10 @@ def test_a_difference_of_the_detectable_size_is_found_in_four_suites_of_five() -
     n, calls, skill = 40, np.full(40, 4.0), 0.58
     bootstrap = PairedBootstrap(n, resamples=2_000)
 
-    def suite(loss: float) -> tuple[Counts, Counts]:
+    def suite(loss: float) -> tuple[Sides, Sides]:
         skills = draw.beta(8 * skill, 8 * (1 - skill), size=n)
         arms = (skills, skills * (1 - loss / skill))
-        first, second = (Counts(draw.binomial(4, each).astype(float), calls) for each in arms)
+        first, second = (Sides(draw.binomial(4, each).astype(float), calls) for each in arms)
         return first, second
 
     null = [bootstrap.difference(*suite(0.0), 0.05) for _ in range(200)]

@@ -1,10 +1,11 @@
 """What is said of an arm: one case each, and never more than the numbers bear."""
 
 import pytest
+from counted import METRICS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.compare import METRICS, Difference, Estimate, VerdictKind
+from rig.compare import Difference, Estimate, VerdictKind
 from rig.compare.verdict import verdict
 
 
@@ -20,7 +21,8 @@ def difference(
 
 
 def said(metric: str, baseline: float | None, found: Difference, flips: tuple[int, int] = (3, 4)) -> str:
-    return verdict(METRICS[metric], Estimate(baseline, None, None), found, 78, flips, 0.05).text
+    judged = METRICS[metric], Estimate(baseline, None, None), found, 78, flips, 0.05
+    return verdict(*judged, is_success=metric == "success_rate").text
 
 
 CASES = [

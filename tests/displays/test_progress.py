@@ -13,7 +13,6 @@ from rig.events import (
     TurnStarted,
     Where,
 )
-from rig.verdicts import Metrics
 
 WHERE = Where(0, "alarms")
 
@@ -38,13 +37,13 @@ def test_time_is_told_once_a_turn_was_made(progress: Progress, clock: list[float
     progress.tell(TurnStarted(WHERE, 1, (), (), ""))
     assert progress.remaining_s is None
     clock[0] = 110.0
-    progress.tell(TurnFinished(WHERE, 1, Metrics(), Speed()))
+    progress.tell(TurnFinished(WHERE, 1, {}, Speed()))
     assert (progress.done, progress.remaining_s) == (3, 90.0)
 
 
 def test_skipped_turns_are_not_waited_for(progress: Progress, clock: list[float]) -> None:
     progress.tell(TurnStarted(WHERE, 1, (), (), ""))
     clock[0] = 10.0
-    progress.tell(TurnFinished(WHERE, 1, Metrics(), Speed()))
+    progress.tell(TurnFinished(WHERE, 1, {}, Speed()))
     progress.tell(ConversationSkipped(WHERE, 2))
     assert (progress.done, progress.total, progress.remaining_s) == (3, 12, 70.0)

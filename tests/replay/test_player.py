@@ -276,14 +276,14 @@ def test_its_numbers_are_those_of_the_store_from_the_first_on(
     with Runs.open(path) as runs:
         arm = runs.get("abcde").arms[0]
     [told] = [event for event in playing.events if isinstance(event, TurnFinished)]
-    assert (told.metrics, told.speed.steps) == (arm.metrics, arm.speed.steps) == (arm.metrics, 4)
+    assert (told.counts, told.speed.steps) == (arm.counts, arm.speed.steps) == (arm.counts, 4)
     writing.let(4)
     writing.end()
     playing.end()
     with Runs.open(path) as runs:
         arm = runs.get("abcde").arms[0]
     last = [event for event in playing.events if isinstance(event, ConversationFinished)][-1]
-    assert (last.arm_metrics, last.speed.steps) == (arm.metrics, 8)
+    assert (last.arm_counts, last.speed.steps) == (arm.counts, 8)
 
 
 def test_a_run_that_is_stopped_is_said_to_be_and_followed_again_once_resumed(

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from counted import METRICS
 from graded_talks import model, play
 
-from rig.compare import METRICS, compare
+from rig.compare import compare
 from rig.report import figures, plots
 from rig.report.calibration import Refused, pairs_measured, refused_plot, threshold_plot
 from rig.report.figures import INK, arm_colour, axes, label, svg

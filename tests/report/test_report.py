@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from counted import measured
 from graded_talks import model, play
 
 from rig.errors import RigError
@@ -197,8 +198,8 @@ def test_csv_has_a_row_for_each_conversation_and_arm(material: Material) -> None
     assert {row["arm"] for row in rows if row["is_baseline"] == "1"} == {"f16"}
     for arm in material.comparison.arms:
         mine = [row for row in rows if row["arm"] == arm.arm]
-        assert sum(float(row["success_share"]) for row in mine) == arm.metrics.successes
-        assert sum(int(row["bad_actions"]) for row in mine) == arm.metrics.bad_actions
+        assert sum(float(row["success_share"]) for row in mine) == measured(arm.counts).successes
+        assert sum(int(row["bad_actions"]) for row in mine) == measured(arm.counts).bad_actions
 
 
 def test_json_has_the_comparison_and_the_transcripts(material: Material) -> None:

@@ -54,12 +54,12 @@ def test_the_same_grader_finds_the_same_and_changes_nothing(store: Path) -> None
             for scored in found[arm.name]:
                 name = scored.conversation.name
                 stored = runs.transcript(small_talks.stored(store), name, arm.position, scored.repeat)
-                assert scored.judgement.metrics == stored.metrics
+                assert scored.score.counts == stored.counts
                 kept = [(fault.kind, fault.turn, fault.text, fault.got) for fault in stored.faults]
-                found_now = scored.judgement.faults
+                found_now = scored.score.faults
                 assert [(fault.kind, fault.turn, fault.text, fault.got) for fault in found_now] == kept
                 verdicts = [step.verdict for turn in stored.turns.values() for step in turn.steps]
-                assert list(scored.judgement.verdicts) == [each for each in verdicts if each]
+                assert list(scored.score.verdicts) == [each for each in verdicts if each]
 
 
 def test_another_grader_is_stored_beside(store: Path) -> None:
@@ -78,8 +78,8 @@ def test_another_grader_is_stored_beside(store: Path) -> None:
     ]
     upstream = scores(store)[1]
     assert upstream.grader == GraderInfo("upstream", Grader.version, "exact")
-    assert upstream.metrics.predictions == sum(len(scored.judgement.verdicts) for scored in found["arm0"])
-    assert sum(upstream.faults.values()) == sum(len(scored.judgement.faults) for scored in found["arm0"]) > 0
+    assert upstream.counts["predictions"] == sum(len(scored.score.verdicts) for scored in found["arm0"])
+    assert sum(upstream.faults.values()) == sum(len(scored.score.faults) for scored in found["arm0"]) > 0
     assert sum(upstream.error_types.values()) > 0
 
 
@@ -95,7 +95,7 @@ def test_every_verdict_is_kept_with_its_score(store: Path) -> None:
                 " WHERE scores.arm = 1 ORDER BY scores.id, turns.turn, step"
             )
         )
-    verdicts = [verdict for scored in found["arm0"] for verdict in scored.judgement.verdicts]
+    verdicts = [verdict for scored in found["arm0"] for verdict in scored.score.verdicts]
     assert [(row["match"], row["bad_action"]) for row in kept] == [(v.match, v.bad_action) for v in verdicts]
 
 

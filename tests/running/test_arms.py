@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import small_talks
+from counted import measured
 
 from rig.engine import EngineSettings
 from rig.errors import RigError
@@ -246,7 +247,7 @@ def test_resuming_arms_that_share_a_model_loads_it_once_for_those_that_are_left(
     assert (whole.loaded, whole.open) == (1, 0)
     run = small_talks.stored(path)
     assert run.state == "finished"
-    assert {arm.metrics.conversations for arm in run.arms} == {3}
+    assert {measured(arm.counts).conversations for arm in run.arms} == {3}
 
 
 def test_a_bug_closes_a_shared_model(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import small_talks
+from counted import measured
 
 from rig.events import (
     ConversationSkipped,
@@ -132,4 +133,8 @@ def test_a_skipped_conversation_is_left_where_it_is_and_played_on_resuming(tmp_p
     assert small_talks.stored(path).turns_done == 1 + 3
     assert small_talks.play(small_talks.plan(path, small_talks.oracle(), resume=True))
     stored = small_talks.stored(path)
-    assert (stored.state, stored.turns_done, stored.arms[0].metrics.success_rate) == ("finished", 8, 1)
+    assert (stored.state, stored.turns_done, measured(stored.arms[0].counts).success_rate) == (
+        "finished",
+        8,
+        1,
+    )

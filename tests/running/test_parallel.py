@@ -29,7 +29,7 @@ def _steps(path: Path) -> dict[object, object]:
             transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
             for turn, played in transcript.turns.items():
                 found[cell.conversation, cell.repeat, turn] = played.steps
-        found["metrics"] = [arm.metrics for arm in run.arms]
+        found["metrics"] = [arm.counts for arm in run.arms]
     return found
 
 

@@ -106,7 +106,7 @@ def test_numbers_so_far_go_on_where_they_were(tmp_path: Path) -> None:
     events = small_talks.play(small_talks.plan(path, *_models(), resume=True))
     resumed = [event for event in events if isinstance(event, ArmFinished)]
     for one, other in zip(whole, resumed, strict=True):
-        assert (one.metrics, one.errors) == (other.metrics, other.errors)
+        assert (one.counts, one.errors) == (other.counts, other.errors)
         assert one.speed.prompt_tokens == other.speed.prompt_tokens
         assert one.speed.steps == other.speed.steps
     started = next(event for event in events if isinstance(event, ConversationStarted))
@@ -214,4 +214,4 @@ def test_two_processes_do_not_write_one_run_but_may_share_a_store(tmp_path: Path
         assert child.wait(60) == 0
     runs = [small_talks.stored(path, run) for run in ("abcde", "other")]
     assert [run.state for run in runs] == ["finished", "finished"]
-    assert runs[0].arms[0].metrics == runs[1].arms[0].metrics
+    assert runs[0].arms[0].counts == runs[1].arms[0].counts

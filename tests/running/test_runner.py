@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import small_talks
+from counted import measured
 
 from rig.errors import ErrorKind, RigError
 from rig.events import (
@@ -89,7 +90,7 @@ def test_metrics_count_finished_conversations_and_speed_every_turn(tmp_path: Pat
     model = Scripted(small_talks.erratic)
     events = small_talks.play(small_talks.plan(tmp_path / "runs.sqlite", model))
     finished = [event for event in events if isinstance(event, ConversationFinished)]
-    assert [event.arm_metrics.conversations for event in finished] == [1, 2, 3]
+    assert [measured(event.arm_counts).conversations for event in finished] == [1, 2, 3]
     turns = [event for event in events if isinstance(event, TurnFinished)]
     steps = [turn.speed.steps for turn in turns]
     assert steps == sorted(steps)
@@ -186,7 +187,7 @@ def test_an_arm_that_fails_does_not_lose_the_others(
     assert [event.failure for event in finished if event.arm != position] == [None, None]
     run = small_talks.stored(path)
     assert [arm.failure for arm in run.arms if arm.failure] == [failure]
-    assert [arm.metrics.success_rate for arm in run.arms if not arm.failure] == [1, 1]
+    assert [measured(arm.counts).success_rate for arm in run.arms if not arm.failure] == [1, 1]
     assert run.state == "interrupted"
 
 

@@ -4,19 +4,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from counted import measured
 from hypothesis import settings
 
 from rig.calls import Call, ExecutedCall
 from rig.conversations import Conversation, load_directory
 from rig.methods.tooltalk.error_types import ErrorType, error_types
+from rig.methods.tooltalk.metrics import count
 from rig.scoring import Exact, Grader, Mode
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
-from rig.verdicts import Metrics, Verdict
+from rig.verdicts import Verdict
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)
@@ -31,7 +34,7 @@ class Played:
 
     calls: list[ExecutedCall]
     verdicts: list[Verdict]
-    metrics: Metrics
+    metrics: SimpleNamespace
     errors: Counter[ErrorType]
 
 
@@ -92,4 +95,6 @@ def _play(simulator: Simulator, conversation: Conversation, predictions: Predict
     errors: Counter[ErrorType] = Counter()
     for found in error_types(zip(turns, calls, verdicts, strict=True), ground_truth).values():
         errors += found
-    return Played(calls, verdicts, matching.metrics(), errors)
+    return Played(
+        calls, verdicts, measured(count(matching.judged(), len(ground_truth), TOOLTALK.is_action)), errors
+    )

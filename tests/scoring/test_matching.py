@@ -5,14 +5,17 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from counted import measured
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.methods.tooltalk.error_types import ErrorType, error_types
+from rig.methods.tooltalk.metrics import count
 from rig.scoring import Exact, Grader, Matching, Mode
 from rig.tooltalk import TOOLTALK
 
@@ -34,6 +37,14 @@ def searches(least: int) -> st.SearchStrategy[ExecutedCall]:
     return st.frozensets(st.integers(0, 4), min_size=least, max_size=4).map(lambda ids: alarms(*sorted(ids)))
 
 
+def measures(
+    mode: Mode,
+    truths: Sequence[tuple[int, ExecutedCall]],
+    predictions: Sequence[tuple[int, ExecutedCall]],
+) -> SimpleNamespace:
+    return measured(count(matched(mode, truths, predictions).judged(), len(truths), TOOLTALK.is_action))
+
+
 TRUTHS = st.lists(st.tuples(TURNS, searches(1) | st.integers(0, 2).map(delete)), max_size=6)
 PREDICTED = searches(0) | st.integers(0, 3).map(delete) | st.just(alarms(error=True))
 PREDICTIONS = st.lists(st.tuples(TURNS, PREDICTED), max_size=8)
@@ -52,15 +63,15 @@ def matched(mode: Mode, truths: Calls, predictions: Calls) -> Matching:
 
 @given(TRUTHS, PREDICTIONS)
 def test_no_fewer_matches_than_greedily(truths: Calls, predictions: Calls) -> None:
-    greedy = matched("upstream", truths, predictions).metrics()
-    best = matched("default", truths, predictions).metrics()
+    greedy = measures("upstream", truths, predictions)
+    best = measures("default", truths, predictions)
     assert best.matches >= greedy.matches
     assert best.bad_actions <= greedy.bad_actions
 
 
 def test_greedy_can_be_beaten() -> None:
     truths, predictions = [(0, alarms(1)), (0, alarms(1, 2))], [(0, alarms(1, 2)), (0, alarms(1))]
-    assert matched("upstream", truths, predictions).metrics().matches == 1
+    assert measures("upstream", truths, predictions).matches == 1
     default = matched("default", truths, predictions)
     assert [verdict.ground_truth for verdict in default.verdicts()] == [(0, 1), (0, 0)]
 
@@ -79,7 +90,7 @@ def test_as_many_matches_as_an_optimal_assignment(truths: Calls, predictions: Ca
         dtype=float,
     ).reshape(len(predictions), len(truths))
     rows, columns = linear_sum_assignment(alike, maximize=True)
-    assert matched(mode, truths, predictions).metrics().matches == alike[rows, columns].sum()
+    assert measures(mode, truths, predictions).matches == alike[rows, columns].sum()
 
 
 @given(TRUTHS, PREDICTIONS, st.randoms(use_true_random=False), st.sampled_from(["default", "per-turn"]))
@@ -87,7 +98,7 @@ def test_the_order_of_predictions_changes_no_metric(
     truths: Calls, predictions: Calls, random: Any, mode: Mode
 ) -> None:
     shuffled = random.sample(predictions, len(predictions))
-    assert matched(mode, truths, shuffled).metrics() == matched(mode, truths, predictions).metrics()
+    assert measures(mode, truths, shuffled) == measures(mode, truths, predictions)
 
 
 @given(TRUTHS.filter(bool), PREDICTIONS, st.data(), st.sampled_from(["default", "per-turn"]))
@@ -96,16 +107,14 @@ def test_a_right_call_more_never_lowers_recall(
 ) -> None:
     more = [*predictions]
     more.insert(data.draw(st.integers(0, len(more))), data.draw(st.sampled_from(truths)))
-    before, after = matched(mode, truths, predictions).metrics(), matched(mode, truths, more).metrics()
+    before, after = measures(mode, truths, predictions), measures(mode, truths, more)
     assert before.matches <= after.matches <= before.matches + 1
 
 
 @given(TRUTHS, PREDICTIONS, MODES)
 def test_metrics_are_fractions(truths: Calls, predictions: Calls, mode: Mode) -> None:
-    metrics = matched(mode, truths, predictions).metrics()
-    rates = [
-        value for name, value in metrics.as_json().items() if name.endswith(("rate", "precision", "recall"))
-    ]
+    metrics = measures(mode, truths, predictions)
+    rates = [value for name, value in vars(metrics).items() if name.endswith(("rate", "precision", "recall"))]
     for rate in [*rates, metrics.soft_success]:
         assert rate is None or 0 <= rate <= 1
     assert metrics.successes == (metrics.matches == len(truths) and not metrics.bad_actions)
@@ -220,9 +229,9 @@ def test_the_nearest_true_call_is_the_one_with_fewest_differences() -> None:
 
 
 def test_a_conversation_that_calls_for_nothing() -> None:
-    assert matched("default", [], []).metrics().successes == 1
-    assert matched("default", [], [(1, alarms(1))]).metrics().successes == 1
-    acted = matched("default", [], [(1, delete(1))]).metrics()
+    assert measures("default", [], []).successes == 1
+    assert measures("default", [], [(1, alarms(1))]).successes == 1
+    acted = measures("default", [], [(1, delete(1))])
     assert (acted.successes, acted.soft_success, acted.recall) == (0, 0, None)
 
 

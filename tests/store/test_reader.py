@@ -11,9 +11,10 @@ from rig.conversations import parse_conversation
 from rig.errors import RigError
 from rig.events import ArmFinished, CallJudged, ConversationFinished
 from rig.methods.scripted import Scripted, called
+from rig.methods.tooltalk.metrics import DECLARATION
+from rig.metrics import total
 from rig.models import StepKey
 from rig.store import Runs
-from rig.verdicts import Metrics
 
 
 def _three_runs(path: Path) -> None:
@@ -63,7 +64,7 @@ def test_a_stored_arm_has_the_numbers_that_its_last_event_had(tmp_path: Path) ->
     assert run.state == "finished"
     assert run.turns == run.turns_done == 2 * 8
     for arm, event in zip(run.arms, finished, strict=True):
-        assert arm.metrics == event.metrics
+        assert arm.counts == event.counts
         assert arm.errors == event.errors
         for name, value in event.speed.as_json().items():
             assert arm.speed.as_json()[name] == pytest.approx(value)
@@ -80,10 +81,10 @@ def test_cells_come_in_the_order_of_the_run_and_add_up_to_their_arm(tmp_path: Pa
     assert [(c.arm, c.repeat, c.conversation) for c in cells] == [
         (e.where.arm, e.where.repeat, e.where.conversation) for e in finished
     ]
-    assert [cell.metrics for cell in cells] == [event.metrics for event in finished]
+    assert [cell.counts for cell in cells] == [event.counts for event in finished]
     assert [cell.errors for cell in cells] == [event.errors for event in finished]
     for arm in run.arms:
-        assert Metrics.total(c.metrics for c in cells if c.arm == arm.position and c.metrics) == arm.metrics
+        assert total(c.counts for c in cells if c.arm == arm.position and c.counts) == arm.counts
 
 
 def test_a_transcript_has_the_conversation_as_it_was_when_the_run_began(tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_a_transcript_has_the_conversation_as_it_was_when_the_run_began(tmp_path
         transcript = runs.transcript(run, "login")
         assert transcript.conversation == small_talks.conversations()[2]
         assert list(transcript.turns) == [2, 4]
-        assert transcript.metrics is not None
+        assert transcript.counts is not None
         with pytest.raises(RigError, match="no conversation 'logout'"):
             runs.transcript(run, "logout")
 
@@ -135,14 +136,14 @@ def test_an_arm_is_reported_with_exactly_these_names(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(path, small_talks.oracle()))
     [arm] = small_talks.stored(path).arms
-    assert list(arm.as_json()) == [
+    assert list(arm.as_json(DECLARATION)) == [
         "arm",
         "conversations",
         "success_rate",
+        "soft_success",
         "recall",
         "precision",
         "incorrect_action_rate",
-        "soft_success",
         "predictions",
         "ground_truths",
         "errors",
@@ -151,4 +152,4 @@ def test_an_arm_is_reported_with_exactly_these_names(tmp_path: Path) -> None:
         "faults",
         "grader",
     ]
-    assert replace(arm, failure="no memory").as_json()["failure"] == "no memory"
+    assert replace(arm, failure="no memory").as_json(DECLARATION)["failure"] == "no memory"

@@ -7,8 +7,8 @@ import pytest
 import small_talks
 
 from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.metrics import DECLARATION
 from rig.store import Runs
-from rig.verdicts import Metrics
 
 
 def _rows(path: Path, query: str) -> list[dict[str, object]]:
@@ -23,11 +23,11 @@ def test_summary_has_a_line_for_each_arm_with_its_rates(tmp_path: Path) -> None:
     rows = _rows(path, "SELECT * FROM summary")
     assert [row["arm"] for row in rows] == ["arm0", "arm1"]
     for row, arm in zip(rows, run.arms, strict=True):
-        for name, value in {**arm.metrics.as_json(), **arm.speed.as_json()}.items():
+        for name, value in {**DECLARATION.as_json(arm.counts), **arm.speed.as_json()}.items():
             if name in row:
                 assert row[name] == (None if value is None else pytest.approx(value)), name
         assert row["errors"] == sum(arm.errors.values())
-    compared = Metrics().as_json().keys() & rows[0].keys()
+    compared = DECLARATION.as_json({}).keys() & rows[0].keys()
     assert compared >= {"success_rate", "recall", "precision", "incorrect_action_rate", "soft_success"}
 
 
@@ -88,7 +88,7 @@ def test_turn_results_are_those_that_are_compared(tmp_path: Path) -> None:
                 turn.right,
                 turn.error,
             )
-        assert bool(cell.metrics.successes) == all(turn.right for turn in cell.turns)
+        assert bool(cell.counts["successes"]) == all(turn.right for turn in cell.turns)
     assert {row["right"] for row in rows} == {0, 1}
     assert any(row["bad_actions"] for row in rows)
 
@@ -134,5 +134,5 @@ def test_steps_has_a_line_for_each_prediction(tmp_path: Path) -> None:
     rows = _rows(path, "SELECT * FROM steps")
     assert len(rows) == arm.speed.steps
     assert {row["kind"] for row in rows} == {"call", "reply", "error"}
-    assert sum(row["match"] or 0 for row in rows) == arm.metrics.matches
+    assert sum(row["match"] or 0 for row in rows) == arm.counts["matches"]
     assert sum(row["error"] is not None for row in rows) == sum(arm.errors.values())

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import counted
 import pytest
 from terminals import Terminal
 
@@ -32,9 +33,11 @@ from rig.events import (
     TurnStarted,
     Where,
 )
+from rig.methods.tooltalk.metrics import DECLARATION
+from rig.metrics import Counts, total
 from rig.models import Prediction
 from rig.running.control import Control
-from rig.verdicts import Difference, Metrics, Verdict
+from rig.verdicts import Difference, Verdict
 from tui.app import RigApp
 from tui.live.blocks import plain
 from tui.live.feed import Feed
@@ -71,13 +74,14 @@ class Stream:
     def __init__(self, conversations: int = 12, arms: int = 1, turns: int = 2) -> None:
         self.names = [f"{name}-easy" for name in itertools.islice(_names(), conversations)]
         self.turns = turns
-        self.metrics = Metrics()
+        self.counts: Counts = {}
         self.events: list[Event] = [
             RunStarted(
                 "20261121-101500-3f2a",
                 "runs.sqlite",
                 tuple(ArmInfo(f"model-{number}" if arms > 1 else "smollm2-135m") for number in range(arms)),
                 tuple(ConversationInfo(name, turns, turns) for name in self.names),
+                declaration=DECLARATION,
             ),
             ArmStarted(0),
             ArmReady(0, ArmInfo("smollm2-135m" if arms == 1 else "model-0", {"seed": 0}), 1.5),
@@ -118,11 +122,11 @@ class Stream:
         self.events.append(PredictionMade(where, turn, step, prediction))
 
     def end_turn(self, where: Where, turn: int) -> None:
-        self.events.append(TurnFinished(where, turn, self.metrics, SPEED))
+        self.events.append(TurnFinished(where, turn, self.counts, SPEED))
 
-    def finish(self, where: Where, metrics: Metrics, errors: dict[str, int] | None = None) -> None:
-        self.metrics += metrics
-        self.events.append(ConversationFinished(where, metrics, self.metrics, SPEED, errors or {}))
+    def finish(self, where: Where, counts: Counts, errors: dict[str, int] | None = None) -> None:
+        self.counts = total((self.counts, counts))
+        self.events.append(ConversationFinished(where, counts, self.counts, SPEED, errors or {}))
 
     def success(self, number: int, arm: int = 0) -> None:
         """A conversation in which every call matches."""
@@ -132,7 +136,9 @@ class Stream:
             self.call(where, turn, 0, ALARM, Verdict(True, (turn, 0)))
             self.reply(where, turn, 1, "Your alarm is set for 7:30.")
             self.end_turn(where, turn)
-        self.finish(where, Metrics(1, 1, 1.0, self.turns, self.turns, self.turns, self.turns, self.turns, 0))
+        self.finish(
+            where, counted.counts(1, 1, 1.0, self.turns, self.turns, self.turns, self.turns, self.turns, 0)
+        )
 
     def failure(self, number: int, arm: int = 0) -> None:
         """A conversation with a wrong argument, an incorrect action and a missed call."""
@@ -151,7 +157,7 @@ class Stream:
         self.call(where, 3, 1, remind, Verdict(False, reason="task: similarity 0.41", differences=task))
         self.reply(where, 3, 2, "I took care of it.")
         self.end_turn(where, 3)
-        self.finish(where, Metrics(1, 0, 0.0, 3, 2, 0, 1, 0, 1))
+        self.finish(where, counted.counts(1, 0, 0.0, 3, 2, 0, 1, 0, 1))
 
     def error(self, number: int, arm: int = 0) -> None:
         """A conversation that ends in a generation failure."""
@@ -160,7 +166,7 @@ class Stream:
             self.turn(where, turn, "Tell me everything about tomorrow.", FIND)
             self.fail(where, turn, 0, ErrorKind.TRUNCATED, "256 tokens", '{"reply": "Tomorrow, tomorrow')
             self.end_turn(where, turn)
-        self.finish(where, Metrics(1, 0, 0.0, 0, 2, 0, 0, 0, 0), {"truncated": 2})
+        self.finish(where, counted.counts(1, 0, 0.0, 0, 2, 0, 0, 0, 0), {"truncated": 2})
 
     def half(self, number: int, arm: int = 0) -> None:
         """A conversation in the middle of its second turn, with a call being written."""
@@ -175,7 +181,7 @@ class Stream:
 
     def end(self, interrupted: bool = False) -> None:
         self.events += [
-            ArmFinished(0, self.metrics, SPEED),
+            ArmFinished(0, self.counts, SPEED),
             Notice("the store was read again"),
             RunFinished("20261121-101500-3f2a", interrupted),
         ]

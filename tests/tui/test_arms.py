@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from rig.events import ArmFinished, Event, Speed, Where
-from rig.verdicts import Metrics
 from tui.live.blocks import plain
 from tui.widgets.arms import Arms
 from tui.widgets.conversations import ConversationList
@@ -22,8 +21,8 @@ async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list
         assert second.split()[:4] == ["|2", "model-1", "+XX!>.......", "4/12"]
         assert third.split() == ["3", "model-2", "............", "0/12"]
         assert "success  50.0%" in first
-        assert "incorrect  33.3%" in second
-        watched.tell([ArmFinished(2, Metrics(), Speed(), {}, "out of memory")])
+        assert "incorrect actions  33.3%" in second
+        watched.tell([ArmFinished(2, {}, Speed(), {}, "out of memory")])
         watched.run.catch_up()
         assert "out of memory" in plain(watched.run.query_one(Arms).lines)
 

@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from rig.models import Usage
-from rig.verdicts import Metrics
 from tui.live.blocks import DraftBlock, Form, block, plain
 from tui.live.transcript import (
     Called,
@@ -70,14 +69,14 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
             Failed("truncated", Clip("256 tokens"), Clip('{"a')),
             '! error    truncated: 256 tokens\n{"a',
         ),
-        (Ended(Metrics(1, 1, 1.0, 2, 2, 2), {}), "\n+ success  2 of 2 expected calls made"),
+        (Ended(True, "2 of 2 calls matched", {}), "\n+ success  2 of 2 calls matched"),
         (
-            Ended(Metrics(1, 0, 0.0, 3, 2, 1, bad_actions=2), {}),
-            "\nx failed   1 of 2 expected calls made, 2 calls without a match, 2 incorrect\nactions",
+            Ended(False, "1 of 2 calls matched, 2 incorrect actions", {}),
+            "\nx failed   1 of 2 calls matched, 2 incorrect actions",
         ),
         (
-            Ended(Metrics(1, 0, 0.0, 0, 2, 0), {"memory": 1, "call_cap": 2}),
-            "\n! error    0 of 2 expected calls made; call_cap 2, memory 1",
+            Ended(False, "0 of 2 calls matched", {"memory": 1, "call_cap": 2}),
+            "\n! error    0 of 2 calls matched; call_cap 2, memory 1",
         ),
         (Remark("stopped here"), "stopped here"),
     ],

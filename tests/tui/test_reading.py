@@ -21,7 +21,7 @@ from rig.events import (
 )
 from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from rig.verdicts import Metrics, Verdict
+from rig.verdicts import Verdict
 from tui.live.blocks import plain
 from tui.screens.ask import AskScreen
 from tui.widgets.conversations import ConversationGrid, ConversationList
@@ -346,7 +346,7 @@ async def test_a_long_conversation_stays_within_its_share_of_memory(watch: Watch
     for turn in range(1, 1001, 2):
         run.turn(where, turn, f"Say it, number {turn}. " + "x" * 3_000)
         run.reply(where, turn, 0, "y" * 3_000)
-        run.events.append(TurnFinished(where, turn, Metrics(), Speed()))
+        run.events.append(TurnFinished(where, turn, {}, Speed()))
     watched = watch(run.events)
     async with watched.app.run_test(size=(120, 24)) as pilot:
         await pilot.pause()

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.events import Speed
+from rig.methods.tooltalk.metrics import DECLARATION
 from rig.store import StoredArm, StoredRun
-from rig.verdicts import Metrics
 from tui.stored.run_list import StoredRunList
 
-ARM = StoredArm(0, "smollm2-135m", {}, None, 1.0, Metrics(), Speed(), {})
+ARM = StoredArm(0, "smollm2-135m", {}, None, 1.0, {}, Speed(), {})
 RUN = StoredRun(
     id="aaaaa",
     name="first",
@@ -25,6 +25,7 @@ RUN = StoredRun(
     turns_done=2,
     is_running=False,
     arms=(ARM,),
+    declaration=DECLARATION,
 )
 
 

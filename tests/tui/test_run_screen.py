@@ -18,7 +18,6 @@ from rig.events import (
     TurnStarted,
     Where,
 )
-from rig.verdicts import Metrics
 from tui.app import RigApp
 from tui.screens.help import HelpScreen
 from tui.screens.run import RunScreen
@@ -222,7 +221,7 @@ async def test_a_resumed_run_counts_only_its_own_time(watch: Watch, stream: Any)
 async def test_notices_and_failures_of_arms_are_announced(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test() as pilot:
-        watched.tell([Notice("[b]skipped\x1b"), ArmFinished(0, Metrics(), Speed(), {}, "out of memory")])
+        watched.tell([Notice("[b]skipped\x1b"), ArmFinished(0, {}, Speed(), {}, "out of memory")])
         await watched.until(lambda: len(watched.app._notifications) == 2)
         await pilot.pause()
         shown = {(one.message, one.severity) for one in watched.app._notifications}

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from counted import counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,9 +23,10 @@ from rig.events import (
     TurnStarted,
     Where,
 )
+from rig.metrics import TASKS
 from rig.models import Prediction
 from rig.store import Cell
-from rig.verdicts import Difference, Metrics, Verdict
+from rig.verdicts import Difference, Verdict
 from tui.live.feed import Feed
 from tui.live.state import ConversationState, RunState, Status, StoredBefore
 from tui.live.transcript import Called, Draft, Ended, Judged, Remark, Replied, Said, TurnHeading
@@ -152,7 +154,7 @@ def test_a_conversation_that_is_skipped_is_not_waited_for(stream: Callable[..., 
 
 
 def test_an_arm_that_fails_leaves_nothing_running(mid_run: list[Event]) -> None:
-    state = folded([*mid_run, ArmFinished(0, Metrics(), Speed(), {}, "out of memory")])
+    state = folded([*mid_run, ArmFinished(0, {}, Speed(), {}, "out of memory")])
     assert not any(one.status is Status.RUNNING for one in state.conversations.values())
     transcript = state.conversations[Where(0, "DeleteAlarm-easy")].transcript
     assert transcript is not None
@@ -255,7 +257,7 @@ def test_memory_is_bounded_over_many_conversations(stream: Callable[..., Any], m
 
 def test_a_resumed_run_knows_what_was_over_before(stream: Callable[..., Any]) -> None:
     run = stream(conversations=5, turns=3)
-    won, lost = Metrics(conversations=1, successes=1), Metrics(conversations=1)
+    won, lost = counts(successes=1), counts()
     cells = (
         Cell(0, run.names[0], 0, 3, 3, won),
         Cell(0, run.names[1], 0, 3, 3, lost),
@@ -279,16 +281,16 @@ def test_a_resumed_run_knows_what_was_over_before(stream: Callable[..., Any]) ->
 
 def test_the_latest_metrics_of_an_arm_are_those_of_its_events(mid_run: list[Event]) -> None:
     state = folded(mid_run)
-    assert state.arms[0].metrics is not None
-    assert state.arms[0].metrics.conversations == 4
-    state.apply(ArmFinished(0, Metrics(conversations=9), state.arms[0].speed, {}, "out of memory"))  # type: ignore[arg-type]
-    assert state.arms[0].metrics.conversations == 9
+    assert state.arms[0].counts is not None
+    assert state.arms[0].counts[TASKS] == 4
+    state.apply(ArmFinished(0, counts(9), state.arms[0].speed, {}, "out of memory"))  # type: ignore[arg-type]
+    assert state.arms[0].counts[TASKS] == 9
     assert state.arms[0].failure == "out of memory"
 
 
 def test_arms_and_conversations_nobody_announced_are_made_up() -> None:
     state = folded([ConversationStarted(Where(2, "surprise"))])
     assert len(state.arms) == 0
-    state.apply(ArmFinished(2, Metrics(), state.arm(2).speed, {}))  # type: ignore[arg-type]
+    state.apply(ArmFinished(2, {}, state.arm(2).speed, {}))  # type: ignore[arg-type]
     assert len(state.arms) == 3
     assert state.conversations[Where(2, "surprise")].status is Status.RUNNING

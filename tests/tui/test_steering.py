@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from rig.events import Event, Speed, TurnFinished, Where
-from rig.verdicts import Metrics
 from tui.leave import Leave
 from tui.screens.ask import AskScreen, QuitScreen
 from tui.screens.run import LINGER_S
@@ -21,7 +20,7 @@ async def test_pause_and_go_on(watch: Watch, mid_run: list[Event]) -> None:
         await pilot.press("p")
         assert watched.control.is_paused
         assert "pausing" in watched.screen
-        watched.tell([TurnFinished(Where(0, "DeleteAlarm-easy"), 3, Metrics(), Speed())])
+        watched.tell([TurnFinished(Where(0, "DeleteAlarm-easy"), 3, {}, Speed())])
         watched.run.catch_up()
         assert "paused" in watched.screen
         assert watched.app.screen.active_bindings["p"].binding.description == "go on"

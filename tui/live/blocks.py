@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rig.verdicts import Metrics
 from tui.live.transcript import (
     Called,
     Differing,
@@ -204,29 +203,15 @@ def _failed(entry: Failed, form: Form) -> list[Line]:
 
 
 def _ended(entry: Ended, form: Form) -> list[Line]:
-    metrics = entry.metrics
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(entry.errors.items()))
-    if metrics.successes:
+    if entry.success:
         label: Span = ("+ success", Tint.SUCCESS)
     elif entry.errors:
         label = ("! error", Tint.ERROR)
     else:
         label = ("x failed", Tint.FAILURE)
-    lines = wrap([(_counts(metrics) + (f"; {kinds}" if kinds else ""), Tint.PLAIN)], form.text)
+    lines = wrap([("; ".join(filter(None, (entry.text, kinds))), Tint.PLAIN)], form.text)
     return [BLANK, *_beside(label, lines, form)]
-
-
-def _counts(metrics: Metrics) -> str:
-    parts = [f"{metrics.matches} of {_several(metrics.ground_truths, 'expected call')} made"]
-    if metrics.predictions != metrics.matches:
-        parts.append(f"{_several(metrics.predictions - metrics.matches, 'call')} without a match")
-    if metrics.bad_actions:
-        parts.append(_several(metrics.bad_actions, "incorrect action"))
-    return ", ".join(parts)
-
-
-def _several(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _remark(entry: Remark, form: Form) -> list[Line]:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from rig.events import Where
+from rig.metrics import Declaration
 from tui.live.state import ConversationState, RunState
 
 
@@ -103,7 +104,7 @@ class Board:
     def _arrange(self) -> None:
         rows = list(dict.fromkeys(Row(each.conversation, each.repeat) for each in self._state.conversations))
         self.total = len(rows)
-        self.differing = frozenset(row for row in rows if differ(self.cells(row)))
+        self.differing = frozenset(row for row in rows if differ(self.cells(row), self._state.declaration))
         kept = [row for row in rows if self._passes(row)]
         if self.differing_first:
             kept.sort(key=lambda row: row not in self.differing)
@@ -122,14 +123,14 @@ class Board:
                 return row in self.differing
 
 
-def differ(cells: Iterable[ConversationState]) -> bool:
+def differ(cells: Iterable[ConversationState], declaration: Declaration) -> bool:
     """Whether the arms that are through with a conversation came to different results.
 
-    Results are the same when success, the number of matched calls and that of incorrect actions are.
+    Results are the same when success is, and all that is said of how it went.
     """
     results = {
-        (cell.metrics.successes, cell.metrics.matches, cell.metrics.bad_actions)
+        (declaration.succeeded(cell.counts), declaration.text(cell.counts))
         for cell in cells
-        if cell.metrics is not None
+        if cell.counts is not None
     }
     return len(results) > 1

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rig.events import ConversationFinished, ConversationStarted, Event, Speed, Where
 from rig.store import Runs
-from rig.verdicts import Metrics
 from tui.live.state import ConversationState, RunState
 from tui.stored.events import turn_events
 
@@ -21,11 +20,11 @@ def read(store: Path, run: str, where: Where) -> ConversationState:
     events: list[Event] = [ConversationStarted(where)]
     for turn in transcript.turns:
         events += turn_events(where, transcript, turn)
-    if transcript.metrics is not None:
+    if transcript.counts is not None:
         steps = (step for played in transcript.turns.values() for step in played.steps)
         errors = Counter(str(step.prediction.error) for step in steps if step.prediction.error)
-        events.append(ConversationFinished(where, transcript.metrics, Metrics(), Speed(), dict(errors)))
-    scratch = RunState()
+        events.append(ConversationFinished(where, transcript.counts, {}, Speed(), dict(errors)))
+    scratch = RunState(declaration=found.declaration)
     scratch.apply_all(events)
     conversation = scratch.conversation(where)
     conversation.turns = len(transcript.conversation.assistant_turns)

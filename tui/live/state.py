@@ -1,6 +1,6 @@
 """A run as the view knows it: a fold of its events, with no terminal in it.
 
-Metrics and speed are those that events carry; nothing here computes its own.
+Counts and speed are those that events carry; nothing here computes its own.
 """
 
 from collections import deque
@@ -29,8 +29,8 @@ from rig.events import (
     TurnStarted,
     Where,
 )
+from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
-from rig.verdicts import Metrics
 from tui.live.transcript import NAME, VALUE, Remark, Said, Transcript, TurnHeading, shown
 from tui.text.clip import Clip, clip, clip_json
 
@@ -83,7 +83,7 @@ class ConversationState:
     """One conversation of one arm. `transcript` is None before the start, and after it was dropped.
 
     `holds` says which ground truth (turn, call) the call at (turn, step) matches at present; a later call can
-    move it. `metrics` are those of a finished conversation.
+    move it. `counts` are those of a finished conversation.
     """
 
     where: Where
@@ -96,7 +96,7 @@ class ConversationState:
     """The ground truth of every turn begun so far."""
     transcript: Transcript | None = None
     dropped: bool = False
-    metrics: Metrics | None = None
+    counts: Counts | None = None
     errors: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -112,12 +112,12 @@ class ConversationState:
 
 @dataclass(slots=True)
 class ArmState:
-    """One arm: its latest metrics and speed, as events told them."""
+    """One arm: its latest counts and speed, as events told them."""
 
     info: ArmInfo
     loading: bool = False
     ready_s: float | None = None
-    metrics: Metrics | None = None
+    counts: Counts | None = None
     speed: Speed | None = None
     errors: dict[str, int] = field(default_factory=dict)
     failure: str | None = None
@@ -147,6 +147,7 @@ class RunState:
     arms: list[ArmState] = field(default_factory=list)
     conversations: dict[Where, ConversationState] = field(default_factory=dict)
     current: Where | None = None
+    declaration: Declaration = UNDECLARED
     repeats: int = 1
     turns_total: int = 0
     turns_done: int = 0
@@ -199,7 +200,7 @@ class RunState:
                 arm.info, arm.loading, arm.ready_s = event.info, False, event.seconds
             case ArmFinished():
                 arm = self.arm(event.arm)
-                arm.metrics, arm.speed, arm.errors = event.metrics, event.speed, event.errors
+                arm.counts, arm.speed, arm.errors = event.counts, event.speed, event.errors
                 arm.loading, arm.failure = False, event.failure
                 failed = self._running if event.failure is not None else ()
                 for where in [each for each in failed if each.arm == event.arm]:
@@ -238,6 +239,7 @@ class RunState:
     def _run_started(self, event: RunStarted) -> None:
         self._forget_all()
         self.run, self.store, self.repeats = event.run, event.store, event.repeats
+        self.declaration = event.declaration
         self.arms = [ArmState(info) for info in event.arms]
         self.turns_done = event.finished_turns
         for arm in range(len(event.arms)):
@@ -253,14 +255,14 @@ class RunState:
         for arm in event.arms:
             if arm.fingerprint is not None:
                 known = self.arm(arm.position)
-                known.metrics, known.speed, known.errors = arm.metrics, arm.speed, arm.errors
+                known.counts, known.speed, known.errors = arm.counts, arm.speed, arm.errors
         for cell in event.cells:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done
-            if cell.metrics is not None:
-                conversation.status = _ending(cell.metrics, cell.errors)
-                conversation.metrics, conversation.errors = cell.metrics, cell.errors
-                conversation.incorrect_actions = cell.metrics.bad_actions
+            if cell.counts is not None:
+                conversation.status = self._ending(cell.counts, cell.errors)
+                conversation.counts, conversation.errors = cell.counts, cell.errors
+                conversation.incorrect_actions = self.declaration.faults(cell.counts)
                 conversation.dropped = True
 
     def _conversation_started(self, event: ConversationStarted) -> None:
@@ -304,16 +306,18 @@ class RunState:
         conversation.turns_done += 1
         self.turns_done += 1
         arm = self.arm(event.where.arm)
-        arm.metrics, arm.speed = event.metrics, event.speed
+        arm.counts, arm.speed = event.counts, event.speed
 
     def _conversation_finished(self, event: ConversationFinished) -> None:
         conversation = self.conversation(event.where)
-        conversation.status = _ending(event.metrics, event.errors)
-        conversation.metrics, conversation.errors = event.metrics, event.errors
+        conversation.status = self._ending(event.counts, event.errors)
+        conversation.counts, conversation.errors = event.counts, event.errors
         arm = self.arm(event.where.arm)
-        arm.metrics, arm.speed = event.arm_metrics, event.speed
+        arm.counts, arm.speed = event.arm_counts, event.speed
         transcript = self._transcript(event.where)
-        transcript.ended(event.metrics, event.errors)
+        transcript.ended(
+            self.declaration.succeeded(event.counts), self.declaration.text(event.counts), event.errors
+        )
         self._leave(event.where)
         self._kept.append(event.where)
         self._weight += transcript.weight
@@ -330,6 +334,11 @@ class RunState:
         if conversation.transcript is not None:
             conversation.transcript.add(Remark(remark))
         self._leave(where)
+
+    def _ending(self, counts: Counts, errors: Mapping[str, int]) -> Status:
+        if self.declaration.succeeded(counts):
+            return Status.SUCCESS
+        return Status.ERROR if errors else Status.FAILED
 
     def _leave(self, where: Where) -> None:
         self._running.pop(where, None)
@@ -350,12 +359,6 @@ class RunState:
                 self._weight -= conversation.transcript.weight
             conversation.transcript, conversation.dropped, conversation.expected = None, True, []
             conversation.holds = {}
-
-
-def _ending(metrics: Metrics, errors: Mapping[str, int]) -> Status:
-    if metrics.successes:
-        return Status.SUCCESS
-    return Status.ERROR if errors else Status.FAILED
 
 
 def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:

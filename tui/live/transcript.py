@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from rig.calls import Call, Outcome, without_token
 from rig.models import Prediction, Usage
-from rig.verdicts import Difference, Metrics, Verdict
+from rig.verdicts import Difference, Verdict
 from tui.text.clip import LIMIT, Clip, clip, clip_json
 
 NAME = 80
@@ -122,9 +122,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The conversation is through, with its own metrics and errors."""
+    """The conversation is through: whether it succeeded, how it went in words, and its errors by kind."""
 
-    metrics: Metrics
+    success: bool
+    text: str
     errors: dict[str, int]
 
 
@@ -209,9 +210,9 @@ class Transcript:
                 self.entries[number] = _judged(turn, step, verdict)
                 self.edits += 1
 
-    def ended(self, metrics: Metrics, errors: dict[str, int]) -> None:
+    def ended(self, success: bool, text: str, errors: dict[str, int]) -> None:
         """The conversation is through."""
-        self.add(Ended(metrics, errors))
+        self.add(Ended(success, text, errors))
 
 
 def shown(call: Call) -> object:

@@ -75,7 +75,7 @@ class ConversationScreen(PagedScreen[None]):
     def _look(self) -> None:
         """Read again what may have grown."""
         record = self.reader.record if self.reader else None
-        if self.is_current and record is not None and record.transcript.metrics is None:
+        if self.is_current and record is not None and record.transcript.counts is None:
             self._read(self.where)
 
     def _read(self, where: Where) -> None:

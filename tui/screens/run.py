@@ -178,16 +178,17 @@ class RunScreen(ReadingScreen):
     def _show_numbers(self, arm: int) -> None:
         known = self.state.arm(arm) if self.state.arms else None
         elapsed_s, remaining_s = self.live_run.elapsed_s, self.live_run.remaining_s
-        self.query_one(Meters).show_arm(known, self._estimates_of(arm), elapsed_s, remaining_s)
+        self.query_one(Meters).show_arm(
+            known, self.state.declaration, self._estimates_of(arm), elapsed_s, remaining_s
+        )
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
         """How well the rates of an arm are known, worked out again when a conversation came to its end."""
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
             cells = (each for each in self.state.conversations.values() if each.where.arm == arm)
-            self._estimates = estimates(
-                (each.where.conversation, each.metrics) for each in cells if each.metrics is not None
-            )
+            known = ((each.where.conversation, each.counts) for each in cells if each.counts is not None)
+            self._estimates = estimates(known, self.state.declaration)
         return self._estimates
 
     # Other screens

@@ -73,12 +73,12 @@ def outline(record: Record) -> list[Row]:
 
 def sign_of(record: Record) -> Span:
     """How the whole of it went."""
-    metrics = record.transcript.metrics
-    if metrics is None:
+    counts, declaration = record.transcript.counts, record.transcript.declaration
+    if counts is None:
         return (">", Tint.RUNNING) if record.transcript.turns else WAITING
-    if metrics.successes:
+    if declaration.succeeded(counts):
         return SUCCESS
-    if metrics.bad_actions:
+    if declaration.faults(counts):
         return INCORRECT
     return ERROR if any(turn.error for turn in record.transcript.turns.values()) else FAILURE
 
@@ -123,5 +123,5 @@ def _sign_of_turn(steps: list[StepRecord], is_complete: bool) -> Span:
 
 
 def _share(record: Record) -> str:
-    metrics = record.transcript.metrics
-    return f"{metrics.matches}/{metrics.ground_truths}" if metrics else ""
+    counts, wholes = record.transcript.counts, (p for p in record.transcript.declaration.outcome if p.whole)
+    return " ".join(part.brief(counts) for part in wholes) if counts else ""

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from textual import events
 
-from rig.displays.numbers import percent, rate
+from rig.displays.numbers import measured, rate
+from rig.metrics import Declaration
 from tui.live.glyphs import INCORRECT, cell
 from tui.live.state import ArmState, ConversationState, RunState
 from tui.messages import ArmPicked
@@ -37,7 +38,7 @@ class Arms(Lines):
         """Bring the lines up to date, with a mark at the arm of the conversation that is read."""
         if not self.size.width or len(state.arms) < 2:
             return
-        numbers = [(arm.metrics, arm.speed, arm.failure, arm.info.name) for arm in state.arms]
+        numbers = [(arm.counts, arm.speed, arm.failure, arm.info.name) for arm in state.arms]
         shown = (self.size.width, reading, state.changes, numbers)
         if shown == self._shown:
             return
@@ -48,7 +49,12 @@ class Arms(Lines):
                 cells[where.arm].append(conversation)
         known = [_known(arm, each) for arm, each in zip(state.arms, cells, strict=True)]
         names = min(max(len(inert_line(arm.info.name)) for arm in state.arms), _NAME, self.size.width // 3)
-        self.show([_line(each, n, names, n == reading, self.size.width) for n, each in enumerate(known)])
+        self.show(
+            [
+                _line(each, state.declaration, n, names, n == reading, self.size.width)
+                for n, each in enumerate(known)
+            ]
+        )
         self.bring_into_sight(reading, reading)
 
     def on_click(self, event: events.Click) -> None:
@@ -64,8 +70,10 @@ def _known(arm: ArmState, conversations: Sequence[ConversationState]) -> _Known:
     return _Known(arm, tuple(kinds), over, len(conversations))
 
 
-def _line(known: _Known, number: int, names: int, is_read: bool, width: int) -> Line:
-    arm, metrics = known.arm, known.arm.metrics
+def _line(
+    known: _Known, declaration: Declaration, number: int, names: int, is_read: bool, width: int
+) -> Line:
+    arm, counts = known.arm, known.arm.counts
     name = fit([(inert_line(arm.info.name), Tint.STRONG if is_read else Tint.PLAIN)], names)
     head: list[Span] = [
         ("|" if is_read else " ", Tint.RUNNING),
@@ -78,11 +86,9 @@ def _line(known: _Known, number: int, names: int, is_read: bool, width: int) -> 
     size = min(max(width // 5, 10), known.all)
     if arm.failure is not None:
         tail.append((f"  {inert_line(arm.failure)}", Tint.ERROR))
-    elif metrics is not None:
+    elif counts is not None:
         for label, value in (
-            ("success", percent(metrics.success_rate)),
-            ("recall", percent(metrics.recall)),
-            ("incorrect", percent(metrics.incorrect_action_rate)),
+            *((metric.title, measured(metric, counts)) for metric in declaration.shown("lines")),
             ("tok/s", rate(arm.speed.decode_rate if arm.speed else None)),
         ):
             part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]

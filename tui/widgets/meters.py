@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from rig.displays.numbers import UNKNOWN, clock_time, mebibytes, percent, rate
+from rig.displays.numbers import UNKNOWN, clock_time, measured, mebibytes, percent, rate
 from rig.events import Speed
+from rig.metrics import Counts, Declaration
 from rig.rates import Estimate
-from rig.verdicts import Metrics
 from tui.live.state import ArmState
 from tui.text.lines import Line, Span, Tint, join, width_of
 from tui.widgets.lines import Lines
@@ -20,20 +20,21 @@ class Meters(Lines):
     def show_arm(
         self,
         arm: ArmState | None,
+        declaration: Declaration,
         estimates: Mapping[str, Estimate],
         elapsed_s: float,
         eta_s: float | None,
     ) -> None:
-        """Bring the numbers up to date. `estimates` are by the names of `Metrics.as_json`."""
+        """Bring the numbers up to date. `estimates` are by the names of metrics."""
         if not self.size.width:
             return
-        metrics = (arm.metrics if arm else None) or Metrics()
+        counts = (arm.counts if arm else None) or {}
         speed = (arm.speed if arm else None) or Speed()
         is_roomy = self.size.width >= _ROOMY
         gap = "    " if is_roomy else "  "
         speeds = _speeds(speed, is_roomy) + _times(elapsed_s, eta_s, is_roomy)
         lines = [
-            *_flow(_rights(metrics, estimates), gap, self.size.width),
+            *_flow(_rights(declaration, counts, estimates), gap, self.size.width),
             *_flow(speeds, gap, self.size.width),
         ]
         if len(lines) != len(self.lines):
@@ -41,20 +42,16 @@ class Meters(Lines):
         self.show(lines)
 
 
-def _rights(metrics: Metrics, estimates: Mapping[str, Estimate]) -> list[list[Span]]:
-    rates = (
-        ("success", "success_rate", metrics.success_rate),
-        ("recall", "recall", metrics.recall),
-        ("precision", "precision", metrics.precision),
-        ("incorrect actions", "incorrect_action_rate", metrics.incorrect_action_rate),
-    )
+def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Estimate]) -> list[list[Span]]:
+    faults = {part.name for part in declaration.outcome if part.better == "lower" and counts.get(part.name)}
     parts = []
-    for label, name, value in rates:
-        wrong = name == "incorrect_action_rate" and metrics.bad_actions
-        part = _named(label, percent(value), Tint.FAILURE if wrong else Tint.STRONG)
-        known = estimates.get(name)
+    for metric in declaration.shown("meters"):
+        tint = Tint.FAILURE if metric.numerator in faults else Tint.STRONG
+        part = _named(metric.title, measured(metric, counts), tint)
+        known = estimates.get(metric.name)
         if known is not None and known.low is not None and known.high is not None:
-            part.append((f" [{100 * known.low:.0f}-{100 * known.high:.0f}]", Tint.MUTED))
+            bounds = (f"{metric.scale * end:.0f}" for end in (known.low, known.high))
+            part.append((f" [{'-'.join(bounds)}]", Tint.MUTED))
         parts.append(part)
     return parts
 

@@ -2,7 +2,7 @@
 
 from textual import events
 
-from rig.displays.numbers import percent
+from rig.displays.numbers import headline
 from rig.store import StoredRun
 from tui.messages import RowOpened, RowPicked
 from tui.stored.run_list import StoredRunList
@@ -66,7 +66,7 @@ def _row(run: StoredRun, is_chosen: bool, is_marked: bool, names: int, width: in
     line.append((f"{run.created.astimezone():%Y-%m-%d %H:%M} ", Tint.MUTED))
     line.append((f"{run.turns_done}/{run.turns}".rjust(11), Tint.MUTED if run.state == "finished" else tint))
     for number, arm in enumerate(run.arms):
-        rate = percent(arm.metrics.success_rate)
+        rate = headline(run.declaration, arm.counts)
         line += [(", " if number else "  ", Tint.MUTED), (rate, Tint.NUMBER)]
         line.append((f" {inert_line(arm.name)}", tint))
     return fit(line, width)

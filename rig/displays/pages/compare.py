@@ -27,7 +27,7 @@ def comparison_text(comparison: Comparison, width: int | None = None) -> str:
     arms = comparison.arms
     parts = [
         "\n".join(heading(comparison)),
-        table("", [arm.label for arm in arms], [*quality_rows(arms), *cost_rows(arms)], width),
+        table("", [arm.label for arm in arms], [*quality_rows(comparison), *cost_rows(arms)], width),
         table(
             "points more or less",
             [pair.arm for pair in comparison.pairs],
@@ -72,9 +72,12 @@ def _turns(flips: Iterable[Flip]) -> str:
 def _hint(comparison: Comparison) -> list[str]:
     """What to ask instead, where the metric asked for cannot tell losses of calls from none."""
     kinds = {pair.verdict.kind for pair in comparison.pairs}
-    if comparison.metric != "success_rate" or kinds.isdisjoint(_OF_NO_USE):
+    declaration = comparison.declaration
+    finer = declaration.progress
+    if finer is None or not declaration.is_of_success(comparison.metric) or kinds.isdisjoint(_OF_NO_USE):
         return []
-    return ["to ask for lost calls instead of lost conversations: --metric recall"]
+    noun = next(part.short or part.noun for part in declaration.outcome if part.name == finer.numerator)
+    return [f"to ask for lost {noun} instead of lost conversations: --metric {finer.name}"]
 
 
 def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | None = None) -> str:

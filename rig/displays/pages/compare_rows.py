@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rig.compare import METRICS, ArmResult, Comparison, Difference, Estimate, Flip, Pair
+from rig.compare import ArmResult, Comparison, Difference, Estimate, Flip, Pair
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
+from rig.metrics import Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,17 @@ def heading(comparison: Comparison) -> list[str]:
     return lines
 
 
-def quality_rows(arms: Sequence[ArmResult]) -> list[Row]:
-    """Rates with their intervals, calls, and what went wrong by kind."""
+def quality_rows(comparison: Comparison) -> list[Row]:
+    """Rates with their intervals, counts, and what went wrong by kind."""
+    arms = comparison.arms
     rows = [
-        Row(metric.noun, tuple(estimate(arm.rates[name]) for arm in arms)) for name, metric in METRICS.items()
+        Row(metric.noun, tuple(estimate(arm.rates[metric.name], metric) for arm in arms))
+        for metric in comparison.metrics
     ]
-    rows.append(Row("calls predicted", tuple(str(arm.metrics.predictions) for arm in arms)))
-    rows.append(Row("calls wanted", tuple(str(arm.metrics.ground_truths) for arm in arms)))
+    rows += [
+        Row(count.noun, tuple(f"{arm.counts.get(count.name, 0):g}" for arm in arms))
+        for count in comparison.declaration.counts
+    ]
     rows += _by_kind("failed steps", [arm.errors for arm in arms])
     rows += _by_kind("errors, ToolTalk's types", [arm.error_types for arm in arms])
     return rows + _by_kind("faults", [arm.faults for arm in arms])
@@ -80,19 +85,20 @@ def cost_rows(arms: Sequence[ArmResult]) -> list[Row]:
 def difference_rows(comparison: Comparison) -> list[Row]:
     """Differences from the baseline in points, what they are worth, and how much flipped."""
     pairs = comparison.pairs
-    judged = [pair.differences[comparison.metric] for pair in pairs]
+    judged = [pair.differences[comparison.metric.name] for pair in pairs]
     tests = ", ".join(sorted({each.test for each in judged}))
-    noun = METRICS[comparison.metric].noun
+    judge = comparison.metric
+    noun = judge.noun
     corrected = ", corrected" if len(pairs) > 1 else ""
     noise = comparison.noise
     flipped = f"conversations flipped, noise {percent(noise.conversations.share.value)}" if noise else ""
     return [
         *(
-            Row(metric.noun, tuple(_difference(pair.differences[name]) for pair in pairs))
-            for name, metric in METRICS.items()
+            Row(metric.noun, tuple(_difference(metric, pair.differences[metric.name]) for pair in pairs))
+            for metric in comparison.metrics
         ),
         Row(f"p of {noun} ({tests}{corrected})", tuple(_p(each.p_holm) for each in judged)),
-        Row(f"detectable in {noun}", tuple(_points(each.detectable) for each in judged)),
+        Row(f"detectable in {noun}", tuple(_amount(judge, each.detectable) for each in judged)),
         Row("correlation of success", tuple(_two_digits(pair.correlation) for pair in pairs)),
         Row("conversations won, lost", tuple(f"{pair.won}, {pair.lost}" for pair in pairs)),
         *([Row(flipped, tuple(percent(pair.flip_rate) for pair in pairs))] if noise else []),
@@ -130,29 +136,36 @@ def _by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[Row]:
     return [total, *(Row(kind, tuple(str(each.get(kind, 0)) for each in counts), True) for kind in kinds)]
 
 
-def estimate(found: Estimate) -> str:
-    """A rate with its interval, in percent."""
-    if found.value is None or found.low is None or found.high is None:
-        return percent(found.value)
-    return f"{percent(found.value)} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+_SHARE = Metric("share", "share", "")
 
 
-def _difference(difference: Difference) -> str:
+def estimate(found: Estimate, metric: Metric = _SHARE) -> str:
+    """A rate with its interval; in percent, unless it is a metric that is printed otherwise."""
+    if found.value is None:
+        return UNKNOWN
+    value = metric.amount(found.value) + ("%" if metric.format == "percent" else "")
+    if found.low is None or found.high is None:
+        return value
+    return f"{value} ({metric.amount(found.low)} to {metric.amount(found.high)})"
+
+
+def _difference(metric: Metric, difference: Difference) -> str:
     if difference.value is None:
-        return "-"
+        return UNKNOWN
     if difference.low is None or difference.high is None:
-        return _signed(difference.value)
-    return f"{_signed(difference.value)} ({_signed(difference.low)} to {_signed(difference.high)})"
+        return _signed(metric, difference.value)
+    bounds = " to ".join(_signed(metric, end) for end in (difference.low, difference.high))
+    return f"{_signed(metric, difference.value)} ({bounds})"
 
 
-def _signed(fraction: float) -> str:
-    """In points. A difference that rounds to nothing has no sign."""
-    text = f"{100 * fraction:+.1f}"
-    return text if text.strip("+-") != "0.0" else "0.0"
+def _signed(metric: Metric, difference: float) -> str:
+    """A difference that rounds to nothing has no sign."""
+    text = metric.amount(difference, "+")
+    return text if float(text) else text.lstrip("+-")
 
 
-def _points(fraction: float | None) -> str:
-    return "-" if fraction is None else f"{100 * fraction:.1f}"
+def _amount(metric: Metric, value: float | None) -> str:
+    return UNKNOWN if value is None else metric.amount(value)
 
 
 def _two_digits(value: float | None) -> str:

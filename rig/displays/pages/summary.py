@@ -3,21 +3,12 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
+from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, measured, mebibytes, percent, rate, seconds
 from rig.displays.table import columns
+from rig.metrics import TASKS
 from rig.paths import runs_file
 from rig.store import StoredArm, StoredRun
 
-_ROWS: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
-    ("conversations", lambda arm: str(arm.metrics.conversations)),
-    ("success", lambda arm: percent(arm.metrics.success_rate)),
-    ("soft success", lambda arm: percent(arm.metrics.soft_success)),
-    ("recall", lambda arm: percent(arm.metrics.recall)),
-    ("precision", lambda arm: percent(arm.metrics.precision)),
-    ("incorrect actions", lambda arm: percent(arm.metrics.incorrect_action_rate)),
-    ("calls predicted", lambda arm: str(arm.metrics.predictions)),
-    ("calls wanted", lambda arm: str(arm.metrics.ground_truths)),
-)
 _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("prompt from cache", lambda arm: percent(arm.speed.cached_share)),
     ("prefill tok/s", lambda arm: rate(arm.speed.prefill_rate)),
@@ -42,8 +33,12 @@ def summary(run: StoredRun, width: int | None = None) -> str:
 
     Arms that do not fit into `width` cells follow below.
     """
-    rows = [("", [arm.name for arm in run.arms])]
-    rows += [(label, [cell(arm) for arm in run.arms]) for label, cell in _ROWS]
+    rows = [("", [arm.name for arm in run.arms]), _counted(run, "conversations", TASKS)]
+    rows += [
+        (metric.title, [measured(metric, arm.counts) for arm in run.arms])
+        for metric in run.declaration.shown("tables")
+    ]
+    rows += [_counted(run, count.noun, count.name) for count in run.declaration.counts]
     rows += _by_kind("failed steps", [arm.errors for arm in run.arms])
     rows += _by_kind("errors, ToolTalk's types", [arm.error_types for arm in run.arms])
     rows += _by_kind("faults", [arm.faults for arm in run.arms])
@@ -55,6 +50,10 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     graders = {arm.grader for arm in run.arms if arm.grader}
     lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
     return "\n".join(lines)
+
+
+def _counted(run: StoredRun, label: str, count: str) -> tuple[str, list[str]]:
+    return label, [f"{arm.counts.get(count, 0):g}" for arm in run.arms]
 
 
 def _share(arm: StoredArm, part_s: float) -> str:

@@ -47,13 +47,12 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
 
 
 def _outcome(transcript: Transcript) -> str:
-    metrics = transcript.metrics
-    if metrics is None:
+    counts, declaration = transcript.counts, transcript.declaration
+    if counts is None:
         done, turns = len(transcript.turns), len(transcript.conversation.assistant_turns)
         return f"{done} of {turns} turns played"
-    bad = f", {metrics.bad_actions} incorrect actions" if metrics.bad_actions else ""
-    verdict = "pass" if metrics.successes else "fail"
-    return f"{verdict}, {metrics.matches} of {metrics.ground_truths} calls matched{bad}"
+    verdict = "pass" if declaration.succeeded(counts) else "fail"
+    return ", ".join(filter(None, (verdict, declaration.text(counts))))
 
 
 def _matched(transcript: Transcript) -> dict[tuple[int, int], tuple[int, int]]:
@@ -160,7 +159,7 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
     return {
         "arm": transcript.arm,
         "repeat": transcript.repeat,
-        "metrics": transcript.metrics.as_json() if transcript.metrics else None,
+        "metrics": transcript.counts and transcript.declaration.as_json(transcript.counts),
         "turns": turns,
     }
 

@@ -15,9 +15,10 @@ from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
 from rig.methods.base import Ask, Playing
-from rig.methods.tooltalk.judgement import Judgement, conclude
+from rig.methods.tooltalk.judgement import conclude
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.methods.tooltalk.replay import replay
+from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
 from rig.scoring import Grader
 from rig.toolbox.simulator import Simulator
@@ -162,6 +163,6 @@ class Dialogue:
             f"{self._settings.max_calls}",
         )
 
-    def score(self) -> Judgement:
+    def score(self) -> Score:
         """What the grader makes of all turns."""
         return conclude(self._conversation, self._played, self._truths, self._grader, self._matching)

@@ -1,37 +1,21 @@
 """What a grader makes of a conversation once all of it has been played."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 from rig.calls import ExecutedCall
 from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
-from rig.methods.tooltalk.error_types import ErrorType, error_types
+from rig.methods.tooltalk.error_types import error_types
 from rig.methods.tooltalk.faults import Acted, find_faults
+from rig.methods.tooltalk.metrics import count
+from rig.metrics import Score
 from rig.scoring import Grader, Matching
-from rig.verdicts import Fault, Metrics, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A conversation's metrics, the final verdict of each of its calls in order, and what went wrong.
-
-    `error_types` are ToolTalk's, counted by turn; `faults` say more.
-    """
-
-    metrics: Metrics
-    verdicts: tuple[Verdict, ...]
-    error_types: Mapping[int, Mapping[ErrorType, int]] = field(default_factory=dict)
-    faults: tuple[Fault, ...] = ()
-
 
 Truths = Sequence[tuple[tuple[int, int], ExecutedCall]]
 """The ground truth by (turn, call), each with who was logged in."""
 
 
-def judge(
-    conversation: Conversation, played: Iterable[PlayedTurn], truths: Truths, grader: Grader
-) -> Judgement:
+def judge(conversation: Conversation, played: Iterable[PlayedTurn], truths: Truths, grader: Grader) -> Score:
     """Judge turns that were played before."""
     turns = list(played)
     matching = grader.start(truths)
@@ -47,8 +31,8 @@ def conclude(
     truths: Truths,
     grader: Grader,
     matching: Matching,
-) -> Judgement:
-    """The judgement on turns whose calls the matching has been given already, in the same order."""
+) -> Score:
+    """The score of turns whose calls the matching has been given already, in the same order."""
     turns = list(played)
     verdicts = matching.verdicts()
     left = iter(verdicts)
@@ -60,9 +44,10 @@ def conclude(
         for turn in turns
     }
     calls = [(turn, *pair) for turn, pairs in judged.items() for pair in pairs]
-    return Judgement(
-        matching.metrics(),
+    types = error_types(calls, truths)
+    return Score(
+        count(matching.judged(), len(truths), grader.toolbox.is_action),
         tuple(verdicts),
-        error_types(calls, truths),
+        {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()},
         find_faults(conversation, acted, truths, grader.compare, grader.toolbox),
     )

@@ -12,9 +12,11 @@ from rig.events import Emit, Where
 from rig.methods.base import Grading, Option
 from rig.methods.tooltalk.callers import name_truths
 from rig.methods.tooltalk.dialogue import Dialogue
-from rig.methods.tooltalk.judgement import Judgement, judge
+from rig.methods.tooltalk.judgement import judge
+from rig.methods.tooltalk.metrics import DECLARATION
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings, offered_tools, opening
+from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
 from rig.scoring import Grader, Named
@@ -29,6 +31,7 @@ class ToolTalk:
     """True histories are put to a model, turn by turn (arXiv 2311.10775)."""
 
     name = "tooltalk"
+    declaration = DECLARATION
     roles: tuple[str, ...] = (ASSISTANT,)
     options: tuple[Option, ...] = (
         Option("docs", "full", several=True),
@@ -110,5 +113,5 @@ class ToolTalkSetup:
             self._simulators[slot] = self._simulators[0].twin()
         return Dialogue(task, self._simulators[slot], self._grader, settings, where=where, emit=emit)
 
-    def score(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Judgement:
+    def score(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Score:
         return judge(task, turns, name_truths(task, self._grader.toolbox), self._grader)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import small_talks
 import small_world
+from counted import measured
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from rig.methods.scripted import called, failed, replied
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, offered_tools
+from rig.metrics import Counts
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring import Grader, load
 from rig.toolbox.simulator import Simulator
@@ -62,6 +64,10 @@ class Played:
                 self.turns[turn] = end.value
                 return self.turns[turn]
 
+    @property
+    def counts(self) -> Counts:
+        return self.dialogue.score().counts
+
     def all(self, answer: Answer) -> "Played":
         for turn in self.conversation.assistant_turns:
             self.turn(turn, answer)
@@ -85,7 +91,7 @@ def silent(request: Request) -> Prediction:
 @pytest.mark.parametrize("conversation", small_talks.conversations(), ids=lambda each: each.name)
 def test_the_oracle_is_right_about_everything(conversation: Conversation) -> None:
     played = Played(conversation).all(oracle(conversation))
-    metrics = played.dialogue.score().metrics
+    metrics = measured(played.counts)
     assert (metrics.success_rate, metrics.recall, metrics.precision) == (1, 1, 1)
     assert metrics.predictions == len(conversation.ground_truth)
     recorded = [call.response for call in conversation.ground_truth]
@@ -237,7 +243,7 @@ def test_the_cap_bounds_the_calls_that_are_executed_and_says_that_it_did(cap: in
     assert turn.error is last.error is ErrorKind.CALL_CAP
     assert last.raw == called("AddAlarm", {"time": "07:00:00"}).raw
     assert f"the cap is {cap}" in last.error_detail
-    assert played.dialogue.score().metrics.predictions == cap
+    assert played.counts["predictions"] == cap
 
 
 def test_a_reply_after_as_many_calls_as_the_cap_allows_is_a_reply() -> None:
@@ -335,7 +341,7 @@ def test_the_oracle_is_right_about_the_public_conversations(tooltalk: Path, suit
     wrong = []
     for conversation in found:
         played = Played(conversation, acting).all(oracle(conversation))
-        metrics = played.dialogue.score().metrics
+        metrics = measured(played.counts)
         if (metrics.success_rate, metrics.recall, metrics.precision) != (1, 1, 1):
             wrong.append(conversation.name)
     assert not wrong

@@ -10,6 +10,7 @@ import small_talks
 from rig.calls import Call, ExecutedCall
 from rig.conversations import Conversation, parse_conversation
 from rig.methods.tooltalk.faults import Acted, find_faults
+from rig.methods.tooltalk.metrics import count
 from rig.scoring import Exact, Grader, Mode
 from rig.tooltalk import TOOLTALK
 from rig.verdicts import Fault, FaultKind
@@ -73,7 +74,8 @@ def faults(done: Done, mode: Mode = "default") -> tuple[Fault, ...]:
         error = "truncated" if reply is None else None
         acted[index] = Acted(tuple((call, next(verdicts)) for call in calls), reply, error)
     found = find_faults(talk, acted, truths, grader.compare, TOOLTALK)
-    assert bool(found) is not bool(matching.metrics().successes)
+    counts = count(matching.judged(), len(truths), TOOLTALK.is_action)
+    assert bool(found) is not bool(counts["successes"])
     return found
 
 

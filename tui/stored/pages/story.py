@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from rig.metrics import Part
 from rig.rescore import Effects
 from rig.verdicts import Difference, Verdict
 from tui.live.transcript import shown
@@ -16,7 +17,7 @@ NOTHING: Span = ("", Tint.PLAIN)
 
 def write_conversation(page: PageWriter, record: Record) -> None:
     """Where and when it plays, how it went, what went wrong in it."""
-    conversation, metrics = record.transcript.conversation, record.transcript.metrics
+    conversation, counts = record.transcript.conversation, record.transcript.counts
     metadata = conversation.metadata
     page.title(conversation.name or record.where.conversation)
     page.words(("when", Tint.MUTED), f"{metadata.timestamp}, {metadata.location}")
@@ -25,19 +26,17 @@ def write_conversation(page: PageWriter, record: Record) -> None:
     done = len(record.transcript.turns)
     if done < len(record.turns):
         page.note(f"{done} of {len(record.turns)} turns are played")
-    if metrics is not None:
+    if counts is not None:
         sign, tint = sign_of(record)
+        declaration = record.transcript.declaration
+        how = "success" if declaration.succeeded(counts) else "failed"
+        beside: Span = (f"{sign} {how}", tint)
         page.gap()
-        how = "success" if metrics.successes else "failed"
-        page.beside(
-            (f"{sign} {how}", tint),
-            [(f"{metrics.matches} of {metrics.ground_truths} expected calls made", Tint.PLAIN)],
-        )
-        if metrics.predictions > metrics.matches:
-            more = metrics.predictions - metrics.matches
-            page.beside(NOTHING, [(f"{more} calls without a match", Tint.PLAIN)])
-        if metrics.bad_actions:
-            page.beside(NOTHING, [(f"{metrics.bad_actions} incorrect actions", Tint.FAILURE)])
+        for part in declaration.outcome or (Part("", ""),):
+            if beside is not NOTHING or part.text(counts):
+                is_fault = part.better == "lower"
+                page.beside(beside, [(part.text(counts), Tint.FAILURE if is_fault else Tint.PLAIN)])
+                beside = NOTHING
     _write_faults(page, record, None)
 
 
