@@ -19,6 +19,7 @@ RANKS = {
     "rig.times": (0, 0),
     "rig.plugins": (0, 1),
     "rig.calls": (0, 1),
+    "rig.schemas": (0, 2),
     "rig.meters": (0, 1),
     "rig.models": (0, 2),
     "rig.tasks": (0, 2),

@@ -7,8 +7,9 @@ import click
 
 from rig.cli.output import print_json, printable
 from rig.conversations import available_suites
-from rig.methods.tooltalk.check import RULES, Report, check_directory, record_directory
+from rig.methods.tooltalk.check import Report, check_directory, record_directory
 from rig.paths import CONVERSATIONS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 _DIRECTORY = click.Path(path_type=Path)
@@ -22,15 +23,15 @@ _DIRECTORY = click.Path(path_type=Path)
 def command(directory: Path | None, world_directory: Path | None, record: bool, as_json: bool) -> None:
     """Check the conversations in DIRECTORY, or the suites that come with rig.
 
-    One line for each fault; exit code 1 when there are any. The shipped suites are also held to their quotas.
+    One line for each fault; exit code 1 when there are any.
     """
     if record and directory is None:
         raise click.UsageError("--record needs a DIRECTORY.")
     directories = [directory] if directory else [CONVERSATIONS / suite for suite in available_suites()]
     if record and directory is not None:
-        for path in record_directory(directory, _world(world_directory)):
+        for path in record_directory(directory, _world(world_directory), TOOLTALK):
             click.echo(f"recorded {path}", err=as_json)
-    reports = [_check(each, world_directory) for each in directories]
+    reports = [check_directory(each, _world(world_directory), TOOLTALK) for each in directories]
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
@@ -41,12 +42,6 @@ def command(directory: Path | None, world_directory: Path | None, record: bool, 
 
 def _world(directory: Path | None) -> World:
     return World.open() if directory is None else World.from_json_directory(directory)
-
-
-def _check(directory: Path, world_directory: Path | None) -> Report:
-    place = directory.resolve()
-    suite = place.name if place.parent == CONVERSATIONS.resolve() else ""
-    return check_directory(directory, _world(world_directory), suite, RULES.get(suite))
 
 
 def _print(report: Report) -> None:

@@ -1,8 +1,12 @@
 """Whether model-made arguments fit a tool: by default against its schema, in upstream's way only by name."""
 
-from rig.calls import Json, JsonObject
+from rig.calls import JsonObject
+from rig.schemas import Kind, Misfit, kind_of, misfits
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.spec import Tool
+
+_ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}
+"""What is said first. In which form a text has to be is for the tool to say."""
 
 
 def check(tool: Tool, arguments: JsonObject) -> JsonObject:
@@ -10,19 +14,11 @@ def check(tool: Tool, arguments: JsonObject) -> JsonObject:
 
     Raises ToolError for the first argument that is unknown, missing or of a wrong type.
     """
-    properties = tool.parameters["properties"]
+    found = [each for each in misfits(tool.parameters, arguments) if each.kind in _ORDER]
+    if found:
+        raise ToolError(_refusal(tool, min(found, key=lambda each: _ORDER[each.kind])))
     required = tool.parameters["required"]
-    for name in arguments:
-        if name not in properties:
-            takes = f"it takes {', '.join(properties)}" if properties else "it takes none"
-            raise ToolError(f"{tool.name} has no argument '{shown(name)}'; {takes}.")
-    given = {name: value for name, value in arguments.items() if value is not None or name in required}
-    for name in required:
-        if name not in given:
-            raise ToolError(f"{tool.name} needs the argument {name}.")
-    for name, value in given.items():
-        _check_value(name, value, properties[name])
-    return given
+    return {name: value for name, value in arguments.items() if value is not None or name in required}
 
 
 def check_names(tool: Tool, arguments: JsonObject) -> None:
@@ -36,30 +32,18 @@ def check_names(tool: Tool, arguments: JsonObject) -> None:
         raise ToolError(f"{tool.name}.call() missing {count}: {' and '.join(missing)}")
 
 
-def _check_value(name: str, value: Json, schema: JsonObject) -> None:
-    if schema["type"] == "array":
-        if not isinstance(value, list):
-            raise ToolError(f"{name} must be a list of strings, not {_kind(value)}.")
-        for element in value:
-            if not isinstance(element, str):
-                raise ToolError(f"{name} must be a list of strings; it holds {_kind(element)}.")
-    elif not isinstance(value, str):
-        raise ToolError(f"{name} must be a string, not {_kind(value)}.")
-    elif "enum" in schema and value not in schema["enum"]:
-        raise ToolError(f"{name} must be {' or '.join(schema['enum'])}, not '{shown(value)}'.")
-
-
-def _kind(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
+def _refusal(tool: Tool, misfit: Misfit) -> str:
+    name, wanted, culprit = misfit.name, misfit.wanted, misfit.culprit
+    match misfit.kind:
+        case "unknown":
+            properties = tool.parameters["properties"]
+            takes = f"it takes {', '.join(properties)}" if properties else "it takes none"
+            return f"{tool.name} has no argument '{shown(name)}'; {takes}."
+        case "missing":
+            return f"{tool.name} needs the argument {name}."
+        case "choice":
+            return f"{name} must be {wanted}, not '{shown(culprit)}'."
+        case _ if culprit is misfit.value:
+            return f"{name} must be {wanted}, not {kind_of(culprit)}."
         case _:
-            return "an object"
+            return f"{name} must be {wanted}; it holds {kind_of(culprit)}."

@@ -60,9 +60,14 @@ def _schema(function: Callable[..., Json], hints: dict[str, Any]) -> JsonObject:
 
 
 def _property(hint: Any) -> JsonObject:
-    """The schema of one argument. That an optional one may be null is the simulator's courtesy."""
+    """The schema of one argument. That an optional one may be null is the simulator's courtesy.
+
+    Raises TypeError for a type that no plain schema says.
+    """
     generated = TypeAdapter(_without_none(hint)).json_schema()
-    order = ("type", "items", "enum", "description", "x-format")
+    if "type" not in generated or "type" not in generated.get("items", {"type": ""}):
+        raise TypeError(f"a tool's argument cannot be of type {hint}")
+    order = ("type", "items", "enum", "minimum", "maximum", "description", "x-format")
     return {name: generated[name] for name in order if name in generated}
 
 

@@ -89,10 +89,16 @@ class Simulator:
 
     def _call(self, tool: Tool, arguments: JsonObject) -> Json:
         checked = check(tool, arguments)
-        with self._world.atomic():
-            response = tool.function(self._world, **checked)
-            if tool.amends is not None:
-                tool.amends(self._world, **checked)
+        try:
+            with self._world.atomic():
+                response = tool.function(self._world, **checked)
+                if tool.amends is not None:
+                    tool.amends(self._world, **checked)
+        except ToolError:
+            raise
+        except Exception as error:
+            # A fault of the tool is the outcome of this call, and no reason to end a run of many hours.
+            raise ToolError(f"{tool.name} failed: {type(error).__name__}: {error}") from error
         return response
 
     def _call_upstream(self, tool: Tool, arguments: JsonObject) -> Json:

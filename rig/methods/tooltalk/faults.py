@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rig.calls import ExecutedCall
+from rig.calls import ExecutedCall, Json
 from rig.conversations import Conversation
 from rig.methods.tooltalk.claims import claims_success
 from rig.methods.tooltalk.evidence import Seen
+from rig.schemas import Misfit, misfits
 from rig.scoring import reasons
-from rig.scoring.forms import misfits
+from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference, Fault, FaultKind, Verdict
 
@@ -103,8 +104,8 @@ class _Turn:
         elif self._is_repeated(step):
             text = f"{executed.name} had been called like this already"
             yield self._fault(FaultKind.REPEATED_CALL, text, step)
-        elif executed.exception is not None and (forms := list(misfits(tool, executed.arguments))):
-            yield from (self._misfit(step, meant, each) for each in forms)
+        elif executed.exception is not None and (found := self._misfits(tool, executed.arguments)):
+            yield from (self._misfit(step, meant, each) for each in found)
         elif meant is not None:
             yield from self._differs(step, meant)
         elif (executed.exception is None or not tool.action) and (
@@ -186,10 +187,16 @@ class _Turn:
         text += f"; {truth[1].name} was due"
         return self._fault(FaultKind.WRONG_TOOL, text, step, truth, expected=truth[1].name, got=name)
 
-    def _misfit(self, step: int, meant: Truth | None, misfit: Difference) -> Fault:
+    def _misfits(self, tool: Tool, arguments: Json) -> list[Misfit]:
+        """Arguments that do not fit the tool's schema. What the simulator injects is not the model's."""
+        found = misfits(tool.parameters, arguments)
+        return [each for each in found if each.kind != "unknown" or each.name not in self.toolbox.injected]
+
+    def _misfit(self, step: int, meant: Truth | None, misfit: Misfit) -> Fault:
         name = self.acted.calls[step][0].name
-        should = f"{reasons.show(misfit.what)} should be {misfit.expected}, got {reasons.show(misfit.got)}"
-        return self._fault(FaultKind.WRONG_FORMAT, f"{name}: {should}", step, meant, **_named(misfit))
+        should = f"{reasons.show(misfit.name)} should be {misfit.wanted}, got {reasons.show(misfit.value)}"
+        difference = Difference(misfit.name, misfit.wanted, misfit.value)
+        return self._fault(FaultKind.WRONG_FORMAT, f"{name}: {should}", step, meant, **_named(difference))
 
     def _made_up(self, step: int, meant: Truth | None, value: Difference) -> Fault:
         name = self.acted.calls[step][0].name

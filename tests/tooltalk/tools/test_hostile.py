@@ -59,6 +59,7 @@ def test_no_call_raises_and_a_failed_one_changes_nothing(
         assert executed.name == call.name
         assert executed.exception is None or (executed.response is None and len(executed.exception) < 600)
         if executed.exception is not None and not compat:
+            assert not executed.exception.startswith(f"{call.name} failed:"), executed
             assert world.dump() == before
     simulator.restore(start)
     assert repr([simulator.execute(call).outcome for call in trail]) == repr(outcomes)

@@ -4,6 +4,5 @@ from rig.methods.tooltalk.check.directory import Report, check_directory
 from rig.methods.tooltalk.check.faults import Fault
 from rig.methods.tooltalk.check.record import record_directory
 from rig.methods.tooltalk.check.replay import Difference
-from rig.methods.tooltalk.check.rules import RULES, SuiteRules
 
-__all__ = ["RULES", "Difference", "Fault", "Report", "SuiteRules", "check_directory", "record_directory"]
+__all__ = ["Difference", "Fault", "Report", "check_directory", "record_directory"]

@@ -9,14 +9,14 @@ from rig.methods.tooltalk.check.faults import Fault
 from rig.toolbox.arguments import check
 from rig.toolbox.errors import ToolError
 from rig.toolbox.spec import Tool
-from rig.tooltalk import TOOLTALK
+from rig.toolbox.toolbox import Toolbox
 
 
-def check_calls(file: str, conversation: Conversation) -> Iterator[Fault]:
+def check_calls(file: str, conversation: Conversation, toolbox: Toolbox) -> Iterator[Fault]:
     """Faults of the requests, by the tools' schemas."""
     positions = conversation.ground_truth_positions()
     for (turn, number), call in zip(positions, conversation.ground_truth, strict=True):
-        tool = TOOLTALK.tools.get(call.name)
+        tool = toolbox.tools.get(call.name)
         if tool is None:
             yield Fault(file, "tool", f"there is no tool {call.name!r}", turn, number)
             continue

@@ -6,29 +6,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.conversations import load_conversation
+from rig.conversations import Conversation, load_conversation
 from rig.errors import RigError
-from rig.methods.tooltalk.check.annotations import check_annotations
 from rig.methods.tooltalk.check.calls import check_calls
 from rig.methods.tooltalk.check.faults import Fault
-from rig.methods.tooltalk.check.reading import Reading
 from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
-from rig.methods.tooltalk.check.rules import SuiteRules, check_rules, quotas
 from rig.methods.tooltalk.check.structure import check_structure
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk import TOOLTALK
+from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What checking a directory found. `quotas` are (what, have, need) where the suite has rules."""
+    """What checking a directory found. `conversations` counts its files, `replayed` has those that run."""
 
     directory: Path
     conversations: int
-    calls: tuple[Replayed, ...]
+    replayed: tuple[tuple[Conversation, tuple[Replayed, ...]], ...]
     faults: tuple[Fault, ...]
-    quotas: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def calls(self) -> tuple[Replayed, ...]:
+        """Every ground-truth call that was executed."""
+        return tuple(each for _, calls in self.replayed for each in calls)
 
     @property
     def differences(self) -> dict[Difference, int]:
@@ -49,18 +50,14 @@ class Report:
             "calls": len(self.calls),
             "reproduced": self.reproduced,
             "differences": {str(difference): count for difference, count in self.differences.items()},
-            "quotas": {what: {"have": have, "need": need} for what, have, need in self.quotas},
             "faults": [fault.as_json() for fault in self.faults],
         }
 
 
-def check_directory(
-    directory: Path, world: World, suite: str = "", rules: SuiteRules | None = None
-) -> Report:
-    """Check every `*.json` of a directory against a world.
+def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
+    """Check every `*.json` of a directory against a world and the tools that act in it.
 
-    With `rules` it is also held to what the suite promises, and its annotations are checked. Raises RigError
-    when there is no such directory or nothing in it.
+    Raises RigError when there is no such directory or nothing in it.
     """
     if not directory.is_dir():
         raise RigError(f"{directory}: no such directory of conversations")
@@ -68,8 +65,8 @@ def check_directory(
     if not paths:
         raise RigError(f"{directory}: holds no conversation (*.json)")
     faults: list[Fault] = []
-    readings: list[Reading] = []
-    simulator = Simulator(world, TOOLTALK)
+    replayed: list[tuple[Conversation, tuple[Replayed, ...]]] = []
+    simulator = Simulator(world, toolbox)
     base = simulator.snapshot()
     for path in paths:
         try:
@@ -78,46 +75,36 @@ def check_directory(
             faults.append(Fault(path.name, "unreadable", str(error).removeprefix(f"{path}: ")))
             continue
         simulator.restore(base)
-        faults += check_structure(path, conversation, world)
-        faults += check_calls(path.name, conversation)
-        if any(call.name not in TOOLTALK.tools for call in conversation.ground_truth):
+        faults += check_structure(path, conversation, world, toolbox)
+        faults += check_calls(path.name, conversation, toolbox)
+        if any(call.name not in toolbox.tools for call in conversation.ground_truth):
             continue
         try:
-            reading = Reading(conversation, tuple(replayed_calls(conversation, simulator)))
+            calls = tuple(replayed_calls(conversation, simulator))
         except RigError as error:
             faults.append(Fault(path.name, "replay", str(error)))
             continue
-        readings.append(reading)
-        faults += _replay_faults(path.name, reading.calls)
-        if rules is not None:
-            faults += check_annotations(path.name, reading)
+        replayed.append((conversation, calls))
+        faults += _replay_faults(path.name, calls, toolbox)
     simulator.restore(base)
-    faults += _repeated(readings)
-    if rules is not None:
-        faults += check_rules(suite, rules, readings)
-    return Report(
-        directory,
-        len(paths),
-        tuple(each for reading in readings for each in reading.calls),
-        tuple(faults),
-        tuple(quotas(rules, readings)) if rules is not None else (),
-    )
+    faults += _repeated([conversation for conversation, _ in replayed])
+    return Report(directory, len(paths), tuple(replayed), tuple(faults))
 
 
-def _replay_faults(file: str, calls: Sequence[Replayed]) -> Iterator[Fault]:
+def _replay_faults(file: str, calls: Sequence[Replayed], toolbox: Toolbox) -> Iterator[Fault]:
     for each in calls:
         if each.difference is not None:
             yield Fault(file, "replay", f"{each.difference}: {each.explanation}", each.turn, each.call)
-        given, injected = (call.arguments.get("session_token") for call in (each.recorded, each.executed))
-        if given != injected:
-            text = f"the recorded session_token is {given!r}, the simulator injects {injected!r}"
-            yield Fault(file, "token", text, each.turn, each.call)
+        for name in sorted(toolbox.injected):
+            recorded, injected = each.recorded.arguments.get(name), each.executed.arguments.get(name)
+            if recorded != injected:
+                text = f"the recorded {name} is {recorded!r}, the simulator injects {injected!r}"
+                yield Fault(file, "token", text, each.turn, each.call)
 
 
-def _repeated(readings: Sequence[Reading]) -> Iterator[Fault]:
+def _repeated(conversations: Sequence[Conversation]) -> Iterator[Fault]:
     seen: dict[str, str] = {}
-    for reading in readings:
-        conversation = reading.conversation
+    for conversation in conversations:
         for value, kind in ((f"id {conversation.id}", "id"), (f"name {conversation.name}", "name")):
             if value in seen:
                 yield Fault(f"{conversation.name}.json", kind, f"the {value} is also that of {seen[value]}")

@@ -4,20 +4,20 @@ import json
 import uuid
 from pathlib import Path
 
-from rig.calls import JsonObject
+from rig.calls import SESSION_TOKEN, JsonObject, without_token
 from rig.conversations import parse_conversation
 from rig.errors import RigError
 from rig.methods.tooltalk.check.replay import Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import PARTS
 from rig.toolbox.simulator import Simulator
-from rig.tooltalk import TOOLTALK
+from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
 
-SESSION_TOKEN = "4f1c9b27-a3e6-58d0"
+LOGGED_IN = "4f1c9b27-a3e6-58d0"
 """The token of everybody who is logged in when one of our conversations starts."""
 
 
-def record_directory(directory: Path, world: World) -> list[Path]:
+def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Path]:
     """Complete every conversation of a directory from the simulator; returns the files that changed.
 
     The writer gives scenario, user.username, metadata (location, timestamp, and username when the user is
@@ -28,7 +28,7 @@ def record_directory(directory: Path, world: World) -> list[Path]:
     paths = sorted(directory.glob("*.json"))
     if not paths:
         raise RigError(f"{directory}: holds no conversation (*.json)")
-    simulator = Simulator(world, TOOLTALK)
+    simulator = Simulator(world, toolbox)
     base = simulator.snapshot()
     changed = []
     for path in paths:
@@ -56,12 +56,12 @@ def _complete(source: JsonObject, name: str, world: World, simulator: Simulator)
     ]
     conversation = parse_conversation(source, name)
     calls = list(replayed_calls(conversation, simulator))
-    tools = dict.fromkeys(each.executed.name for each in calls)
-    unknown = [each for each in tools if each not in TOOLTALK.tools]
+    tools, used = simulator.toolbox.tools, dict.fromkeys(each.executed.name for each in calls)
+    unknown = [each for each in used if each not in tools]
     if unknown:
         raise RigError(f"{name}: no tool is named {', '.join(unknown)}")
-    source["apis_used"] = list(tools)
-    source["suites_used"] = list(dict.fromkeys(str(TOOLTALK.tools[each].plugin) for each in tools))
+    source["apis_used"] = list(used)
+    source["suites_used"] = list(dict.fromkeys(tools[each].plugin for each in used))
     for each in calls:
         source["conversation"][each.turn]["apis"][each.call] = _recorded(each)
     return {part: source[part] for part in (*PARTS, *(part for part in source if part not in PARTS))}
@@ -72,14 +72,13 @@ def _fill_login(user: JsonObject, metadata: JsonObject, world: World) -> None:
     if account is not None:
         user.update({field: getattr(account, field) for field in ("email", "phone", "name", "password")})
     if "username" in metadata:
-        user["session_token"] = metadata["session_token"] = SESSION_TOKEN
+        user[SESSION_TOKEN] = metadata[SESSION_TOKEN] = LOGGED_IN
 
 
 def _recorded(each: Replayed) -> JsonObject:
     recorded = each.executed.as_json()
     arguments = recorded["request"]["parameters"]
-    if "session_token" in arguments:
-        token = arguments["session_token"]
-        rest = {name: value for name, value in arguments.items() if name != "session_token"}
-        recorded["request"]["parameters"] = {"session_token": token, **rest}
+    if SESSION_TOKEN in arguments:
+        token = {SESSION_TOKEN: arguments[SESSION_TOKEN]}
+        recorded["request"]["parameters"] = {**token, **without_token(arguments)}
     return recorded

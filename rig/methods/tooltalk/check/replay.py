@@ -8,8 +8,7 @@ from rig.calls import ExecutedCall, Json, JsonObject
 from rig.conversations import Conversation
 from rig.methods.tooltalk.replay import replay
 from rig.toolbox.simulator import Simulator
-from rig.toolbox.spec import Response
-from rig.tooltalk import TOOLTALK
+from rig.toolbox.spec import Match, Response
 
 _SHOWN = 80
 
@@ -33,12 +32,13 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One ground-truth call at (turn, call), as recorded and as executed now."""
+    """One ground-truth call at (turn, call), as recorded and as executed now; how its tool is matched."""
 
     turn: int
     call: int
     recorded: ExecutedCall
     executed: ExecutedCall
+    match: Match
 
     @property
     def difference(self) -> Difference | None:
@@ -47,7 +47,7 @@ class Replayed:
             return Difference.EXCEPTION
         if self.recorded.response == self.executed.response:
             return None
-        if TOOLTALK.tools[self.executed.name].match.response is Response.IGNORED:
+        if self.match.response is Response.IGNORED:
             return Difference.RANDOM_ID
         recorded, returned = self._records(self.recorded), self._records(self.executed)
         if recorded is None or returned is None:
@@ -75,7 +75,7 @@ class Replayed:
 
     def _records(self, executed: ExecutedCall) -> dict[str, JsonObject] | None:
         """The records of a response by id; None when it is no list of records."""
-        ids = TOOLTALK.tools[self.executed.name].match.ids
+        ids = self.match.ids
         if ids is None:
             return None
         listed, key = ids
@@ -89,7 +89,8 @@ def replayed_calls(conversation: Conversation, simulator: Simulator) -> Iterator
     """Every ground-truth call, executed from the start. Raises RigError where it cannot start."""
     for true in replay(conversation, simulator):
         for number, (recorded, executed) in enumerate(zip(true.turn.calls, true.calls, strict=True)):
-            yield Replayed(true.position, number, recorded, executed)
+            tool = simulator.toolbox.tools.get(executed.name)
+            yield Replayed(true.position, number, recorded, executed, tool.match if tool else Match())
 
 
 def _against(recorded: Json, returned: Json) -> str:

@@ -8,7 +8,7 @@ from rig import times
 from rig.calls import JsonObject
 from rig.conversations import Conversation
 from rig.methods.tooltalk.check.faults import Fault
-from rig.tooltalk import TOOLTALK
+from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
 
 PARTS = (
@@ -25,7 +25,9 @@ PARTS = (
 _USER_FIELDS = ("email", "phone", "name", "password")
 
 
-def check_structure(path: Path, conversation: Conversation, world: World) -> Iterator[Fault]:
+def check_structure(
+    path: Path, conversation: Conversation, world: World, toolbox: Toolbox
+) -> Iterator[Fault]:
     """Faults of a file that do not need its calls to be executed."""
     source = conversation.source
     file = path.name
@@ -39,8 +41,8 @@ def check_structure(path: Path, conversation: Conversation, world: World) -> Ite
     except ValueError:
         yield Fault(file, "id", f"conversation_id {conversation.id!r} is no UUID")
     yield from _turns(file, source)
-    yield from _lists(file, conversation)
-    yield from _login(file, conversation, world)
+    yield from _lists(file, conversation, toolbox)
+    yield from _login(file, conversation, world, toolbox)
     try:
         canonical = conversation.metadata.now.strftime(times.INSTANT)
     except ValueError:
@@ -69,9 +71,9 @@ def _turns(file: str, source: JsonObject) -> Iterator[Fault]:
             yield Fault(file, "apis", "the list of calls is empty; leave it out", position)
 
 
-def _lists(file: str, conversation: Conversation) -> Iterator[Fault]:
-    called = {call.name for call in conversation.ground_truth if call.name in TOOLTALK.tools}
-    plugins = {str(TOOLTALK.tools[name].plugin) for name in called}
+def _lists(file: str, conversation: Conversation, toolbox: Toolbox) -> Iterator[Fault]:
+    called = {call.name for call in conversation.ground_truth if call.name in toolbox.tools}
+    plugins = {toolbox.tools[name].plugin for name in called}
     for part, listed, used in (
         ("apis_used", conversation.tools, called),
         ("suites_used", conversation.plugins, plugins),
@@ -83,7 +85,7 @@ def _lists(file: str, conversation: Conversation) -> Iterator[Fault]:
                 yield Fault(file, part, f"the list {what} {', '.join(names)}")
 
 
-def _login(file: str, conversation: Conversation, world: World) -> Iterator[Fault]:
+def _login(file: str, conversation: Conversation, world: World, toolbox: Toolbox) -> Iterator[Fault]:
     user, metadata = conversation.user, conversation.metadata
     given = conversation.source["metadata"].get("session_token")
     if user.session_token != given:
@@ -96,7 +98,7 @@ def _login(file: str, conversation: Conversation, world: World) -> Iterator[Faul
         registered = {
             call.arguments.get("username")
             for call in conversation.ground_truth
-            if (tool := TOOLTALK.tools.get(call.name)) and tool.login == "in" and call.exception is None
+            if (tool := toolbox.tools.get(call.name)) and tool.login == "in" and call.exception is None
         }
         if user.session_token or user.verification_code or user.username not in registered:
             yield Fault(file, "user", f"{user.username!r} is not in the world and does not register")

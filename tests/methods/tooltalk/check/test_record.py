@@ -5,8 +5,9 @@ import pytest
 
 from rig.conversations import available_suites
 from rig.errors import RigError
-from rig.methods.tooltalk.check import RULES, check_directory, record_directory
+from rig.methods.tooltalk.check import check_directory, record_directory
 from rig.paths import CONVERSATIONS
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
@@ -28,21 +29,21 @@ def test_what_can_be_derived_is_filled_in(suite: str, tmp_path: Path, world: Wor
                 del call["response"], call["exception"]
                 call["request"]["parameters"].pop("session_token", None)
         (tmp_path / path.name).write_text(json.dumps(source), "utf-8")
-    written = record_directory(tmp_path, world)
-    assert len(written) == RULES[suite].conversations
+    written = record_directory(tmp_path, world, TOOLTALK)
+    assert len(written) == len(list((CONVERSATIONS / suite).glob("*.json")))
     for path in written:
         assert json.loads(path.read_text("utf-8")) == json.loads(
             (CONVERSATIONS / suite / path.name).read_text("utf-8")
         )
-    assert record_directory(tmp_path, world) == []
-    assert check_directory(tmp_path, world, suite, RULES[suite]).faults == ()
+    assert record_directory(tmp_path, world, TOOLTALK) == []
+    assert check_directory(tmp_path, world, TOOLTALK).faults == ()
 
 
 @pytest.mark.parametrize("suite", available_suites())
 def test_the_shipped_suites_are_recorded(suite: str, tmp_path: Path, world: World) -> None:
     for path in (CONVERSATIONS / suite).glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    assert record_directory(tmp_path, world) == []
+    assert record_directory(tmp_path, world, TOOLTALK) == []
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_what_cannot_be_recorded_is_left_alone(text: str, tmp_path: Path, world:
     path = tmp_path / "x.json"
     path.write_text(text, "utf-8")
     with pytest.raises(RigError, match=r"x\.json|x: "):
-        record_directory(tmp_path, world)
+        record_directory(tmp_path, world, TOOLTALK)
     assert path.read_text("utf-8") == text
 
 
@@ -68,9 +69,9 @@ def test_an_unknown_tool_is_named(tmp_path: Path, world: World) -> None:
     source["conversation"][3]["apis"][0]["request"]["api_name"] = "Snooze"
     (tmp_path / "AddAlarm-easy.json").write_text(json.dumps(source), "utf-8")
     with pytest.raises(RigError, match="Snooze"):
-        record_directory(tmp_path, world)
+        record_directory(tmp_path, world, TOOLTALK)
 
 
 def test_an_empty_directory(tmp_path: Path, world: World) -> None:
     with pytest.raises(RigError, match="holds no conversation"):
-        record_directory(tmp_path, world)
+        record_directory(tmp_path, world, TOOLTALK)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rig.methods.tooltalk.check import Difference, Report, check_directory
+from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 MEASURED: dict[str, dict[tuple[int, int], Difference]] = {
@@ -55,13 +56,13 @@ MEASURED: dict[str, dict[tuple[int, int], Difference]] = {
 @pytest.fixture(scope="module")
 def easy(tooltalk: Path) -> Report:
     world = World.from_json_directory(tooltalk / "data" / "databases")
-    return check_directory(tooltalk / "data" / "easy", world)
+    return check_directory(tooltalk / "data" / "easy", world, TOOLTALK)
 
 
 @pytest.fixture(scope="module")
 def hard(tooltalk: Path) -> Report:
     world = World.from_json_directory(tooltalk / "data" / "databases")
-    return check_directory(tooltalk / "data" / "tooltalk", world)
+    return check_directory(tooltalk / "data" / "tooltalk", world, TOOLTALK)
 
 
 def test_the_table_is_complete() -> None:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from conversations.reading import Feature, Reading
+
 from rig.methods.tooltalk.check.faults import Fault
-from rig.methods.tooltalk.check.reading import Feature, Reading
 from rig.tooltalk import TOOLTALK
 
 

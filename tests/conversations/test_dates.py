@@ -1,10 +1,9 @@
 from datetime import date, timedelta
 
 import pytest
+from conversations.dates import disagreement
 from hypothesis import given
 from hypothesis import strategies as st
-
-from rig.methods.tooltalk.check.dates import disagreement
 
 MONDAY = date(2025, 12, 29)
 

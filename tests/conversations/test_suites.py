@@ -1,15 +1,16 @@
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conversations.reading import Feature
+from conversations.rules import RULES
+from conversations.suites import check_suite
 
 from rig.conversations import available_suites
-from rig.methods.tooltalk.check import RULES, Report, check_directory
-from rig.methods.tooltalk.check.reading import Feature
+from rig.methods.tooltalk.check import check_directory
 from rig.paths import CONVERSATIONS
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
@@ -17,16 +18,16 @@ from rig.tooltalk.world import World
 
 @pytest.mark.parametrize("suite", available_suites())
 def test_the_shipped_suites_keep_their_promises(suite: str, world: World) -> None:
-    report = check_directory(CONVERSATIONS / suite, world, suite, RULES[suite])
+    report = check_suite(CONVERSATIONS / suite, world, suite, RULES[suite])
     assert [str(fault) for fault in report.faults] == []
-    assert report.reproduced == len(report.calls)
-    assert report.conversations == RULES[suite].conversations
-    assert {each.executed.name for each in report.calls} == set(TOOLTALK.tools)
+    assert report.sound.reproduced == len(report.sound.calls)
+    assert report.sound.conversations == RULES[suite].conversations
+    assert {each.executed.name for each in report.sound.calls} == set(TOOLTALK.tools)
 
 
 @pytest.mark.parametrize("suite", available_suites())
 def test_the_ground_truth_fails_only_where_it_should(suite: str, world: World) -> None:
-    report = check_directory(CONVERSATIONS / suite, world)
+    report = check_directory(CONVERSATIONS / suite, world, TOOLTALK)
     failing = {each.executed.exception for each in report.calls if each.executed.exception}
     assert suite != "easy" or not failing
 
@@ -44,7 +45,7 @@ def copy(tmp_path: Path, *without: str) -> Path:
 
 
 def test_a_missing_conversation_is_missed(tmp_path: Path, world: World) -> None:
-    report = check_directory(copy(tmp_path, "HistoricWeather-easy"), world, "easy", RULES["easy"])
+    report = check_suite(copy(tmp_path, "HistoricWeather-easy"), world, "easy", RULES["easy"])
     assert [str(fault) for fault in report.faults] == [
         "easy: quota: conversations: 27 of 28",
         "easy: coverage: no conversation HistoricWeather-easy calls HistoricWeather",
@@ -55,7 +56,7 @@ def test_a_missing_conversation_is_missed(tmp_path: Path, world: World) -> None:
 @pytest.mark.parametrize("feature", Feature)
 def test_every_feature_is_counted(feature: Feature, world: World) -> None:
     rules = replace(RULES["easy"], features={feature: 1000})
-    report = check_directory(CONVERSATIONS / "easy", world, "easy", rules)
+    report = check_suite(CONVERSATIONS / "easy", world, "easy", rules)
     assert [fault.kind for fault in report.faults] == ["quota"]
     assert report.faults[0].text.startswith(f"{feature}: ")
 
@@ -75,7 +76,7 @@ def test_every_feature_is_counted(feature: Feature, world: World) -> None:
     ],
 )
 def test_every_bound_is_held(change: dict[str, Any], text: str, world: World) -> None:
-    report = check_directory(CONVERSATIONS / "easy", world, "easy", replace(RULES["easy"], **change))
+    report = check_suite(CONVERSATIONS / "easy", world, "easy", replace(RULES["easy"], **change))
     assert any(text in fault.text for fault in report.faults)
 
 
@@ -112,19 +113,3 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [text for each in value.values() for text in _texts(each)]
     return [text for each in value for text in _texts(each)] if isinstance(value, list) else []
-
-
-def test_reading_a_report(checked: Callable[..., Report], shipped: Callable[[str], dict[str, Any]]) -> None:
-    source = shipped("AddAlarm")
-    source["conversation"][3]["apis"][0]["response"] = {"alarm_id": "0"}
-    report = json.loads(json.dumps(checked(source).as_json()))
-    assert report["calls"] == 1
-    assert report["reproduced"] == 0
-    assert report["differences"] == {"random id only": 1}
-    (fault,) = report["faults"]
-    assert (fault["file"], fault["kind"], fault["turn"], fault["call"]) == (
-        "AddAlarm-easy.json",
-        "replay",
-        3,
-        0,
-    )

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from conversations.reading import Feature, Reading
 
 from rig.conversations import parse_conversation
-from rig.methods.tooltalk.check.reading import Feature, Reading
 from rig.methods.tooltalk.check.replay import replayed_calls
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK

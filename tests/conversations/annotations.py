@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from rig.methods.tooltalk.check.dates import disagreement
+from conversations.dates import disagreement
+from conversations.reading import Feature, Reading
+
 from rig.methods.tooltalk.check.faults import Fault
-from rig.methods.tooltalk.check.reading import Feature, Reading
 from rig.tooltalk import TOOLTALK
 
 _OF_THE_USER = (Feature.CORRECTION,)

@@ -11,7 +11,7 @@ from datetime import date
 from enum import StrEnum
 from functools import cached_property
 
-from rig.calls import ExecutedCall, Json, JsonObject
+from rig.calls import Json, JsonObject, without_token
 from rig.conversations import Conversation
 from rig.methods.tooltalk.check.replay import Replayed
 from rig.tooltalk import TOOLTALK
@@ -70,7 +70,7 @@ class Reading:
     @property
     def plugins(self) -> frozenset[str]:
         """The plugins of the tools that are called."""
-        return frozenset(str(TOOLTALK.tools[name].plugin) for name in self.tools)
+        return frozenset(TOOLTALK.tools[name].plugin for name in self.tools)
 
     @property
     def exchanges(self) -> int:
@@ -122,17 +122,13 @@ class Reading:
                     said.append(turns[heard].text)
                 heard += 1
             call = each.executed
-            for value in _leaves(_without_token(call)):
+            for value in _leaves(without_token(call.arguments)):
                 if len(value) >= _SHORTEST and not any(value in text for text in said):
                     yield any(value in text for text in looked_up)
             if call.exception is None and not TOOLTALK.tools[call.name].action:
                 looked_up.extend(_leaves(call.response))
             else:
                 said.extend(_leaves(call.response))
-
-
-def _without_token(call: ExecutedCall) -> JsonObject:
-    return {name: value for name, value in call.arguments.items() if name != "session_token"}
 
 
 def _leaves(value: Json) -> Iterator[str]:

@@ -1,0 +1,31 @@
+"""The shipped suites held to what they promise, besides being sound."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from conversations.annotations import check_annotations
+from conversations.reading import Reading
+from conversations.rules import SuiteRules, check_rules
+
+from rig.methods.tooltalk.check import Fault, Report, check_directory
+from rig.tooltalk import TOOLTALK
+from rig.tooltalk.world import World
+
+
+@dataclass(frozen=True)
+class SuiteReport:
+    """What checking found, and which further faults there are by the suite's own rules."""
+
+    sound: Report
+    readings: tuple[Reading, ...]
+    faults: tuple[Fault, ...]
+
+
+def check_suite(directory: Path, world: World, suite: str, rules: SuiteRules) -> SuiteReport:
+    """Check a directory as `rig check` does, and hold its conversations to these rules."""
+    report = check_directory(directory, world, TOOLTALK)
+    readings = tuple(Reading(conversation, calls) for conversation, calls in report.replayed)
+    annotations = (
+        fault for each in readings for fault in check_annotations(f"{each.conversation.name}.json", each)
+    )
+    return SuiteReport(report, readings, (*report.faults, *annotations, *check_rules(suite, rules, readings)))

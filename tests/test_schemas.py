@@ -1,0 +1,99 @@
+"""Whether arguments fit: in agreement with jsonschema, in words that say what is wrong."""
+
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rig.schemas import kind_of, misfits
+
+PLAIN: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.sampled_from(["string", "integer", "number", "boolean"]).map(lambda kind: {"type": kind}),
+    st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, unique=True).map(
+        lambda choices: {"type": "string", "enum": choices}
+    ),
+    st.tuples(st.integers(-3, 0), st.integers(0, 3)).map(
+        lambda span: {"type": "integer", "minimum": span[0], "maximum": span[1]}
+    ),
+)
+PROPERTIES = st.one_of(PLAIN, PLAIN.map(lambda items: {"type": "array", "items": items}))
+NAMES = st.sampled_from("xyz")
+VALUES = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-5, 5), st.sampled_from(["a", "b", "", "d"]), st.just(0.5)
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=2)),
+    max_leaves=4,
+)
+
+
+@st.composite
+def schemas(draw: st.DrawFn) -> dict[str, Any]:
+    properties = draw(st.dictionaries(NAMES, PROPERTIES))
+    required = draw(st.lists(st.sampled_from(sorted(properties)), unique=True)) if properties else []
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+@given(schemas(), st.one_of(VALUES, st.dictionaries(st.sampled_from("wxyz"), VALUES)))
+def test_it_agrees_with_jsonschema(schema: dict[str, Any], arguments: Any) -> None:
+    given = arguments
+    if isinstance(arguments, dict):  # null for an optional argument is as good as nothing
+        optional = schema["properties"].keys() - set(schema["required"])
+        nulls = {name for name in optional if arguments.get(name) is None}
+        given = {name: value for name, value in arguments.items() if name not in nulls}
+    fits = jsonschema.Draft202012Validator(schema).is_valid(given)
+    assert (list(misfits(schema, arguments)) == []) is fits
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "at": {"type": "string", "x-format": "datetime"},
+        "tags": {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
+        "count": {"type": "integer", "minimum": 1},
+    },
+    "required": ["at"],
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "name", "wanted", "culprit"),
+    [
+        ([], "type", "arguments", "an object", []),
+        ({}, "missing", "at", "to be given", None),
+        ({"at": "2024-03-05 18:30:00", "by": 1}, "unknown", "by", "no such argument", 1),
+        ({"at": None}, "type", "at", "a string", None),
+        ({"at": "tomorrow"}, "form", "at", "YYYY-MM-DD HH:MM:SS", "tomorrow"),
+        ({"at": "2024-03-05 18:30:00", "tags": "red"}, "type", "tags", "a list of strings", "red"),
+        ({"at": "2024-03-05 18:30:00", "tags": ["red", 5]}, "type", "tags", "a list of strings", 5),
+        ({"at": "2024-03-05 18:30:00", "tags": ["red", "x"]}, "choice", "tags", "red or blue", "x"),
+        ({"at": "2024-03-05 18:30:00", "count": True}, "type", "count", "a whole number", True),
+        ({"at": "2024-03-05 18:30:00", "count": 0}, "choice", "count", "from 1 to inf", 0),
+    ],
+)
+def test_what_is_wrong(arguments: Any, kind: str, name: str, wanted: str, culprit: Any) -> None:
+    [found] = misfits(SCHEMA, arguments)
+    assert (found.kind, found.name, found.wanted, found.culprit) == (kind, name, wanted, culprit)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "null"),
+        (True, "true or false"),
+        (1, "a number"),
+        (0.5, "a number"),
+        ("", "a string"),
+        ([], "a list"),
+        ({}, "an object"),
+    ],
+)
+def test_what_a_value_is(value: Any, words: str) -> None:
+    assert kind_of(value) == words

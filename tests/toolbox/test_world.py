@@ -1,0 +1,82 @@
+"""What holds of every world: a snapshot is all of it, and whatever happens can be undone."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rig.errors import RigError
+from rig.toolbox import World
+from rig.toolbox.identifiers import hexadecimal
+
+IDS = hexadecimal(2, 4)
+
+
+class Shelf(World):
+    schema: ClassVar[str] = "CREATE TABLE books (title TEXT PRIMARY KEY NOT NULL);\n"
+
+
+ACTS = st.one_of(
+    st.tuples(st.just("clock"), st.datetimes()),
+    st.tuples(st.just("token"), st.none() | st.text(st.characters(codec="utf-8"), max_size=5)),
+    st.tuples(st.just("draw"), st.sampled_from(["a", "b"])),
+    st.tuples(st.just("book"), st.text(st.characters(codec="utf-8"), max_size=5)),
+)
+
+
+def act(world: World, acts: list[tuple[str, Any]]) -> list[str]:
+    drawn = []
+    for kind, value in acts:
+        match kind:
+            case "clock":
+                world.set_clock(value)
+            case "token":
+                world.set_session_token(value)
+            case "draw":
+                drawn.append(world.draw(value, IDS))
+            case "book":
+                world.database.execute("INSERT OR IGNORE INTO books VALUES (?)", [value])
+    return drawn
+
+
+@given(st.lists(ACTS, max_size=6), st.lists(ACTS, max_size=6))
+def test_restoring_undoes_everything_and_all_goes_on_alike(before: list[Any], after: list[Any]) -> None:
+    world, other = Shelf(), Shelf()
+    act(world, before)
+    snapshot, dump = world.snapshot(), world.dump()
+    drawn = act(world, after)
+    end = world.sha256()
+    world.restore(snapshot)
+    assert (world.dump(), world.snapshot()) == (dump, snapshot)
+    other.restore(snapshot)
+    assert act(other, after) == act(world, after) == drawn
+    assert world.sha256() == other.sha256() == end
+
+
+@given(st.lists(ACTS, max_size=6), st.lists(ACTS, min_size=1, max_size=6))
+def test_a_failed_block_leaves_no_trace(before: list[Any], within: list[Any]) -> None:
+    world = Shelf()
+    act(world, before)
+    dump = world.dump()
+
+    def fail() -> None:
+        with world.atomic():
+            act(world, within)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert world.dump() == dump
+
+
+def test_a_world_without_tables_of_its_own(tmp_path: Path) -> None:
+    world = World()
+    world.begin(datetime.fromisoformat("2024-03-05 09:00:00"), "anybody", {"session_token": "t"})
+    assert (world.now.year, world.session_token, world.username) == (2024, "t", None)
+    (tmp_path / "world.sqlite").write_bytes(world.snapshot().image)
+    assert World.open(tmp_path / "world.sqlite").dump() == world.dump()
+    with pytest.raises(RigError, match="not a world of this version"):
+        Shelf.open(tmp_path / "world.sqlite")
