@@ -111,18 +111,18 @@ def command(
     from rig.screening import screen, validity_of
 
     found = screen(_screening(chosen, conversations), _notify, _Progress())
-    foretold = []
+    validity = []
     if against:
         with Runs.open(store) as stored:
-            foretold = validity_of(found, stored, against)
-    told: JsonObject = {"foretold": [each.as_json() for each in foretold]} if against else {}
+            validity = validity_of(found, stored, against)
+    told: JsonObject = {"foretold": [each.as_json() for each in validity]} if against else {}
     if output is not None:
         text = json.dumps({**found.as_json(steps=True), **told}, indent=1)
         output.write_text(text + "\n", encoding="utf-8")
     if as_json:
         print_json({**found.as_json(), **told})
     else:
-        click.echo(printable(screen_text(found, foretold, terminal_width())))
+        click.echo(printable(screen_text(found, validity, terminal_width())))
     failures = [f"{arm.name}: {arm.failure}" for arm in found.arms if arm.failure]
     for failure in failures:
         click.echo(f"rig: {printable(failure)}", err=True)

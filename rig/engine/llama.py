@@ -206,8 +206,6 @@ class LlamaContext:
         """What each sequence holds, by position."""
         self.can_branch = model.can_branch
         self._has_window = model.has_window
-        self.tape: list[tuple[Any, ...]] | None = None
-        """Where set: every operation on the cache, in order, so that it can be played again (`replay`)."""
         self._memory = C.llama_get_memory(self._pointer)
         self._batch = C.llama_batch_init(self.n_batch, 0, 1)
         self._tokens = np.ctypeslib.as_array(self._batch.token, (self.n_batch,))
@@ -232,8 +230,6 @@ class LlamaContext:
             for index in range(start, end):
                 self._ids[index][0] = sequence * self._ids_each
         self._batch.n_tokens = end
-        if self.tape is not None:
-            self.tape.append(("decode", [(seq, list(tokens), logits) for seq, tokens, logits, _ in chunks]))
         code = C.llama_decode(self._pointer, self._batch)
         if code == 0:
             for sequence, tokens, *_ in chunks:
@@ -259,8 +255,6 @@ class LlamaContext:
         Returns how many are left. Recurrent and hybrid models have such a memory.
         """
         held = self.sequences[sequence]
-        if self.tape is not None:
-            self.tape.append(("drop_tail", sequence, position))
         for name in self._names(sequence):
             if not C.llama_memory_seq_rm(self._memory, name, position, -1):
                 C.llama_memory_seq_rm(self._memory, name, -1, -1)
@@ -270,8 +264,6 @@ class LlamaContext:
 
     def share(self, source: int, target: int, length: int) -> None:
         """Make `target` hold the first `length` tokens of `source`, in the same cells. Needs `can_branch`."""
-        if self.tape is not None:
-            self.tape.append(("share", source, target, length))
         self.drop_tail(target, 0)
         for name in self._names(target):
             C.llama_memory_seq_cp(self._memory, self._names(source)[0], name, 0, length)
@@ -319,8 +311,6 @@ class LlamaContext:
                 return False
         elif not self._set_sequence(sequence, state):
             return False
-        if self.tape is not None:
-            self.tape.append(("restore", sequence, list(tokens), state))
         self.sequences[sequence] = list(tokens)
         return True
 

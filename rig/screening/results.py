@@ -21,6 +21,13 @@ class StepKey(NamedTuple):
     step: int
 
 
+class TurnKey(NamedTuple):
+    """Which turn: its position in its conversation."""
+
+    conversation: str
+    turn: int
+
+
 @dataclass(frozen=True, slots=True)
 class ScreenedStep:
     """One true answer as one model sees it.
@@ -242,11 +249,11 @@ def _clustered(pairs: Sequence[tuple[str, float]]) -> Difference:
     return Difference(mean, mean - reach, mean + reach)
 
 
-def by_turn(arm: ArmScreen) -> Iterator[tuple[tuple[str, int], list[ScreenedStep]]]:
+def by_turn(arm: ArmScreen) -> Iterator[tuple[TurnKey, list[ScreenedStep]]]:
     """The steps of each turn that could be assessed as a whole."""
-    turns: dict[tuple[str, int], list[ScreenedStep]] = {}
+    turns: dict[TurnKey, list[ScreenedStep]] = {}
     for step in arm.steps:
-        turns.setdefault((step.key.conversation, step.key.turn), []).append(step)
+        turns.setdefault(TurnKey(step.key.conversation, step.key.turn), []).append(step)
     for key, steps in turns.items():
         if all(step.assessment.fault is None for step in steps):
             yield key, steps

@@ -2,7 +2,7 @@
 
 import tempfile
 from types import TracebackType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,15 @@ from scipy.special import log_softmax
 from rig.errors import RigError
 
 Values: TypeAlias = npt.NDArray[np.float32]
-Place: TypeAlias = tuple[str, int, int, int]
-"""Conversation, turn, step, and which of the step's choices."""
+
+
+class Place(NamedTuple):
+    """Which choice of which step."""
+
+    conversation: str
+    turn: int
+    step: int
+    choice: int
 
 
 class Rows:

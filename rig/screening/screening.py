@@ -18,7 +18,7 @@ from rig.methods.tooltalk.prompt import Settings
 from rig.models import Notify
 from rig.screening.ground_truth import TrueStep, true_steps
 from rig.screening.results import ArmScreen, Screen, ScreenedStep, StepKey
-from rig.screening.rows import Rows, Values, divergence
+from rig.screening.rows import Place, Rows, Values, divergence
 from rig.toolbox.simulator import Simulator
 
 Progress = Callable[[str, int, int], None]
@@ -114,11 +114,11 @@ def _arm(
             for truth in truths:
                 key = StepKey(conversation, truth.request.key.turn, truth.request.key.step)
                 before = base.assessments.get(key) if base and is_comparable else None
-                watch = _Watch(key, rows, before)
-                listen = partial(_keep, rows, key) if base is None else watch.take
+                against = _Against(key, rows, before)
+                listen = partial(_keep, rows, key) if base is None else against.take
                 assessed = teacher.assess(truth.request, truth.answer, listen)
                 tool = truth.answer.name if isinstance(truth.answer, Call) else None
-                found.append(ScreenedStep(key, tool, assessed, *watch.result(assessed)))
+                found.append(ScreenedStep(key, tool, assessed, *against.result(assessed)))
         progress(name, len(steps), len(steps))
         fingerprint = teacher.fingerprint
         remarks = (
@@ -141,10 +141,10 @@ def _arm(
 
 def _keep(rows: Rows, key: StepKey, number: int, values: Values) -> None:
     """Keep what the base model makes of a choice."""
-    rows.keep((*key, number), values)
+    rows.keep(Place(*key, number), values)
 
 
-class _Watch:
+class _Against:
     """Compares a model's choices in one step with those of the base as they come."""
 
     def __init__(self, key: StepKey, rows: Rows, before: Assessment | None) -> None:
@@ -157,7 +157,7 @@ class _Watch:
     def take(self, number: int, values: Values) -> None:
         if self._before is None:
             return
-        kept = self._rows.get((*self._key, number))
+        kept = self._rows.get(Place(*self._key, number))
         if kept is None or len(kept) != len(values):
             self._before = None  # another path through the grammar
             return

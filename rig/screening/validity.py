@@ -13,37 +13,23 @@ from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, choose, common_grader, read
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
-from rig.screening.results import ArmScreen, Screen, by_turn
+from rig.screening.results import ArmScreen, Screen, TurnKey, by_turn
 from rig.store import Runs
 
-Turn = tuple[str, int]
-"""A conversation's name, and the position of one of its assistant turns."""
-
-Signal = Literal["decision", "kl", "less_likely", "other_top"]
 Outcome = Literal["changed", "flipped", "lost"]
 
-SIGNALS: dict[Signal, str] = {
-    "decision": "KL divergence from the base where the turn's first step calls or replies",
-    "kl": "KL divergence from the base, summed over the turn's choices",
-    "less_likely": "how much less likely than the base the model finds the turn's true answers",
-    "other_top": "choices of the turn whose likeliest token is not the base's",
-}
+SIGNAL = "KL divergence from the base where the turn's first step calls or replies"
+"""The one choice of a turn that a run meets too, whatever the model does."""
 OUTCOMES: dict[Outcome, str] = {
     "changed": "the first step of the turn is another call, or a reply instead of a call, or the reverse",
     "flipped": "only one of the two got the turn right",
     "lost": "of the turns that the base got right, the model did not",
 }
-_DIRECTIONS: dict[Outcome, tuple[Signal, ...]] = {
-    "changed": ("decision", "kl", "other_top"),
-    "flipped": ("decision", "kl", "other_top"),
-    "lost": ("decision", "less_likely", "kl"),
-}
-"""The first decision is the one choice of a turn that a run meets too, whatever the model does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """How well one signal of the screen tells the turns with an outcome from those without.
+    """How well the screen's signal tells the turns with an outcome from those without.
 
     `auc` is the chance that a turn with the outcome has the stronger signal than one without (0.5: it says
     nothing), `p` that of one at least as far from 0.5 by chance (Mann and Whitney 1947, two-sided), and
@@ -52,7 +38,6 @@ class Validity:
 
     arm: str
     outcome: Outcome
-    signal: Signal
     turns: int
     with_outcome: int
     auc: float | None
@@ -81,9 +66,8 @@ def validity_of(found: Screen, runs: Runs, addresses: Sequence[str]) -> list[Val
     result: list[Validity] = []
     for arm, stored in others:
         outcomes = _outcomes(runs, base, stored)
-        signals = _signals(found.base, arm)
-        for outcome, names in _DIRECTIONS.items():
-            result += [_foretold(arm.name, outcome, name, outcomes[outcome], signals[name]) for name in names]
+        signal = _signal(arm)
+        result += [_validity(arm.name, outcome, outcomes[outcome], signal) for outcome in OUTCOMES]
     return result
 
 
@@ -100,16 +84,16 @@ def _stored(arm: ArmScreen, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     return fitting[0] if fitting else None
 
 
-def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict[Turn, bool]]:
+def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict[TurnKey, bool]]:
     """For each turn that both have finished, whether each outcome came about."""
     grader, _ = common_grader(runs, [base, arm])
-    rights: list[dict[Turn, Fraction]] = []
+    rights: list[dict[TurnKey, Fraction]] = []
     for scored in read(runs, [base, arm], grader):
-        made: dict[Turn, list[bool]] = {}
+        made: dict[TurnKey, list[bool]] = {}
         for (conversation, _), cells in scored.cells.items():
             for cell in cells.values():
                 for turn in cell.turns:
-                    made.setdefault((conversation, turn.turn), []).append(turn.right)
+                    made.setdefault(TurnKey(conversation, turn.turn), []).append(turn.right)
         rights.append({turn: Fraction(sum(each), len(each)) for turn, each in made.items()})
     before, after = rights
     common = [turn for turn in before if turn in after]
@@ -123,14 +107,14 @@ def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict
     }
 
 
-def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict[Turn, object]:
+def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict[TurnKey, object]:
     """What each turn began with: a call, or that it was a reply, or how it failed. Of the first repeat."""
-    found: dict[Turn, object] = {}
+    found: dict[TurnKey, object] = {}
     for name in sorted(conversations):
         transcript = runs.transcript(chosen.run, name, chosen.arm.position)
         for turn, played in transcript.turns.items():
             if played.steps:
-                found[name, turn] = _first(played)
+                found[TurnKey(name, turn)] = _first(played)
     return found
 
 
@@ -141,31 +125,24 @@ def _first(played: PlayedTurn) -> object:
     return prediction.kind if prediction.error is None else prediction.error
 
 
-def _signals(base: ArmScreen, arm: ArmScreen) -> dict[Signal, dict[Turn, float]]:
-    before = {turn: sum(step.assessment.logprob for step in steps) for turn, steps in by_turn(base)}
-    decision: dict[Turn, float] = {}
-    kl: dict[Turn, float] = {}
-    less: dict[Turn, float] = {}
-    other: dict[Turn, float] = {}
+def _signal(arm: ArmScreen) -> dict[TurnKey, float]:
+    """Of the turns whose every choice could be compared with the base's."""
+    found: dict[TurnKey, float] = {}
     for turn, steps in by_turn(arm):
-        if turn in before:
-            less[turn] = before[turn] - sum(step.assessment.logprob for step in steps)
         if all(len(step.divergences) == len(step.assessment.choices) for step in steps):
             first = zip(steps[0].assessment.choices, steps[0].divergences, strict=True)
-            decision[turn] = sum(divergence for choice, divergence in first if choice.kind == "answer")
-            kl[turn] = sum(sum(step.divergences) for step in steps)
-            other[turn] = float(sum(not same for step in steps for same in step.same_top))
-    return {"decision": decision, "kl": kl, "less_likely": less, "other_top": other}
+            found[turn] = sum(divergence for choice, divergence in first if choice.kind == "answer")
+    return found
 
 
-def _foretold(
-    arm: str, outcome: Outcome, signal: Signal, happened: Mapping[Turn, bool], strength: Mapping[Turn, float]
+def _validity(
+    arm: str, outcome: Outcome, happened: Mapping[TurnKey, bool], strength: Mapping[TurnKey, float]
 ) -> Validity:
     turns = [turn for turn in happened if turn in strength]
     labels = np.array([happened[turn] for turn in turns], dtype=bool)
     values = np.array([strength[turn] for turn in turns], dtype=np.float64)
     auc, p, spearman = _separation(labels, values)
-    return Validity(arm, outcome, signal, len(turns), int(labels.sum()), auc, p, spearman)
+    return Validity(arm, outcome, len(turns), int(labels.sum()), auc, p, spearman)
 
 
 def _separation(

@@ -1,7 +1,8 @@
-"""What is free: read from made-up machines, containers and Macs, and once from this one."""
+"""What is free: read from made-up machines and containers, and once from this one."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,9 +10,6 @@ from rig.engine.memory import devices
 from rig.engine.memory.devices import machine_memory
 
 GIB = 2**30
-MEMINFO = (
-    "MemTotal:       16777216 kB\nMemFree:  1024 kB\nMemAvailable:    8388608 kB\nSwapFree: 2097152 kB\n"
-)
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -21,7 +19,6 @@ def write(root: Path, files: Mapping[str, str]) -> None:
         path.write_text(content)
 
 
-@pytest.mark.skipif(devices.sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     ("cgroup", "groups", "free", "total"),
     [
@@ -81,29 +78,22 @@ def write(root: Path, files: Mapping[str, str]) -> None:
     ],
 )
 def test_free_is_what_machine_and_groups_leave(
-    tmp_path: Path, cgroup: str, groups: Mapping[str, str], free: int, total: int
+    tmp_path: Path,
+    cgroup: str,
+    groups: Mapping[str, str],
+    free: int,
+    total: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    write(tmp_path / "proc", {"meminfo": MEMINFO, "self/cgroup": cgroup})
+    machine = SimpleNamespace(available=8 * GIB, total=16 * GIB)
+    monkeypatch.setattr(devices.psutil, "virtual_memory", lambda: machine)
+    monkeypatch.setattr(devices.psutil, "swap_memory", lambda: SimpleNamespace(free=2 * GIB))
+    write(tmp_path / "proc", {"self/cgroup": cgroup})
     write(tmp_path / "groups", groups)
     memory = machine_memory(tmp_path / "proc", tmp_path / "groups")
     assert (memory.free, memory.total) == (free, total)
     assert memory.limit == ("machine" if total == 16 * GIB else "control group")
     assert memory.swap == (2 * GIB if memory.limit == "machine" else 0)
-
-
-def test_a_mac_counts_the_pages_it_would_give_up() -> None:
-    report = (
-        "Mach Virtual Memory Statistics: (page size of 16384 bytes)\n"
-        "Pages free:                               10000.\n"
-        "Pages active:                            200000.\n"
-        "Pages inactive:                           30000.\n"
-        "Pages speculative:                         2000.\n"
-        "Pages wired down:                         90000.\n"
-        "Pages purgeable:                            500.\n"
-    )
-    assert devices._pages(report, 16 * GIB).free == 42_500 * 16384
-    assert devices._pages(report, GIB // 4).free == GIB // 4
-    assert devices._pages("", 16 * GIB).free == 16 * GIB  # its tool says nothing: then all there is
 
 
 def test_this_machine_has_memory_that_is_free() -> None:

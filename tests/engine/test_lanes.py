@@ -1,7 +1,7 @@
 """Several steps at once in one model: each is a valid answer of its own, and failures stay where they are."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from rig_form import rig_format
 
 from rig.calls import Call, Outcome
 from rig.engine.engine import PREFILL_PIECE, LlamaCppModel
-from rig.engine.llama import DecodeError, LlamaContext
+from rig.engine.llama import Chunk, DecodeError, LlamaContext
 from rig.engine.parallel import choose, describe
 from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
@@ -82,17 +82,30 @@ def test_the_same_schedule_gives_the_same_answers(
     assert answers() == answers()
 
 
-def test_all_share_one_prefix_that_is_computed_once(open_model: Open, tiny_path: Write, ask: Ask) -> None:
+def decoded(model: LlamaCppModel, monkeypatch: pytest.MonkeyPatch) -> list[list[Chunk]]:
+    """The batches that are decoded from now on."""
+    batches: list[list[Chunk]] = []
+    decode = model.context.decode
+
+    def record(chunks: Sequence[Chunk]) -> None:
+        batches.append(list(chunks))
+        decode(chunks)
+
+    monkeypatch.setattr(model.context, "decode", record)
+    return batches
+
+
+def test_all_share_one_prefix_that_is_computed_once(
+    open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = open_model(tiny_path(), parallel=3, max_tokens=5, prefix_cache=False)
-    model.context.tape = []
+    batches = decoded(model, monkeypatch)
     requests = {slot: ask("hello", conversation=str(slot)) for slot in range(3)}
     done = finish(model, requests)
-    decoded = sum(
-        len(tokens) for kind, *rest in model.context.tape if kind == "decode" for _, tokens, _ in rest[0]
-    )
+    total = sum(len(chunk.tokens) for chunks in batches for chunk in chunks)
     length = done[0].usage.prompt_tokens
     generated = sum(prediction.usage.completion_tokens for prediction in done.values())
-    own = decoded - generated - length
+    own = total - generated - length
     assert 0 <= own < 0.2 * length
     assert {slot: prediction.usage.cached_tokens > 0.8 * length for slot, prediction in done.items()} == {
         0: False,
@@ -102,22 +115,21 @@ def test_all_share_one_prefix_that_is_computed_once(open_model: Open, tiny_path:
 
 
 def test_prompts_are_taken_in_pieces_so_that_nobody_waits_long(
-    open_model: Open, tiny_path: Write, ask: Ask
+    open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = open_model(tiny_path(), parallel=2, max_tokens=50)
     heard: list[str] = []
     model.begin(0, ask("hello"), lambda piece: heard.append("piece" if piece.text else "batch"))
     while not any(kind == "piece" for kind in heard):
         model.advance()
-    model.context.tape = []
+    batches = decoded(model, monkeypatch)
     model.begin(1, ask("long " * 150, conversation="b"), ignore)
     for _ in range(3):
         model.advance()
-    batches = [rest[0] for kind, *rest in model.context.tape if kind == "decode"]
     assert len(batches) == 3
     for chunks in batches:
-        assert any(slot == 0 for slot, _, _ in chunks)  # its token comes with every batch
-        assert 0 < sum(len(tokens) for slot, tokens, _ in chunks if slot == 1) <= PREFILL_PIECE
+        assert any(slot == 0 for slot, *_ in chunks)  # its token comes with every batch
+        assert 0 < sum(len(tokens) for slot, tokens, *_ in chunks if slot == 1) <= PREFILL_PIECE
 
 
 def test_a_batch_that_fails_fails_the_steps_in_it_alone(
@@ -203,15 +215,15 @@ def test_slots_that_were_settled_before_are_taken_over(open_model: Open, tiny_pa
     assert given.slots == 2
 
 
-def test_exact_is_one_sequence_and_one_token_at_a_time(open_model: Open, tiny_path: Write, ask: Ask) -> None:
+def test_exact_is_one_sequence_and_one_token_at_a_time(
+    open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = open_model(tiny_path(), exact=True, max_tokens=20)
     model.prepare(ask([]), 8)
     assert (model.slots, model.fingerprint["fast_forward"], model.fingerprint["exact"]) == (1, False, True)
-    model.context.tape = []
+    batches = decoded(model, monkeypatch)
     model.predict(ask("hello"), ignore)
-    sizes = [
-        len(tokens) for kind, *rest in model.context.tape if kind == "decode" for _, tokens, _ in rest[0]
-    ]
+    sizes = [len(chunk.tokens) for chunks in batches for chunk in chunks]
     assert sizes[-19:] == [1] * 19
 
 

@@ -6,12 +6,12 @@ from rig.displays.numbers import UNKNOWN, clock_time, percent
 from rig.displays.table import columns
 from rig.screening import ArmScreen, Screen, Validity
 from rig.screening.results import KINDS
-from rig.screening.validity import OUTCOMES, SIGNALS
+from rig.screening.validity import OUTCOMES, SIGNAL
 
 _KINDS = {"answer": "call or reply", "tool": "tool", "parameter": "parameters", "value": "values"}
 
 
-def screen_text(found: Screen, foretold: Sequence[Validity] = (), width: int | None = None) -> str:
+def screen_text(found: Screen, validity: Sequence[Validity] = (), width: int | None = None) -> str:
     """Everything that is known of the models, and what could not be assessed.
 
     Models that do not fit into `width` cells follow below.
@@ -28,7 +28,7 @@ def screen_text(found: Screen, foretold: Sequence[Validity] = (), width: int | N
         lines += [f"{arm.name}: {count} not assessed: {why}" for why, count in arm.faults.items()]
         lines += [f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [arm.made_from]))]
         lines += [f"{arm.name} failed: {arm.failure}"] if arm.failure else []
-    return "\n".join([*lines, *_foretold(foretold)])
+    return "\n".join([*lines, *_validity(validity)])
 
 
 def _rows(found: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
@@ -68,20 +68,20 @@ def _rows(found: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
     return rows
 
 
-def _foretold(foretold: Sequence[Validity]) -> list[str]:
-    if not foretold:
+def _validity(validity: Sequence[Validity]) -> list[str]:
+    if not validity:
         return []
     lines = [
         "",
         "how well that foretells the stored run, turn by turn (AUC: 50% says nothing, 100% everything)",
+        f"  by the {SIGNAL}",
     ]
     lines += [
-        f"  {each.arm}: {each.outcome} {each.with_outcome} of {each.turns} turns; by {each.signal}"
+        f"  {each.arm}: {each.outcome} {each.with_outcome} of {each.turns} turns;"
         f" AUC {percent(each.auc)}, p {_number(each.p, 3)}, Spearman {_number(each.spearman, 2)}"
-        for each in foretold
+        for each in validity
     ]
-    lines += [f"  {name}: {meaning}" for name, meaning in (*OUTCOMES.items(), *SIGNALS.items())]
-    return lines
+    return [*lines, *(f"  {name}: {meaning}" for name, meaning in OUTCOMES.items())]
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -72,17 +72,17 @@ class Teacher:
         is_reply = not isinstance(answer, Call)
         try:
             prompt = self._prompt(request)
-            given, kinds = self._answer_tokens(request.tools, answer)
+            answered, kinds = self._answer_tokens(request.tools, answer)
             room = self._parts.context.n_ctx - len(prompt)
-            if room < len(given.tokens):
+            if room < len(answered.tokens):
                 return Assessment(
                     is_reply,
                     prompt_tokens=len(prompt),
-                    fault=f"prompt and answer have {len(prompt) + len(given.tokens)} tokens,"
+                    fault=f"prompt and answer have {len(prompt) + len(answered.tokens)} tokens,"
                     f" the context {self._parts.context.n_ctx}",
                 )
-            choices, computed = self._assess(prompt, given, kinds, listen)
-            forced = len(given.tokens) - len(choices)
+            choices, computed = self._assess(prompt, answered, kinds, listen)
+            forced = len(answered.tokens) - len(choices)
             return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
         except (TemplateError, ConstraintError, NotInGrammar, DecodeError, FloatingPointError) as error:
             return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
@@ -110,23 +110,23 @@ class Teacher:
         return tokens, kinds_of(spans)
 
     def _assess(
-        self, prompt: Sequence[int], given: AnswerTokens, kinds: Callable[[int], Kind], listen: Listen
+        self, prompt: Sequence[int], answer: AnswerTokens, kinds: Callable[[int], Kind], listen: Listen
     ) -> tuple[list[Choice], int]:
         """The choices, and how many tokens were computed for them."""
         computed = self._prefill(prompt)
         context = self._parts.context
-        tokens = [token.token for token in given.tokens]
+        tokens = [token.token for token in answer.tokens]
         choices: list[Choice] = []
 
         def take(token: AnswerToken, logits: npt.NDArray[np.float32]) -> None:
             if token.allowed is not None:
                 values = logits[token.allowed]
-                choices.append(self._choice(token, given.text, kinds(token.start), values))
+                choices.append(self._choice(token, answer.text, kinds(token.start), values))
                 listen(len(choices) - 1, values)
 
         # The prompt's last token tells of the answer's first; the answer's last one tells of nothing here.
         if tokens:
-            take(given.tokens[0], context.logits())
+            take(answer.tokens[0], context.logits())
         # One batch gives slightly other logits than token by token.
         size = 1 if self._parts.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
@@ -134,7 +134,7 @@ class Teacher:
             context.decode([Chunk(0, piece, True, every=True)])
             computed += len(piece)
             for index in range(len(piece)):
-                take(given.tokens[start + index + 1], context.logits(index))
+                take(answer.tokens[start + index + 1], context.logits(index))
         return choices, computed
 
     def _choice(self, token: AnswerToken, text: bytes, kind: Kind, values: Values) -> Choice:

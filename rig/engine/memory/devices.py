@@ -5,13 +5,13 @@ memory is what the operating system and the control groups around this process l
 """
 
 import ctypes
-import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import psutil
 
 DeviceKind = Literal["gpu", "integrated gpu"]
 _KINDS: dict[int, DeviceKind] = {1: "gpu", 2: "integrated gpu"}
@@ -88,14 +88,8 @@ def _found() -> Iterator[Device]:
 
 def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> Memory:
     """The memory this process may use, with every control group around it that sets a limit."""
-    if sys.platform == "darwin":
-        return _mac()
-    found = {
-        key: int(value.split()[0]) * 1024
-        for key, _, value in (line.partition(":") for line in _lines(proc / "meminfo"))
-        if value.strip()
-    }
-    memory = Memory(found.get("MemAvailable", 0), found.get("MemTotal", 0), found.get("SwapFree", 0))
+    found = psutil.virtual_memory()
+    memory = Memory(found.available, found.total, psutil.swap_memory().free)
     for free, limit in _limits(proc, groups):
         if free < memory.free:
             # Whether a group may swap is a limit of its own, and mostly it may not.
@@ -125,26 +119,6 @@ def _limits(proc: Path, groups: Path) -> Iterator[tuple[int, int]]:
                 stat = dict(line.split(" ", 1) for line in _lines(place / "memory.stat") if " " in line)
                 idle = stat.get(names[2], "0")
                 yield limit - used + (int(idle) if idle.isdigit() else 0), limit
-
-
-def _mac() -> Memory:
-    """From the tools that macOS comes with: pages that are free, or would be given up."""
-    total = int(_output("sysctl", "-n", "hw.memsize").strip() or 0)
-    return _pages(_output("vm_stat"), total)
-
-
-def _pages(report: str, total: int) -> Memory:
-    size = re.search(r"page size of (\d+) bytes", report)
-    counts = dict(re.findall(r"^Pages ([\w ]+):\s+(\d+)\.$", report, re.MULTILINE))
-    pages = sum(int(counts.get(kind, 0)) for kind in ("free", "inactive", "speculative", "purgeable"))
-    return Memory(min(pages * int(size[1]) if size else total, total), total)
-
-
-def _output(*command: str) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""
 
 
 def _lines(path: Path) -> list[str]:
