@@ -179,16 +179,16 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
         "arms": tuple(arms),
         "tasks": choices.pop("conversations", None) or conversations(),
         "method": ToolTalk(),
-        "setup": setup(**choices.pop("fingerprint", {})),
+        "setup": setup(choices.pop("grader", None), **choices.pop("fingerprint", {})),
         **choices,
     }
     return Plan(**values)
 
 
-def setup(world_sha256: str | None = None) -> ToolTalkSetup:
-    """The small world and the default grader, with exact similarity."""
+def setup(grader: Grader | None = None, world_sha256: str | None = None) -> ToolTalkSetup:
+    """The small world and a grader, the default one if none is given, with exact similarity."""
     digest = world_sha256 or small_world.new_world().sha256()
-    return ToolTalkSetup(simulator(), Grader("default", load("exact"), TOOLTALK), "exact", digest)
+    return ToolTalkSetup(simulator(), grader or Grader("default", load("exact"), TOOLTALK), "exact", digest)
 
 
 def _itself(model: Model, _notify: Notify) -> Model:

@@ -168,7 +168,7 @@ def _as_stored(
                 " name those to be screened as RUN/ARM"
             )
         run = arms[0].run
-        conversations = stored.conversations(run)
+        conversations = cast(list[Conversation], stored.conversations(run))
         chosen = Options.from_json(run.settings)
     varied: dict[str, Any] = {
         name: (value,) for name, value in _of_arm(arms[0].arm.fingerprint or {}).items()

@@ -143,8 +143,8 @@ class Method(Protocol):
         """The tasks of a folder or file, in order. Raises RigError for what is none."""
         ...
 
-    def parse(self, source: JsonObject, where: str) -> Task:
-        """A task from its source. `where` names it in errors. Raises RigError."""
+    def parse(self, source: JsonObject, where: str, suite: str) -> Task:
+        """A task of a suite from its source. `where` names it in errors. Raises RigError."""
         ...
 
     def models(self, tasks: Sequence[Any]) -> Mapping[str, Callable[[], Model]]:

@@ -175,8 +175,7 @@ class Player(Playback):
             self.until = None
         if not events.knows_arm(entry.where.arm):
             events.update(follower.run())
-        is_last = entry.turn == self.conversations[entry.where.conversation].assistant_turns[-1]
-        score = follower.counts(entry.where) if is_last else None
+        score = follower.counts(entry.where) if follower.is_last(entry) else None
         moments = events.turn(entry.where, follower.played(entry), score, is_counted=not is_history)
         self._show(moments, emit, is_history=is_history)
         self._done_s, self.slept_s = self._done_s + entry.wall_s, 0.0

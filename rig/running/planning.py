@@ -45,7 +45,7 @@ def plan_resume(text: str, given: Mapping[str, Any], store: Path) -> Plan:
         stored = runs.get(text)
         tasks = runs.conversations(stored)
     options = Options.from_json(stored.settings)
-    method = methods.get("tooltalk")
+    method = methods.get(stored.declaration.method)
     _require_same(stored, given, method.models(()).keys())
     return _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
 

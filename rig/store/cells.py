@@ -8,11 +8,11 @@ from typing import Any
 from sqlite_utils import Database
 
 from rig.calls import JsonObject
-from rig.conversations import Conversation
 from rig.events import Speed
 from rig.metrics import Counts
 from rig.store.records import GraderInfo
 from rig.store.scores import counts_of
+from rig.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +114,13 @@ _Place = tuple[int, int, int]
 
 
 def scored_cells(
-    run: str, grader: GraderInfo, conversations: Iterable[Conversation], database: Database
+    run: str, grader: GraderInfo, conversations: Iterable[Task], database: Database
 ) -> list[ScoredCell]:
     """Every conversation of a run that this grader has scored: arm by arm, repeat by repeat, in order."""
     given = {"run": run, **grader.as_json()}
     scores = list(database.query(_SCORES, given))
     counts = counts_of(scores, database)
-    wanted = {
-        each.name: {index: len(each.turns[index].calls) for index in each.assistant_turns}
-        for each in conversations
-    }
+    tasks = {task.name: task for task in conversations}
     turns: dict[_Place, list[dict[str, Any]]] = {}
     for row in database.query(_TURNS, given):
         turns.setdefault(_place(row), []).append(row)
@@ -141,7 +138,7 @@ def scored_cells(
             suite=row["suite"],
             repeat=row["repeat"],
             counts=counts[row["id"]],
-            turns=_turns(turns.get(_place(row), []), own if row["own"] else later, wanted[row["name"]]),
+            turns=_turns(turns.get(_place(row), []), own if row["own"] else later, tasks[row["name"]]),
             speed=_speed(turns.get(_place(row), [])),
             errors=errors.get(_place(row), {}),
             error_types=kinds["error_types"].get(row["id"], {}),
@@ -152,7 +149,7 @@ def scored_cells(
 
 
 def _turns(
-    rows: list[dict[str, Any]], calls: Mapping[int, list[Mapping[str, Any]]], wanted: Mapping[int, int]
+    rows: list[dict[str, Any]], calls: Mapping[int, list[Mapping[str, Any]]], task: Task
 ) -> tuple[ScoredTurn, ...]:
     matched: Counter[int] = Counter()
     bad: Counter[int] = Counter()
@@ -162,7 +159,9 @@ def _turns(
                 matched[call["ground_truth_turn"]] += 1
             bad[row["turn"]] += bool(call["bad_action"])
     return tuple(
-        ScoredTurn(turn, wanted.get(turn, 0), matched[turn], bad[turn], row["error"], row["wall_s"])
+        ScoredTurn(
+            turn, len(task.expected(turn).calls), matched[turn], bad[turn], row["error"], row["wall_s"]
+        )
         for row in rows
         for turn in [row["turn"]]
     )

@@ -81,6 +81,15 @@ class Follower(Runs):
         """The steps of a turn."""
         return self._turn(self._rows("SELECT * FROM turns WHERE id = ?", entry.id)[0])
 
+    def is_last(self, entry: TurnEntry) -> bool:
+        """Whether no later turn of its conversation is stored."""
+        later = self._rows(
+            "SELECT 1 FROM turns AS entry JOIN turns AS later"
+            " USING (arm, conversation, repeat) WHERE entry.id = ? AND later.turn > entry.turn LIMIT 1",
+            entry.id,
+        )
+        return not later
+
     def counts(self, where: Where) -> Counts | None:
         """What the run's own grader makes of a conversation, None until it is finished."""
         rows = self._rows(

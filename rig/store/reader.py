@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sqlite_utils import Database
 
-from rig.conversations import Conversation, parse_conversation
+from rig import methods
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Speed
@@ -24,6 +24,7 @@ from rig.store.records import Cell, GraderInfo, StoredArm, StoredRun, StoredScor
 from rig.store.rows import step_from_row
 from rig.store.scores import OWN_SCORES, counts_of, faults_of, scores_of, suite_scores_of, summed
 from rig.store.views import EXPORTED
+from rig.tasks import Task
 
 LATEST = "latest"
 
@@ -109,22 +110,20 @@ class Runs:
                     )
         return cells
 
-    def conversations(self, run: StoredRun) -> list[Conversation]:
+    def conversations(self, run: StoredRun) -> list[Task]:
         """The conversations of a run, as they were when it began."""
         rows = self._rows(
             "SELECT name, suite, json FROM conversations JOIN sources ON sources.sha256 = source"
             " WHERE run = ? ORDER BY position",
             run.id,
         )
-        return [
-            replace(parse_conversation(json.loads(row["json"]), row["name"]), suite=row["suite"])
-            for row in rows
-        ]
+        method = methods.get(run.declaration.method)
+        return [method.parse(json.loads(row["json"]), row["name"], row["suite"]) for row in rows]
 
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
         """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
         found = self._rows(
-            "SELECT conversations.id, sources.json FROM conversations JOIN sources ON sources.sha256 = source"
+            "SELECT conversations.id, suite, json FROM conversations JOIN sources ON sources.sha256 = source"
             " WHERE run = ? AND name = ?",
             run.id,
             conversation,
@@ -141,7 +140,9 @@ class Runs:
         return Transcript(
             arm=run.arms[arm].name,
             repeat=repeat,
-            conversation=parse_conversation(json.loads(found[0]["json"]), conversation),
+            conversation=methods.get(run.declaration.method).parse(
+                json.loads(found[0]["json"]), conversation, found[0]["suite"]
+            ),
             turns={row["turn"]: self._turn(row) for row in rows},
             counts=counts_of(scores, self._database)[scores[0]["id"]] if scores else None,
             declaration=run.declaration,

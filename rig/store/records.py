@@ -2,10 +2,9 @@
 
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from rig.calls import JsonObject
-from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
 from rig.events import Speed
 from rig.metrics import TASKS, Counts, Declaration, Score
@@ -163,7 +162,7 @@ class Transcript:
 
     arm: str
     repeat: int
-    conversation: Conversation
+    conversation: Any
     turns: dict[int, PlayedTurn]
     counts: Counts | None
     declaration: Declaration

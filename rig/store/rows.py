@@ -48,6 +48,8 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
         "token_chars": to_json(prediction.token_chars),
         "token_forced": to_json([int(forced) for forced in prediction.token_forced]),
         "salvage": storable(prediction.salvage),
+        "role": step.role,
+        "parent": step.parent,
     }
 
 
@@ -86,7 +88,7 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         salvage=row["salvage"],
     )
     if executed is None:
-        return Step(prediction)
+        return Step(prediction, role=row["role"], parent=row["parent"])
     position = (row["ground_truth_turn"], row["ground_truth_call"])
     verdict = Verdict(
         match=bool(row["match"]),
@@ -95,7 +97,7 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         reason=row["reason"],
         differences=tuple(Difference(**difference) for difference in json.loads(row["differences"])),
     )
-    return Step(prediction, executed, verdict)
+    return Step(prediction, executed, verdict, row["role"], row["parent"])
 
 
 def _executed(row: Mapping[str, Any]) -> ExecutedCall:

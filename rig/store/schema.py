@@ -284,6 +284,13 @@ def m008_counts(db: Database) -> None:
         db.execute(view["sql"])
 
 
+@MIGRATIONS()
+def m009_roles(db: Database) -> None:
+    """Which role made a step, and which step it follows. Before, the assistant alone spoke, in a line."""
+    db.execute("ALTER TABLE predictions ADD COLUMN role TEXT NOT NULL DEFAULT 'assistant'")
+    db.execute("ALTER TABLE predictions ADD COLUMN parent INTEGER")
+
+
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

@@ -343,8 +343,7 @@ def _rescore(store: Path, run: str, mode: Any) -> None:
 def test_runs_graded_differently_are_compared_by_a_grader_that_both_have(store: Path) -> None:
     grader = Grader("upstream", Exact(), TOOLTALK)
     play(store, model(N), number=N, run="first")
-    info = GraderInfo("upstream", grader.version, "exact")
-    play(store, model(N, {0, 1}), number=N, run="secnd", grader=grader, grader_info=info)
+    play(store, model(N, {0, 1}), number=N, run="secnd", grader=grader)
     with pytest.raises(RigError, match=r"no grader in common .*`rig score secnd`"):
         compared(store, "first", "secnd")
     _rescore(store, "secnd", "default")

@@ -1,6 +1,7 @@
 """ToolTalk as a method: its suites, its settings, and what a run needs of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ class ToolTalk:
     def load(self, place: Path) -> Sequence[Conversation]:
         return load_directory(place)
 
-    def parse(self, source: JsonObject, where: str) -> Conversation:
-        return parse_conversation(source, where)
+    def parse(self, source: JsonObject, where: str, suite: str) -> Conversation:
+        return replace(parse_conversation(source, where), suite=suite)
 
     def models(self, tasks: Sequence[Conversation]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks)}
