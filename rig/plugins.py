@@ -40,16 +40,7 @@ def load(places: Iterable[str] = ()) -> Registry:
     files = (*os.environ.get("RIG_PLUGINS", "").split(os.pathsep), *places)
     finders: dict[str, Callable[[str], Any]] = dict.fromkeys(modules, import_module)
     for place, find in {**finders, **dict.fromkeys(filter(None, files), _import)}.items():
-        try:
-            module = find(place)
-            if not hasattr(module, "register"):
-                raise RigError("it has no function register(registry)")
-            module.register(registry)
-        except Exception as error:
-            last = extract_tb(error.__traceback__)[-1]
-            where = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
-            what = error if isinstance(error, RigError) else where
-            raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
+        _register(registry, place, find)
     return registry
 
 
@@ -58,9 +49,29 @@ def registered() -> Registry:
     return _loaded(os.environ.get("RIG_PLUGINS", ""))
 
 
+def at(place: str) -> Registry:
+    """The plugin at one place alone. Raises RigError."""
+    registry = Registry()
+    _register(registry, place, _import)
+    return registry
+
+
 @cache
 def _loaded(_named: str) -> Registry:
     return load()
+
+
+def _register(registry: Registry, place: str, find: Callable[[str], Any]) -> None:
+    try:
+        module = find(place)
+        if not hasattr(module, "register"):
+            raise RigError("it has no function register(registry)")
+        module.register(registry)
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+        what = error if isinstance(error, RigError) else where
+        raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
 
 
 def _add(known: dict[str, Any], sort: str, tenant: Any) -> None:

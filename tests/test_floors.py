@@ -59,6 +59,7 @@ UNRELATED = {
     "rig.tooltalk": {"rig.engine"},
     "rig.scoring": {"rig.engine", "rig.tooltalk"},
     "rig.methods": {"rig.engine"},
+    **{f"rig.{room}": {"rig.tooltalk"} for room in ("store", "running", "rescore", "compare", "screening")},
     "tui": {"rig.engine", "rig.toolbox", "rig.tooltalk", "rig.scoring", "rig.methods", "rig.cli"},
 }
 """Rooms that are allowed by their floor and yet must never have heard of each other."""

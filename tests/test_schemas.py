@@ -4,7 +4,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.schemas import kind_of, misfits
@@ -41,6 +41,7 @@ def schemas(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@settings(deadline=None)
 @given(schemas(), st.one_of(VALUES, st.dictionaries(st.sampled_from("wxyz"), VALUES)))
 def test_it_agrees_with_jsonschema(schema: dict[str, Any], arguments: Any) -> None:
     given = arguments

@@ -195,7 +195,6 @@ def _screening(options: Options, conversations: list[Conversation]) -> Any:
     from rig.engine.gguf.info import inspect
     from rig.screening import Screening
     from rig.toolbox.simulator import Simulator
-    from rig.tooltalk import TOOLTALK
 
     if "oracle" in options.models:
         raise RigError("the oracle has no weights to be asked; screen GGUF files")
@@ -203,12 +202,13 @@ def _screening(options: Options, conversations: list[Conversation]) -> Any:
     for model in models:
         inspect(model.path)
     method = methods.get("tooltalk")
-    world = TOOLTALK.world(options.world)
+    settings = cast(Settings, next(iter(options.settings(method).values())))
+    world = settings.toolbox.world(options.world)
     return Screening(
         models,
         tuple(conversations),
-        Simulator(world, TOOLTALK, upstream_compat=options.grader == "upstream"),
-        cast(Settings, next(iter(options.settings(method).values()))),
+        Simulator(world, settings.toolbox, upstream_compat=options.grader == "upstream"),
+        settings,
         next(iter(options.engines().values())),
     )
 

@@ -7,21 +7,20 @@ from rig.errors import RigError
 from rig.toolbox.toolbox import Toolbox
 
 
-def find_toolbox(text: str) -> Toolbox:
-    """The toolbox of this name, or the one at this place. Its code runs as any other of yours does.
+def find_toolbox(text: str | None) -> Toolbox:
+    """The toolbox of this name, or the one at this place; None means the first, which is rig's own.
 
-    Raises RigError where there is none, or more than one.
+    Its code is run. Raises RigError where there is none, or more than one.
     """
-    known = plugins.registered().toolboxes
+    known: dict[str, Toolbox] = plugins.registered().toolboxes
+    if text is None:
+        return next(iter(known.values()))
     if text in known:
-        toolbox: Toolbox = known[text]
-        return toolbox
+        return known[text]
     if not Path(text).exists():
-        raise RigError(
-            f"no toolbox is called {text!r}; there are: {', '.join(known)} (your own: --toolbox DIR)"
-        )
-    loaded = plugins.load([text]).toolboxes
-    found: list[Toolbox] = [each for name, each in loaded.items() if name not in known]
+        there_are = ", ".join(known)
+        raise RigError(f"no toolbox is called {text!r}; there are: {there_are} (your own: --toolbox DIR)")
+    found: list[Toolbox] = list(plugins.at(text).toolboxes.values())
     if len(found) != 1:
         raise RigError(f"{text}: registers {len(found)} toolboxes; --toolbox takes a place with one")
     return found[0]

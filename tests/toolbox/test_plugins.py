@@ -8,6 +8,8 @@ import pytest
 
 from rig.errors import RigError
 from rig.plugins import Registry, load
+from rig.toolbox.find import find_toolbox
+from rig.tooltalk import TOOLTALK
 
 NOTES = Path(__file__).parent / "notes"
 TINY = "class Tiny:\n    name = 'tiny'\n\ndef register(registry):\n    registry.add_{}(Tiny())\n"
@@ -71,3 +73,17 @@ def test_a_place_without_a_plugin(tmp_path: Path, name: str) -> None:
 def test_a_tenant_needs_a_name() -> None:
     with pytest.raises(AttributeError):
         Registry().add_toolbox(object())
+
+
+def test_a_toolbox_is_found_by_name_or_by_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_toolbox(None) is find_toolbox("tooltalk") is TOOLTALK
+    assert find_toolbox(str(NOTES)).name == "notes"
+    with pytest.raises(RigError, match="no toolbox is called 'notes'; there are: tooltalk"):
+        find_toolbox("notes")
+    monkeypatch.setenv("RIG_PLUGINS", str(NOTES))
+    assert find_toolbox("notes").name == "notes"
+    monkeypatch.chdir(NOTES.parent)
+    assert find_toolbox("notes").tools.keys() == find_toolbox(f"{NOTES}/.").tools.keys()
+    (tmp_path / "toolbox.py").write_text("def register(registry): pass")
+    with pytest.raises(RigError, match="registers 0 toolboxes"):
+        find_toolbox(str(tmp_path))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.errors import RigError
@@ -42,6 +42,7 @@ def act(world: World, acts: list[tuple[str, Any]]) -> list[str]:
     return drawn
 
 
+@settings(deadline=None)
 @given(st.lists(ACTS, max_size=6), st.lists(ACTS, max_size=6))
 def test_restoring_undoes_everything_and_all_goes_on_alike(before: list[Any], after: list[Any]) -> None:
     world, other = Shelf(), Shelf()
@@ -56,6 +57,7 @@ def test_restoring_undoes_everything_and_all_goes_on_alike(before: list[Any], af
     assert world.sha256() == other.sha256() == end
 
 
+@settings(deadline=None)
 @given(st.lists(ACTS, max_size=6), st.lists(ACTS, min_size=1, max_size=6))
 def test_a_failed_block_leaves_no_trace(before: list[Any], within: list[Any]) -> None:
     world = Shelf()

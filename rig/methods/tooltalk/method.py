@@ -24,8 +24,6 @@ from rig.scoring import Grader, Named
 from rig.scoring import load as load_similarity
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
-from rig.toolbox.toolbox import Toolbox
-from rig.tooltalk import TOOLTALK
 
 
 class ToolTalk:
@@ -62,11 +60,11 @@ class ToolTalk:
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         own = {name: values[name] for name in ("docs", "tools", "history", "max_calls")}
-        return Settings(**own, toolbox=_toolbox(values))
+        return Settings(**own, toolbox=find_toolbox(values["toolbox"]))
 
     def ready(self, values: Mapping[str, Any]) -> "ToolTalkSetup":
         given, similarity = values["world"], values["similarity"]
-        toolbox = _toolbox(values)
+        toolbox = find_toolbox(values["toolbox"])
         world = toolbox.world(None if given is None else Path(given))
         return ToolTalkSetup(
             Simulator(world, toolbox, upstream_compat=values["grader"] == "upstream"),
@@ -74,10 +72,6 @@ class ToolTalk:
             str(Named.parse(similarity).absolute),
             world.sha256(),
         )
-
-
-def _toolbox(values: Mapping[str, Any]) -> Toolbox:
-    return TOOLTALK if values["toolbox"] is None else find_toolbox(values["toolbox"])
 
 
 class ToolTalkSetup:
