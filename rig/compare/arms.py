@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rig.compare.settings import Settings
 from rig.errors import RigError
@@ -33,8 +34,11 @@ class ChosenArm:
         return (self.label, self.arm.name, *runs, *(f"{run}/{self.arm.name}" for run in runs))
 
 
-Key = tuple[str, str]
-"""A conversation: its name, and the SHA-256 of its file."""
+class Key(NamedTuple):
+    """A conversation: its name, and the SHA-256 of its file."""
+
+    name: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def read(runs: Runs, chosen: Sequence[ChosenArm], grader: GraderInfo) -> list[Sc
         cells: dict[Key, dict[int, ScoredCell]] = {}
         for cell in by_run[each.run.id]:
             if cell.arm == each.arm.position:
-                cells.setdefault((cell.conversation, cell.source), {})[cell.repeat] = cell
+                cells.setdefault(Key(cell.conversation, cell.source), {})[cell.repeat] = cell
         found.append(Scored(each, cells))
     return found
 

@@ -25,7 +25,7 @@ def common_conversations(scored: Sequence[Scored]) -> tuple[tuple[Key, ...], lis
     every = set.union(*(set(each.cells) for each in scored))
     others = every - keys
     if others:
-        changed = {name for name, _ in others if sum(key[0] == name for key in every) > 1}
+        changed = {name for name, _ in others if sum(key.name == name for key in every) > 1}
         reason = f", {len(changed)} of them because their texts differ between runs" if changed else ""
         left_out = len({name for name, _ in others})
         notes.append(

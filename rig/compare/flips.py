@@ -46,7 +46,9 @@ def flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) -> tu
     found = []
     for key in keys:
         before, after = (side.successes(key) for side in (baseline, arm))
-        found.append(_flip(key[0], _suite(arm, key), None, before, after, baseline.chosen, arm.chosen, store))
+        found.append(
+            _flip(key.name, _suite(arm, key), None, before, after, baseline.chosen, arm.chosen, store)
+        )
     return _lost_first(found)
 
 
@@ -57,7 +59,7 @@ def turn_flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) 
         before, after = (_turns(side.cells[key]) for side in (baseline, arm))
         for turn in sorted(before.keys() & after.keys()):
             sides = (before[turn], after[turn], baseline.chosen, arm.chosen)
-            found.append(_flip(key[0], _suite(arm, key), turn, *sides, store))
+            found.append(_flip(key.name, _suite(arm, key), turn, *sides, store))
     return _lost_first(found)
 
 

@@ -103,7 +103,7 @@ def _differences(
 ) -> Iterator[tuple[str, bool]]:
     """Each thing in a conversation that could differ, and whether it does."""
     steps = [
-        _steps(runs.transcript(arm.run, key[0], arm.arm.position, repeat).turns.values()) for arm in arms
+        _steps(runs.transcript(arm.run, key.name, arm.arm.position, repeat).turns.values()) for arm in arms
     ]
     for place in steps[0].keys() | steps[1].keys():
         one, other = (found.get(place) for found in steps)

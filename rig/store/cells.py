@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlite_utils import Database
 
@@ -110,7 +110,13 @@ _KINDS = {
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "forced_tokens", "steps")
 _SECONDS = ("prefill_s", "decode_s", "mask_s", "first_token_s", "tools_s", "scoring_s", "wall_s")
 
-_Place = tuple[int, int, int]
+
+class _Place(NamedTuple):
+    """A conversation as an arm played it, by ids."""
+
+    arm: int
+    conversation: int
+    repeat: int
 
 
 def scored_cells(
@@ -189,4 +195,4 @@ def _by_score(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, int]]:
 
 
 def _place(row: Mapping[str, Any]) -> _Place:
-    return row["arm"], row["conversation"], row["repeat"]
+    return _Place(row["arm"], row["conversation"], row["repeat"])

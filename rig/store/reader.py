@@ -13,7 +13,7 @@ from sqlite_utils import Database
 from rig import methods
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
-from rig.events import Speed
+from rig.events import Speed, Where
 from rig.meters import Costs
 from rig.metrics import Declaration
 from rig.models import Usage
@@ -98,10 +98,12 @@ class Runs:
         for arm in run.arms:
             for repeat in range(run.repeats):
                 for conversation in conversations:
-                    key = (arm.position, conversation["name"], repeat)
+                    key = Where(arm.position, conversation["name"], repeat)
                     cells.append(
                         Cell(
-                            *key,
+                            arm.position,
+                            conversation["name"],
+                            repeat,
                             turns=conversation["turns"],
                             turns_done=done[key]["n"] if key in done else 0,
                             counts=counts[scores[key]["id"]] if key in scores else None,
@@ -254,7 +256,7 @@ class Runs:
         arm: int = row["id"]
         return arm
 
-    def _cell_numbers(self, run: StoredRun, query: str) -> dict[tuple[int, str, int], dict[str, Any]]:
+    def _cell_numbers(self, run: StoredRun, query: str) -> dict[Where, dict[str, Any]]:
         """Rows of a query over (arm, conversation, repeat), by the arm's position and conversation's name."""
         rows = self._rows(
             "SELECT cells.*, arms.position AS arm_position, conversations.name AS conversation_name"
@@ -262,9 +264,9 @@ class Runs:
             " JOIN conversations ON conversations.id = cells.conversation WHERE arms.run = ?1",
             run.id,
         )
-        return {(row["arm_position"], row["conversation_name"], row["repeat"]): row for row in rows}
+        return {Where(row["arm_position"], row["conversation_name"], row["repeat"]): row for row in rows}
 
-    def _cell_errors(self, run: StoredRun) -> dict[tuple[int, str, int], dict[str, int]]:
+    def _cell_errors(self, run: StoredRun) -> dict[Where, dict[str, int]]:
         rows = self._rows(
             "SELECT arms.position, conversations.name, repeat, predictions.error, count(*) AS n"
             " FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = arm"
@@ -272,9 +274,9 @@ class Runs:
             " WHERE arms.run = ? AND predictions.error IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 4",
             run.id,
         )
-        errors: dict[tuple[int, str, int], dict[str, int]] = {}
+        errors: dict[Where, dict[str, int]] = {}
         for row in rows:
-            key = (row["position"], row["name"], row["repeat"])
+            key = Where(row["position"], row["name"], row["repeat"])
             errors.setdefault(key, {})[row["error"]] = row["n"]
         return errors
 
