@@ -10,7 +10,9 @@ from typing import Any
 import graded_talks
 import pytest
 
+from rig import methods
 from rig.events import Speed, Where
+from rig.methods.tooltalk.method import ToolTalk
 from rig.metrics import TASKS, Declaration, Metric, NamedCount, Part, Score, total
 from rig.rates import estimates
 from rig.store import ConversationScore, GraderInfo, NewRun, Runs, RunWriter
@@ -34,6 +36,19 @@ GRADER = GraderInfo("tape measure", "1", "none")
 NUMBER = 8
 
 Rig = Callable[..., Any]
+
+
+class Navigation(ToolTalk):
+    """ToolTalk's conversations, counted otherwise."""
+
+    name = NAVIGATION.method
+    declaration = NAVIGATION
+
+
+@pytest.fixture(autouse=True)
+def method(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = methods.known()
+    monkeypatch.setattr(methods, "known", lambda: {**known, NAVIGATION.method: Navigation()})
 
 
 def counts(arm: int, place: int) -> dict[str, float]:
