@@ -1,0 +1,94 @@
+"""Conversations as the tokens that a run shows a model, and which of them the model has to say itself."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rig.conversations import Conversation
+from rig.engine.formats.rig import RigFormat
+from rig.engine.gguf.info import inspect
+from rig.engine.llama import LlamaModel
+from rig.engine.prompt import PromptBuilder
+from rig.engine.template import ChatTemplate
+from rig.engine.tokenizer import Tokenizer
+from rig.methods.tooltalk.prompt import Settings, call_message, opening
+from rig.models import CallMessage, Message, ReplyMessage, UserMessage
+
+SETTINGS = Settings()
+"""The prompt of a run with no options."""
+
+REPLY_WEIGHT = 0.5
+"""How much a token of a reply's words counts in the loss; one of a call, or of the choice, counts 1."""
+
+_CHOICE = 4
+"""So many of a reply's first tokens make the choice to reply: `{"reply": "`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One conversation behind the prefix that all conversations share.
+
+    `weights` says of each token how much it counts that the model predicts it: 0 for all that it is told.
+    """
+
+    name: str
+    tokens: tuple[int, ...]
+    weights: tuple[float, ...]
+
+
+class Renderer:
+    """Renders conversations as a run with a certain model file does."""
+
+    def __init__(self, base: Path, settings: Settings = SETTINGS) -> None:
+        source = inspect(base).chat_template
+        if source is None:
+            raise ValueError(f"{base}: has no chat template")
+        self._settings = settings
+        self.tokenizer = Tokenizer(LlamaModel(base, n_gpu_layers=0))
+        bos, eos = map(self.tokenizer.special_text, (self.tokenizer.bos, self.tokenizer.eos))
+        template = ChatTemplate(source, bos=bos, eos=eos)
+        self.builder = PromptBuilder(template, self.tokenizer)
+        tools = settings.toolbox.docs(descriptions=settings.docs == "full")
+        self.form = RigFormat(tools, "json", template)
+
+    def render(self, conversation: Conversation) -> tuple[tuple[int, ...], Lesson]:
+        """The shared prefix, and the rest of the conversation up to the end of its last answer."""
+        empty = opening(conversation, self._settings)
+        request = replace(empty, messages=tuple(messages_of(conversation)))
+        prefix, context, *segments, last = self.builder.build(request, self.form)
+        opened = len(self.builder.build(empty, self.form)[-1])
+        tokens, weights = list(context), [0.0] * len(context)
+        ends = False
+        for segment, kind in zip(segments, _kinds(request.messages), strict=True):
+            said = 0 if kind == "told" else len(segment) - opened
+            shares = [0.0] * (len(segment) - said) + [1.0] * said
+            if kind == "reply":
+                shares[opened + _CHOICE :] = [REPLY_WEIGHT] * (said - _CHOICE)
+            if ends:  # a segment begins with what ends the answer before it
+                shares[0] = 1.0
+            tokens += segment
+            weights += shares
+            ends = kind != "told"
+        return prefix, Lesson(conversation.name, (*tokens, last[0]), (*weights, 1.0))
+
+
+def messages_of(conversation: Conversation) -> Iterator[Message]:
+    """All that is said and called, up to the last reply: what a user says after it is never answered."""
+    for turn in conversation.turns[: conversation.assistant_turns[-1] + 1]:
+        if turn.role == "user":
+            yield UserMessage(turn.text)
+        else:
+            yield from map(call_message, turn.calls)
+            yield ReplyMessage(turn.text)
+
+
+def _kinds(messages: tuple[Message, ...]) -> Iterator[str]:
+    """For each segment behind the context: a call, a reply, or what the model is told."""
+    for message in messages:
+        match message:
+            case UserMessage():
+                yield "told"
+            case ReplyMessage():
+                yield "reply"
+            case CallMessage():
+                yield from ("call", "told")

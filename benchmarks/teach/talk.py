@@ -1,0 +1,158 @@
+"""A conversation in the making: what is said, and calls that are executed as they are made."""
+
+from dataclasses import replace
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from benchmarks.teach.speech import capital, expand
+from benchmarks.teach.worlds import Person, Things
+from rig.calls import Call, ExecutedCall, Json, JsonObject
+from rig.conversations import Conversation, Metadata, Turn, User
+from rig.toolbox import Simulator
+from rig.tooltalk import TOOLTALK
+
+TOKEN = "session-of-the-user"
+
+
+class Refused(Exception):
+    """A tool did not do what a scene wanted of it."""
+
+
+class Talk:
+    """One conversation. Scenes let the user speak, call tools, and reply, `conversation` gives all of it."""
+
+    def __init__(self, random: Random, things: Things, *, logged_in: bool) -> None:
+        self.random = random
+        self.things = things
+        self.me: Person | None = things.me if logged_in else None
+        account = things.me
+        self._user = User(
+            account.username,
+            account.email,
+            account.phone,
+            account.name,
+            account.password,
+            TOKEN if logged_in else None,
+        )
+        self._metadata = Metadata(
+            things.city, f"{things.now:%Y-%m-%d %H:%M:%S}", account.username if logged_in else None
+        )
+        self._simulator: Simulator | None = None
+        self._turns: list[Turn] = []
+        self._calls: list[ExecutedCall] = []
+        self._lower = random.random() < 0.55
+        self._bare = random.random() < 0.7
+        self._please = random.random() < 0.3
+
+    @property
+    def now(self) -> datetime:
+        return self.things.now
+
+    @property
+    def pending(self) -> bool:
+        """Whether the user has spoken last."""
+        return bool(self._turns) and self._turns[-1].role == "user"
+
+    def user(self, pattern: str, *, please: bool = True, **fields: Any) -> None:
+        """Let the user say a sentence of a pattern, in this user's way of writing."""
+        text = expand(self.random, pattern, **fields)
+        if please and self._please and self.random.random() < 0.6 and "please" not in text.lower():
+            text = (
+                f"{text.rstrip('.')}{self.random.choice([' please', ', please', ' pls'])}"
+                if text[-1:] != "?"
+                else text
+            )
+        first = text.split()[0]
+        is_given = any(
+            isinstance(value, str) and value.startswith(first.rstrip(",.:")) for value in fields.values()
+        )
+        if not is_given and not self._is_name(first):
+            lower = self._lower and first not in ("I", "I'm", "I'll", "I've") and first[1:].islower()
+            text = text[:1].lower() + text[1:] if lower else capital(text)
+        if please and not self._bare and text[-1:].isalnum():
+            text += "."
+        if self._bare and text.endswith("?") and self.random.random() < 0.3:
+            text = text[:-1]
+        self._turns.append(Turn("user", text))
+
+    def _is_name(self, word: str) -> bool:
+        """Whether a word is spelled as it is: somebody's name, address or password, or no plain word."""
+        plain = word.rstrip(",.:?!")
+        people = (self.things.me, *self.things.others)
+        return not plain.replace("'", "").isalpha() or any(
+            plain in (each.username, each.first, each.password) for each in people
+        )
+
+    def call(self, tool: str, *, fails: bool = False, **arguments: Json) -> Any:
+        """Call a tool and return its response. Raises Refused where that fails, or does not but should."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        executed = self._ready().execute(Call(tool, given))
+        if (executed.outcome.exception is not None) != fails:
+            raise Refused(f"{tool}({given}): {executed.outcome.exception}")
+        self._calls.append(executed)
+        return executed.outcome.response
+
+    def reply(self, pattern: str, **fields: Any) -> None:
+        """Answer with a sentence of a pattern, after the calls of this turn."""
+        text = expand(self.random, pattern, **fields)
+        text = text if self._is_name(text.split()[0]) else capital(text)
+        self._turns.append(Turn("assistant", text, tuple(self._calls)))
+        self._calls = []
+
+    def last(self, tool: str) -> Any:
+        """The response to the last call of a tool."""
+        made = [*(call for turn in self._turns for call in turn.calls), *self._calls]
+        return next(call.outcome.response for call in reversed(made) if call.name == tool)
+
+    def code_sent(self) -> str:
+        """The verification code that the user has been sent."""
+        account = self._world.accounts.find(self.things.me.username)
+        return str(account.verification_code) if account else ""
+
+    def switch(self, who: Person) -> None:
+        """Another person speaks from now on, who has no things of their own."""
+        self.things = replace(
+            self.things,
+            me=who,
+            others=[each for each in (self.things.me, *self.things.others) if each is not who],
+            alarms=[],
+            events=[],
+            reminders=[],
+            mails=[],
+            messages=[],
+        )
+
+    def forget(self, record: JsonObject) -> None:
+        """Something was changed or deleted; no later scene takes it for what it was."""
+        things = self.things
+        for key, kept in (
+            ("alarm_id", things.alarms),
+            ("event_id", things.events),
+            ("reminder_id", things.reminders),
+        ):
+            kept[:] = [each for each in kept if each[key] != record.get(key)]
+
+    def begins_with_code(self, code: str) -> None:
+        """The user has been sent this verification code before the conversation."""
+        self._user = replace(self._user, verification_code=code)
+
+    def _ready(self) -> Simulator:
+        if self._simulator is None:
+            self._world = self.things.world(self.random)
+            self._simulator = Simulator(self._world, TOOLTALK)
+            self._simulator.start(self._metadata.now, self._user.username, self._user.given)
+        return self._simulator
+
+    def conversation(self, name: str) -> Conversation:
+        """What was said and done, as a run takes it."""
+        used = {call.name for turn in self._turns for call in turn.calls}
+        return Conversation(
+            name=name,
+            id=name,
+            user=self._user,
+            metadata=self._metadata,
+            turns=tuple(self._turns),
+            plugins=tuple(sorted({TOOLTALK.tools[tool].plugin for tool in used})),
+            tools=tuple(sorted(used)),
+        )

@@ -1,0 +1,260 @@
+"""Teach a model to call tools: a low-rank adapter, trained on generated conversations.
+
+    OMP_WAIT_POLICY=passive python -m benchmarks.teach.train BASE.gguf OUT --conversations 2000 --threads 2
+
+OUT receives `options.json`, `curve.jsonl` (a line for each step), `adapter.gguf` and `state.pt`; run the same
+command again with --resume after an interruption. The prompt's shared beginning, most of every prompt, goes
+through the model once, without gradient, and again after every --refresh conversations.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import cos, pi
+from pathlib import Path
+from time import perf_counter
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from benchmarks.teach.adapter import write_adapter
+from benchmarks.teach.generate import conversations
+from benchmarks.teach.llama import KeysValues, Llama, read_model
+from benchmarks.teach.render import Lesson, Renderer
+
+HELD_OUT_SEED = 1_000_003
+"""Conversations of this seed are never trained on; the loss on them is the held-out loss."""
+
+DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Several conversations side by side behind one prefix."""
+
+    tokens: Tensor
+    positions: Tensor
+    sees: Tensor
+    spoken: Tensor
+    """Where the next token is one that the model has to say."""
+    targets: Tensor
+    weights: Tensor
+
+
+def pack(lessons: Sequence[Lesson], after: int) -> Batch:
+    """Put conversations side by side. The shared prefix has `after` tokens."""
+    owners = torch.tensor([number for number, lesson in enumerate(lessons) for _ in lesson.tokens])
+    tokens = torch.tensor([token for lesson in lessons for token in lesson.tokens])
+    positions = torch.tensor([after + place for lesson in lessons for place in range(len(lesson.tokens))])
+    weights = torch.tensor([weight for lesson in lessons for weight in lesson.weights])
+    # A conversation's first token is told, so what follows a conversation's last is never asked for.
+    spoken = (weights[1:] > 0).nonzero()[:, 0]
+    sees = (owners[:, None] == owners) & torch.ones(len(tokens), len(tokens), dtype=torch.bool).tril()
+    return Batch(tokens, positions, sees, spoken, tokens[spoken + 1], weights[spoken + 1])
+
+
+def batches(lessons: Sequence[Lesson], size: int) -> list[list[Lesson]]:
+    """Lessons in order, as many together as fit into `size` tokens, or one that alone is longer."""
+    packed: list[list[Lesson]] = []
+    room = 0
+    for lesson in lessons:
+        if len(lesson.tokens) > room:
+            packed.append([])
+            room = size
+        packed[-1].append(lesson)
+        room -= len(lesson.tokens)
+    return packed
+
+
+def loss_of(model: Llama, batch: Batch, prefix: Sequence[KeysValues]) -> Tensor:
+    """The weighted mean loss of the tokens that the model has to say, in nats."""
+    hidden, _ = model(batch.tokens, batch.positions, prefix, batch.sees)
+    losses = F.cross_entropy(model.logits(hidden[batch.spoken]), batch.targets, reduction="none")
+    return (losses * batch.weights).sum() / batch.weights.sum()
+
+
+@torch.no_grad()
+def prefix_state(model: Llama, prefix: Sequence[int]) -> list[KeysValues]:
+    """The keys and values of the shared prefix, as the adapter makes them now."""
+    _, state = model(torch.tensor(prefix), torch.arange(len(prefix)))
+    return [(keys.contiguous(), values.contiguous()) for keys, values in state]
+
+
+def lessons_of(seed: int, count: int, renderer: Renderer) -> tuple[tuple[int, ...], list[Lesson]]:
+    """The shared prefix, and so many generated conversations of a seed."""
+    rendered = [renderer.render(conversation) for conversation in conversations(seed, count)]
+    prefixes = {prefix for prefix, _ in rendered}
+    if len(prefixes) != 1:
+        raise ValueError("the conversations do not share their prefix")
+    return prefixes.pop(), [lesson for _, lesson in rendered]
+
+
+def rate(step: int, steps: int, options: argparse.Namespace) -> float:
+    """The learning rate of a step: a rise, then the same, and for the last share half a cosine to nothing.
+
+    Up to that share it does not depend on the number of steps, so a longer training begins as a shorter one.
+    """
+    left = (steps - step) / (options.decay * steps)
+    risen, kept = min(1.0, (step + 1) / options.warmup), (1 - cos(pi * min(1.0, left))) / 2
+    return float(options.rate * risen * kept)
+
+
+class Training:
+    """A model, its optimizer, what it is taught, and how far it is."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        torch.manual_seed(options.seed)
+        torch.set_num_threads(options.threads)
+        self.options = options
+        self.out: Path = options.out
+        self.model = read_model(
+            options.base, rank=options.rank, alpha=options.alpha, dtype=DTYPES[options.dtype]
+        )
+        renderer = Renderer(options.base)
+        self.prefix, lessons = lessons_of(options.seed, options.conversations, renderer)
+        _, held_out = lessons_of(HELD_OUT_SEED, options.held_out, renderer)
+        self.batches = batches(lessons, options.batch_tokens)
+        self.held_out = batches(held_out, options.batch_tokens)
+        trained = [value for value in self.model.parameters() if value.requires_grad]
+        self.optimizer = torch.optim.AdamW(trained, lr=options.rate, betas=(0.9, 0.99), weight_decay=0.0)
+        self.step = 0
+        self.seconds = 0.0
+        self._fresh = 0
+        self._state: list[KeysValues] = []
+
+    @property
+    def steps(self) -> int:
+        """How many steps the training has, from the first."""
+        return min(len(self.batches), self.options.steps or len(self.batches))
+
+    def run(self) -> None:
+        """Go on to the last step, noting each in the curve and saving now and then."""
+        began = saved = perf_counter()
+        before = self.seconds
+        last = min(self.steps, self.options.stop_after or self.steps)
+        while self.step < last:
+            line = self._learn()
+            self.seconds = before + perf_counter() - began
+            if self.step % self.options.test_every == 0 or self.step == self.steps:
+                line["held_out"] = round(self.held_out_loss(), 4)
+            line["seconds"] = round(self.seconds, 1)
+            with (self.out / "curve.jsonl").open("a") as curve:
+                curve.write(json.dumps(line) + "\n")
+            if perf_counter() - saved > self.options.save_minutes * 60 or self.step == last:
+                self.save()
+                saved = perf_counter()
+
+    def _learn(self) -> dict[str, float]:
+        lessons = self.batches[self.step]
+        if self._fresh <= 0:
+            self._state, self._fresh = prefix_state(self.model, self.prefix), self.options.refresh
+        self._fresh -= len(lessons)
+        batch = pack(lessons, len(self.prefix))
+        now = rate(self.step, self.steps, self.options)
+        for group in self.optimizer.param_groups:
+            group["lr"] = now
+        loss = loss_of(self.model, batch, self._state)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = torch.nn.utils.clip_grad_norm_(self.optimizer.param_groups[0]["params"], 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.step += 1
+        return {
+            "step": self.step,
+            "conversations": len(lessons),
+            "tokens": len(batch.tokens),
+            "spoken": len(batch.spoken),
+            "loss": round(loss.item(), 4),
+            "norm": round(norm.item(), 3),
+            "rate": round(now, 7),
+        }
+
+    @torch.no_grad()
+    def held_out_loss(self) -> float:
+        """The loss on conversations that are never trained on."""
+        state = prefix_state(self.model, self.prefix)
+        packed = [pack(lessons, len(self.prefix)) for lessons in self.held_out]
+        shares = [float(batch.weights.sum()) for batch in packed]
+        losses = [loss_of(self.model, batch, state).item() for batch in packed]
+        return sum(loss * share for loss, share in zip(losses, shares, strict=True)) / sum(shares)
+
+    def save(self) -> None:
+        """Write the adapter, and all that is needed to go on from here."""
+        write_model(self.out / "adapter.gguf", self.model, self.options.base.stem)
+        state = {
+            "adapter": self.model.adapter_state(),
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+            "seconds": self.seconds,
+        }
+        torch.save(state, self.out / "state.pt.part")
+        (self.out / "state.pt.part").replace(self.out / "state.pt")
+
+    def resume(self) -> None:
+        """Go on from what was saved, forgetting the curve after it."""
+        state = torch.load(self.out / "state.pt", weights_only=True)
+        self.model.load_state_dict(state["adapter"], strict=False)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step, self.seconds = state["step"], state["seconds"]
+        curve = self.out / "curve.jsonl"
+        curve.write_text("".join(curve.read_text().splitlines(keepends=True)[: self.step]))
+
+
+def write_model(path: Path, model: Llama, base: str) -> None:
+    """Write a model's adapter as GGUF."""
+    pairs = {
+        name: (layer.a.detach().float().numpy(), layer.b.detach().float().numpy())
+        for name, layer in model.adapted()
+    }
+    part = path.with_suffix(".part")
+    write_adapter(part, pairs, model.alpha, name=f"{base} tools", base=base)
+    part.replace(path)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("base", type=Path, help="GGUF file of a Llama model")
+    parser.add_argument("out", type=Path, help="folder for the adapter, the curve and checkpoints")
+    parser.add_argument("--conversations", type=int, default=2000)
+    parser.add_argument("--steps", type=int, help="so many steps in all (default: one pass)")
+    parser.add_argument("--stop-after", type=int, help="stop here, to --resume later")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--held-out", type=int, default=24, help="conversations of the held-out loss")
+    parser.add_argument("--test-every", type=int, default=50, help="steps between held-out losses")
+    parser.add_argument("--batch-tokens", type=int, default=384)
+    parser.add_argument("--refresh", type=int, default=16, help="conversations between prefix passes")
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--alpha", type=float, default=32.0)
+    parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--warmup", type=int, default=20, help="steps until the full rate")
+    parser.add_argument(
+        "--decay", type=float, default=0.3, help="last share of the steps, with a falling rate"
+    )
+    parser.add_argument("--dtype", choices=sorted(DTYPES), default="bf16")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--save-minutes", type=float, default=8.0)
+    parser.add_argument("--resume", action="store_true")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = _options(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    training = Training(options)
+    if options.resume:
+        training.resume()
+    else:
+        (options.out / "curve.jsonl").write_text("")
+        told = {
+            name: str(value) if isinstance(value, Path) else value for name, value in vars(options).items()
+        }
+        (options.out / "options.json").write_text(json.dumps(told, indent=2) + "\n")
+    training.run()
+
+
+if __name__ == "__main__":
+    main()

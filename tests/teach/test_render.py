@@ -1,0 +1,54 @@
+"""The lesson's tokens are those of a run, and the model is asked for its own answers alone."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny_gguf
+
+from benchmarks.teach.generate import conversations
+from benchmarks.teach.render import REPLY_WEIGHT, SETTINGS, Renderer, messages_of
+from rig.conversations import Conversation
+from rig.methods.tooltalk.prompt import opening
+from rig.models import CallMessage, ReplyMessage
+
+
+@pytest.fixture(scope="module")
+def renderer(tmp_path_factory: pytest.TempPathFactory) -> Renderer:
+    return Renderer(tiny_gguf.write(tmp_path_factory.mktemp("tiny") / "tiny.gguf"))
+
+
+def test_every_answer_stands_behind_the_prompt_of_its_step(renderer: Renderer) -> None:
+    for conversation in conversations(5, 12):
+        _check(renderer, conversation)
+
+
+@pytest.mark.model
+def test_the_same_with_the_real_tokenizer(smollm2: Path) -> None:
+    renderer = Renderer(smollm2)
+    for conversation in conversations(6, 12):
+        _check(renderer, conversation)
+
+
+def _check(renderer: Renderer, conversation: Conversation) -> None:
+    """Each step's prompt, the answer, and what ends it; weights are above 0 on the latter two alone."""
+    prefix, lesson = renderer.render(conversation)
+    tokens, weights = prefix + lesson.tokens, (0.0,) * len(prefix) + lesson.weights
+    messages = tuple(messages_of(conversation))
+    request = opening(conversation, SETTINGS)
+    asked: dict[int, float] = {}
+    for number, message in enumerate(messages):
+        if not isinstance(message, CallMessage | ReplyMessage):
+            continue
+        prompt = renderer.builder.build(replace(request, messages=messages[:number]), renderer.form)
+        begin = sum(map(len, prompt))
+        assert tokens[:begin] == tuple(token for segment in prompt for token in segment)
+        answer = message.call if isinstance(message, CallMessage) else message.text
+        said = renderer.tokenizer.content("".join(span.text for span in renderer.form.spans(answer)))
+        ends = renderer.tokenizer.template("<|im_end|>")
+        assert tokens[begin : begin + len(said) + 1] == (*said, *ends)
+        words = REPLY_WEIGHT if isinstance(message, ReplyMessage) else 1.0
+        asked |= dict.fromkeys(range(begin, begin + len(said)), words)
+        asked |= dict.fromkeys([*range(begin, begin + 4), begin + len(said)], 1.0)
+    assert {at: weight for at, weight in enumerate(weights) if weight} == asked
+    assert len(tokens) == begin + len(said) + 1

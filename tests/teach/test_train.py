@@ -1,0 +1,88 @@
+"""A short training on a tiny model: it learns, it is the same again, and it goes on where it was stopped."""
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.teach import train
+from benchmarks.teach.adapter import Floats, read_adapter
+from benchmarks.teach.render import Lesson, Renderer
+from benchmarks.teach.train import batches, main, pack, rate
+from rig.methods.tooltalk.prompt import Settings
+
+STEPS = 20
+
+
+@pytest.fixture(autouse=True)
+def short_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools by name alone: the tiny model's tokens are bytes, and described tools are thousands of them."""
+    settings = Settings(docs="names")
+    monkeypatch.setattr(train, "Renderer", lambda base: Renderer(base, settings))
+
+
+def _train(tiny: Path, out: Path, *more: str) -> list[dict[str, Any]]:
+    options = ["--conversations", "24", "--held-out", "2", "--dtype", "f32", "--rank", "4", "--alpha", "8"]
+    main([str(tiny), str(out), *options, "--warmup", "2", "--rate", "0.01", "--test-every", "10", *more])
+    return [json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()]
+
+
+def test_training(tiny: Path, tmp_path: Path, llama_cpp_logits: Callable[..., Floats]) -> None:
+    curve = _train(tiny, tmp_path / "out", "--steps", str(STEPS))
+    assert [line["step"] for line in curve] == list(range(1, STEPS + 1))
+    held_out = [line["held_out"] for line in curve if "held_out" in line]
+    assert len(held_out) == 2
+    assert held_out[1] < held_out[0]
+    assert curve[-1]["loss"] < curve[0]["loss"] * 0.8
+    assert json.loads((tmp_path / "out" / "options.json").read_text())["steps"] == STEPS
+    adapter = tmp_path / "out" / "adapter.gguf"
+    assert any(b.any() for _, b in read_adapter(adapter)[0].values())
+    tokens = list(range(60))
+    assert not np.array_equal(llama_cpp_logits(tiny, tokens), llama_cpp_logits(tiny, tokens, adapter))
+
+
+def test_going_on_is_the_same_as_never_stopping(tiny: Path, tmp_path: Path) -> None:
+    whole = _train(tiny, tmp_path / "whole", "--steps", "6", "--refresh", "1")
+    _train(tiny, tmp_path / "parts", "--steps", "6", "--refresh", "1", "--stop-after", "4")
+    assert len((tmp_path / "parts" / "curve.jsonl").read_text().splitlines()) == 4
+    parts = _train(tiny, tmp_path / "parts", "--steps", "6", "--refresh", "1", "--resume")
+    timeless = [[{**line, "seconds": 0} for line in curve] for curve in (whole, parts)]
+    assert timeless[0] == timeless[1]
+    ours, theirs = (read_adapter(tmp_path / name / "adapter.gguf")[0] for name in ("whole", "parts"))
+    assert all(np.array_equal(ours[name][1], theirs[name][1]) for name in ours)
+
+
+def test_the_rate_rises_stays_and_falls() -> None:
+    options = Namespace(rate=1.0, warmup=10, decay=0.25)
+    rates = [rate(step, 100, options) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[9:75] == pytest.approx([1.0] * 66)
+    assert rates[75:] == sorted(rates[75:], reverse=True)
+    assert 0 < rates[-1] < 0.01
+    assert rates[:50] == [rate(step, 200, options) for step in range(50)]
+
+
+def test_conversations_are_packed_in_order() -> None:
+    lessons = [Lesson(str(size), (1,) * size, (0.0,) * size) for size in (30, 50, 40, 200, 10)]
+    assert [[each.name for each in batch] for batch in batches(lessons, 100)] == [
+        ["30", "50"],
+        ["40"],
+        ["200"],
+        ["10"],
+    ]
+
+
+def test_a_token_is_asked_for_where_the_one_before_stands() -> None:
+    first = Lesson("a", (5, 6, 7, 8), (0.0, 0.0, 1.0, 0.5))
+    second = Lesson("b", (9, 3), (0.0, 1.0))
+    batch = pack([first, second], 10)
+    assert batch.spoken.tolist() == [1, 2, 4]
+    assert batch.targets.tolist() == [7, 8, 3]
+    assert batch.weights.tolist() == [1.0, 0.5, 1.0]
+    assert batch.positions.tolist() == [10, 11, 12, 13, 10, 11]
+    assert not batch.sees[4, :4].any()
+    assert batch.sees[3, :4].all()
