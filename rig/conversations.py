@@ -5,7 +5,7 @@ The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`; where
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
@@ -99,9 +99,20 @@ class Conversation:
         return tuple(call for turn in self.turns for call in turn.calls)
 
     @property
-    def turn_count(self) -> int:
-        """How many turns are to be predicted."""
-        return len(self.assistant_turns)
+    def known_turns(self) -> tuple[int, ...]:
+        """The positions of the assistant turns."""
+        return self.assistant_turns
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Place, time, and who is logged in."""
+        who = self.metadata.username or "nobody logged in"
+        return {"location": self.metadata.location, "time": self.metadata.timestamp, "user": who}
+
+    @property
+    def closing(self) -> tuple[str, ...]:
+        """What the user says after the last assistant turn."""
+        return tuple(turn.text for turn in self.turns[self.assistant_turns[-1] + 1 :])
 
     @property
     def ground_truth_count(self) -> int:

@@ -1,6 +1,6 @@
 """Tasks: what is put to models. A conversation, a scenario or a query; its method says what is in one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject
@@ -38,13 +38,23 @@ class Task(Protocol):
         ...
 
     @property
-    def turn_count(self) -> int | None:
-        """How many assistant turns are to be played; None where that is known only afterwards."""
+    def known_turns(self) -> tuple[int, ...]:
+        """The numbers of the assistant turns to be played; empty where that is known only afterwards."""
         ...
 
     @property
     def ground_truth_count(self) -> int:
         """How many calls are due in all, 0 where nobody knows."""
+        ...
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What a reader should know before the first turn, by name: place, time, who is speaking."""
+        ...
+
+    @property
+    def closing(self) -> tuple[str, ...]:
+        """What is said after the last assistant turn."""
         ...
 
     def expected(self, turn: int) -> ExpectedTurn:

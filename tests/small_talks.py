@@ -27,6 +27,7 @@ from rig.running.runner import run
 from rig.scoring import Grader, load
 from rig.store import Runs, StoredRun
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import World
 from rig.tooltalk import TOOLTALK
 
 USER = User("mara", session_token=small_world.TOKEN)
@@ -179,16 +180,16 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
         "arms": tuple(arms),
         "tasks": choices.pop("conversations", None) or conversations(),
         "method": ToolTalk(),
-        "setup": setup(choices.pop("grader", None), **choices.pop("fingerprint", {})),
+        "setup": setup(choices.pop("grader", None), choices.pop("world", None)),
         **choices,
     }
     return Plan(**values)
 
 
-def setup(grader: Grader | None = None, world_sha256: str | None = None) -> ToolTalkSetup:
-    """The small world and a grader, the default one if none is given, with exact similarity."""
-    digest = world_sha256 or small_world.new_world().sha256()
-    return ToolTalkSetup(simulator(), grader or Grader("default", load("exact"), TOOLTALK), "exact", digest)
+def setup(grader: Grader | None = None, world: World | None = None) -> ToolTalkSetup:
+    """The small world and the default grader, with exact similarity, unless others are given."""
+    matcher = grader or Grader("default", load("exact"), TOOLTALK)
+    return ToolTalkSetup(lambda: world or small_world.new_world(), matcher, "exact")
 
 
 def _itself(model: Model, _notify: Notify) -> Model:

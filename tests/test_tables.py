@@ -13,10 +13,9 @@ from rig.conversations import Conversation
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.prompt import Settings
 from rig.metrics import total
-from rig.rescore import score_run
+from rig.rescore import score_run, setup_for_files
 from rig.running.plan import Arm
-from rig.scoring import Exact, Grader
-from rig.store import GraderInfo, Runs
+from rig.store import Runs
 from rig.tables import (
     PAPER_ERRORS,
     PAPER_ERRORS_NAMES,
@@ -27,7 +26,6 @@ from rig.tables import (
     Table,
     paper_tables,
 )
-from rig.tooltalk import TOOLTALK
 
 Rig = Callable[..., Any]
 
@@ -97,8 +95,7 @@ def test_other_conversations_than_tooltalks_suites_have_no_rows_of_the_paper(tmp
 def test_each_grader_has_tables_of_its_own_the_runs_first(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     _play(path, "easy", "hard", "hard", docs=("full",))
-    grader = Grader("upstream", Exact(), TOOLTALK)
-    score_run(path, small_talks.stored(path), grader, GraderInfo("upstream", grader.version, "exact"))
+    score_run(path, small_talks.stored(path), setup_for_files(grader="upstream", similarity="exact"))
     tables = _tables(path)
     assert [(table.number, table.grader.grader) for table in tables] == [
         (1, "default"),

@@ -12,11 +12,13 @@ from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_scores
 from rig.displays.numbers import measured
+from rig.errors import RigError
 from rig.methods.tooltalk.metrics import DECLARATION
+from rig.metrics import Declaration
 from rig.paths import runs_file
-from rig.rescore import Grading, Group, Scored, score_files, score_run
-from rig.scoring import Mode, Named
-from rig.store import Runs
+from rig.rescore import Group, score_files, score_run, setup_for_files, setup_of
+from rig.scoring import Mode
+from rig.store import GraderInfo, Runs
 
 _PATH = click.Path(path_type=Path)
 _MOST_DIFFERENCES = 20
@@ -67,41 +69,38 @@ def command(
     With --grader upstream calls are matched, and executed again, as ToolTalk's own code does it.
     """
     place = Path(what)
+    given = {"threshold": threshold, "grader": grader, "similarity": similarity, "world": world}
     if place.is_dir() or place.suffix == ".json":
-        named = Named.parse(similarity or "minilm").at(threshold)
-        grading = Grading(grader or "default", str(named), world)
-        groups = _score_files(place, grading, reexecute, as_json)
+        groups = _score_files(place, given, reexecute, as_json)
     else:
-        given = (grader, similarity, threshold, world)
         groups = _score_run(what, runs or runs_file(), given, reexecute, as_json)
     sys.exit(1 if any(group.differences for group in groups) else 0)
 
 
-def _score_files(place: Path, grading: Grading, reexecute: bool, as_json: bool) -> list[Group]:
-    grader = grading.grader()
-    scored = score_files(place, grader)
-    group = Group.of("", scored, grading.simulator() if reexecute else None)
+def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[Group]:
+    setup = setup_for_files(**given)
+    scored = score_files(place, setup)
+    group = Group.of("", scored, DECLARATION, setup.simulator if reexecute else None)
     if as_json:
-        print_json({"source": str(place), "grader": dict(grader.fingerprint), **group.as_json()})
+        print_json({"source": str(place), "grader": setup.grader.fingerprint, **group.as_json()})
     else:
         _print_group(group)
-        click.echo(printable(f"graded by {grading.info(grader)}"))
+        click.echo(printable(f"graded by {GraderInfo.of(setup.grader)}"))
     return [group]
 
 
-def _score_run(
-    text: str, store: Path, given: tuple[Any, Any, Any, Any], reexecute: bool, as_json: bool
-) -> list[Group]:
+def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[Group]:
     with Runs.open(store) as runs:
         run = runs.get(text)
-    grading = Grading.of_run(run, *given)
-    grader = grading.grader()
-    simulator = grading.simulator() if reexecute else None
-    by_arm = score_run(store, run, grader, grading.info(grader))
-    groups = [Group.of(arm, scored, simulator) for arm, scored in by_arm.items()]
+    setup = setup_of(run, **given)
+    simulator = setup.simulator if reexecute else None
+    if reexecute and simulator is None:
+        raise RigError(f"--reexecute: the method {run.declaration.method} has no world to execute calls in")
+    by_arm = score_run(store, run, setup)
+    groups = [Group.of(arm, scored, run.declaration, simulator) for arm, scored in by_arm.items()]
     if as_json:
         arms = [{"arm": group.arm, **group.as_json()} for group in groups]
-        print_json({"run": run.id, "store": str(store), "grader": dict(grader.fingerprint), "arms": arms})
+        print_json({"run": run.id, "store": str(store), "grader": setup.grader.fingerprint, "arms": arms})
         return groups
     for group in groups:
         click.echo(printable(group.arm))
@@ -113,10 +112,20 @@ def _score_run(
 
 
 def _print_group(group: Group) -> None:
-    print_table(
-        ("conversation", "", "matched", "incorrect", "predicted"), [_row(scored) for scored in group.scored]
-    )
-    metrics = DECLARATION.shown("meters")
+    declaration = group.declaration
+    header = ("conversation", "", *(part.short or part.noun for part in declaration.outcome))
+    counted = [count for count in declaration.counts if count.name not in _wholes(declaration)]
+    rows = [
+        (
+            scored.conversation.name,
+            "pass" if declaration.succeeded(scored.score.counts) else "fail",
+            *(part.brief(scored.score.counts) or "0" for part in declaration.outcome),
+            *(f"{scored.score.counts.get(count.name, 0):g}" for count in counted),
+        )
+        for scored in group.scored
+    ]
+    print_table((*header, *(count.noun for count in counted)), rows)
+    metrics = declaration.shown("meters")
     click.echo(", ".join(f"{metric.title} {measured(metric, group.counts)}" for metric in metrics))
     if group.reexecuted is not None:
         differences = group.differences
@@ -126,15 +135,8 @@ def _print_group(group: Group) -> None:
             click.echo(printable(f"  {where}: {_outcome(call.recorded)}, now {_outcome(call.executed)}"))
 
 
-def _row(scored: Scored) -> tuple[str, ...]:
-    counts = scored.score.counts
-    return (
-        scored.conversation.name,
-        "pass" if DECLARATION.succeeded(counts) else "fail",
-        f"{counts['matches']}/{counts['ground_truths']}",
-        str(counts["bad_actions"]),
-        str(counts["predictions"]),
-    )
+def _wholes(declaration: Declaration) -> set[str]:
+    return {part.whole for part in declaration.outcome}
 
 
 def _outcome(executed: ExecutedCall) -> str:

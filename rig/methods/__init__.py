@@ -25,6 +25,11 @@ def get(name: str) -> Method:
     return known()[name]
 
 
+def first() -> Method:
+    """The method that is meant where nobody says which."""
+    return next(iter(known().values()))
+
+
 def suites() -> dict[str, tuple[Method, Path]]:
     """The suites that come with the methods, by name."""
     return {name: (method, place) for method in known().values() for name, place in method.suites().items()}
@@ -34,7 +39,7 @@ def load_suite(name: str) -> tuple[Method, list[Task]]:
     """The tasks of a suite, or of `all` that the first method has. Raises RigError for any other name."""
     found = suites()
     if name == ALL:
-        method = next(iter(known().values()))
+        method = first()
         return method, [task for place in method.suites().values() for task in method.load(place)]
     if name not in found:
         there_are = ", ".join((*found, ALL))
@@ -53,5 +58,5 @@ def load_place(place: Path, wanted: str | None = None) -> tuple[Method, list[Tas
         names = ", ".join(method.name for method in recognised)
         raise RigError(f"{place}: could be of the methods {names}; say which with --method")
     # What nobody recognises is for the first method to say why not.
-    method = recognised[0] if recognised else next(iter(known().values()))
+    method = recognised[0] if recognised else first()
     return method, list(method.load(place))

@@ -15,6 +15,7 @@ from rig.events import Emit, Where
 from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request
 from rig.tasks import Task
+from rig.toolbox.simulator import Simulator
 
 
 class Ask(NamedTuple):
@@ -85,6 +86,11 @@ class Setup(Protocol):
 
     def score(self, task: Any, turns: Sequence[PlayedTurn]) -> Score:
         """Score turns that were played before, in order."""
+        ...
+
+    @property
+    def simulator(self) -> Simulator | None:
+        """Where calls can be executed again, in the world that tasks begin in; None where there is none."""
         ...
 
 

@@ -1,18 +1,18 @@
 """Predictions that were made before: read from files, scored again, executed again, written for others."""
 
 from rig.rescore.effects import Effect, Effects, effects, effects_of
+from rig.rescore.files import score_files
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines
-from rig.rescore.grading import Grading
 from rig.rescore.group import Group
 from rig.rescore.reexecute import Reexecuted, reexecute
-from rig.rescore.scored import Scored, score_files
+from rig.rescore.scored import Scored
+from rig.rescore.setups import setup_for_files, setup_of
 from rig.rescore.stored import export_run, score_run
 
 __all__ = [
     "Effect",
     "Effects",
     "FlatFormat",
-    "Grading",
     "Group",
     "Reexecuted",
     "Scored",
@@ -23,5 +23,7 @@ __all__ = [
     "reexecute",
     "score_files",
     "score_run",
+    "setup_for_files",
+    "setup_of",
     "write_lines",
 ]

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from rig.calls import JsonObject
 from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
+from rig.errors import RigError
 from rig.methods.tooltalk.replay import replay
-from rig.rescore.grading import Grading
 from rig.rescore.reexecute import differ
+from rig.rescore.setups import setup_of
 from rig.store import StoredRun, Transcript
 from rig.toolbox.diff import WorldDiff
 from rig.toolbox.simulator import Simulator
@@ -63,11 +64,12 @@ def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
 
     Raises RigError when that world cannot be had, or the conversation not be started in it.
     """
-    grading = Grading.of_run(run)
-    world = grading.open_world()
-    now = world.sha256()
+    setup = setup_of(run)
+    if setup.simulator is None:
+        raise RigError(f"a run of the method {run.declaration.method} has no world that calls could change")
+    now = setup.fingerprint["world_sha256"]
     fingerprint = next((arm.fingerprint for arm in run.arms if arm.name == transcript.arm), None) or {}
     made_in = fingerprint.get("world_sha256")
-    found = effects(transcript.conversation, transcript.turns, grading.simulator(world))
+    found = effects(transcript.conversation, transcript.turns, setup.simulator)
     by_call = {(effect.turn, effect.step): effect for effect in found}
     return Effects(by_call, made_in not in (None, now))

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from rig.calls import JsonObject
-from rig.methods.tooltalk.metrics import DECLARATION
-from rig.metrics import Counts, total
+from rig.conversations import Conversation
+from rig.metrics import Counts, Declaration, total
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored, breakdown
 from rig.toolbox.simulator import Simulator
@@ -17,17 +18,22 @@ class Group:
 
     arm: str
     scored: Sequence[Scored]
+    declaration: Declaration
     reexecuted: Sequence[tuple[Scored, Reexecuted]] | None = None
 
     @classmethod
-    def of(cls, arm: str, scored: Sequence[Scored], simulator: Simulator | None) -> "Group":
+    def of(
+        cls, arm: str, scored: Sequence[Scored], declaration: Declaration, simulator: Simulator | None
+    ) -> "Group":
         """A group, with its calls executed in this simulator if there is one."""
         if simulator is None:
-            return cls(arm, scored)
+            return cls(arm, scored, declaration)
         again = [
-            (each, call) for each in scored for call in reexecute(each.conversation, each.turns, simulator)
+            (each, call)
+            for each in scored
+            for call in reexecute(cast(Conversation, each.conversation), each.turns, simulator)
         ]
-        return cls(arm, scored, again)
+        return cls(arm, scored, declaration, again)
 
     @property
     def counts(self) -> Counts:
@@ -42,7 +48,7 @@ class Group:
     def as_json(self) -> JsonObject:
         """Totals, every conversation, and what executing again found."""
         found: JsonObject = {
-            "total": {"metrics": DECLARATION.as_json(self.counts), **breakdown(self.scored)},
+            "total": {"metrics": self.declaration.as_json(self.counts), **breakdown(self.scored)},
             "conversations": [each.as_json() for each in self.scored],
         }
         if self.reexecuted is not None:

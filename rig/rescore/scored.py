@@ -3,17 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
-from rig.methods.tooltalk.callers import name_truths
-from rig.methods.tooltalk.judgement import judge
-from rig.methods.tooltalk.metrics import DECLARATION
-from rig.metrics import Score
-from rig.rescore.files import load_predictions
-from rig.scoring import Grader
+from rig.methods.base import Setup
+from rig.metrics import Declaration, Score
+from rig.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +18,10 @@ class Scored:
     `repeat` counts the times that a run's arm played it.
     """
 
-    conversation: Conversation
+    conversation: Task
     turns: Mapping[int, PlayedTurn]
     score: Score
+    declaration: Declaration
     repeat: int = 0
 
     def as_json(self) -> JsonObject:
@@ -37,12 +33,16 @@ class Scored:
             for step, executed in enumerate(played.executed)
         ]
         held = {verdict.ground_truth for verdict in score.verdicts}
-        positions = self.conversation.ground_truth_positions()
+        truths = [
+            (turn, number, truth)
+            for turn in sorted({*self.conversation.known_turns, *self.turns})
+            for number, truth in enumerate(self.conversation.expected(turn).calls)
+        ]
         return {
             "conversation": self.conversation.name,
             "repeat": self.repeat,
-            "success": DECLARATION.succeeded(score.counts),
-            "metrics": DECLARATION.as_json(score.counts),
+            "success": self.declaration.succeeded(score.counts),
+            "metrics": self.declaration.as_json(score.counts),
             "matches": [
                 {
                     "turn": turn,
@@ -56,8 +56,8 @@ class Scored:
                 for (turn, step, executed), verdict in zip(calls, score.verdicts, strict=True)
             ],
             "ground_truth": [
-                {"turn": position[0], "call": position[1], "tool": truth.name, "match": position in held}
-                for position, truth in zip(positions, self.conversation.ground_truth, strict=True)
+                {"turn": turn, "call": number, "tool": truth.name, "match": (turn, number) in held}
+                for turn, number, truth in truths
             ],
             "errors": breakdown([self])["errors"],
             "error_types": [
@@ -70,20 +70,11 @@ class Scored:
 
 
 def score_turns(
-    conversation: Conversation, turns: Mapping[int, PlayedTurn], grader: Grader, repeat: int = 0
+    task: Task, turns: Mapping[int, PlayedTurn], setup: Setup, declaration: Declaration, repeat: int = 0
 ) -> Scored:
     """Score turns that say who made each call."""
-    ordered = [turns[index] for index in sorted(turns)]
-    score = judge(conversation, ordered, name_truths(conversation, grader.toolbox), grader)
-    return Scored(conversation, turns, score, repeat)
-
-
-def score_files(place: Path, grader: Grader) -> list[Scored]:
-    """Score ToolTalk's prediction files: one, or all of a directory. Raises RigError for what is none."""
-    return [
-        score_turns(conversation, turns, grader)
-        for conversation, turns in load_predictions(place, grader.toolbox)
-    ]
+    score = setup.score(task, [turns[index] for index in sorted(turns)])
+    return Scored(task, turns, score, declaration, repeat)
 
 
 def breakdown(scored: Iterable[Scored]) -> dict[str, JsonObject]:

@@ -7,23 +7,26 @@ from urllib.parse import quote
 
 from rig.errors import RigError
 from rig.events import Where
+from rig.methods.base import Setup
 from rig.rescore.files import with_predictions
 from rig.rescore.scored import Scored, score_turns
-from rig.scoring import Grader
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
 
 
-def score_run(store: Path, run: StoredRun, grader: Grader, info: GraderInfo) -> dict[str, list[Scored]]:
+def score_run(store: Path, run: StoredRun, setup: Setup) -> dict[str, list[Scored]]:
     """Score every finished conversation of a run, by arm, and store the scores beside those it has.
 
     Raises RigError when the run is being written by another process, or when the store cannot be written.
     """
+    info = GraderInfo.of(setup.grader)
     with RunWriter.claim(store, run.id) as writer:
         with Runs.open(store) as runs:
             transcripts = list(_finished(runs, run))
         found: dict[str, list[Scored]] = {arm.name: [] for arm in run.arms}
         for where, transcript in transcripts:
-            scored = score_turns(transcript.conversation, transcript.turns, grader, where.repeat)
+            scored = score_turns(
+                transcript.conversation, transcript.turns, setup, run.declaration, where.repeat
+            )
             writer.add_score(where, ConversationScore(info, scored.score))
             found[run.arms[where.arm].name].append(scored)
     return found

@@ -51,8 +51,7 @@ class Plan:
     @property
     def grader(self) -> GraderInfo:
         """Who scores, as the store keeps it."""
-        grading = self.setup.grader
-        return GraderInfo(grading.grader, grading.version, grading.similarity)
+        return GraderInfo.of(self.setup.grader)
 
     def check(self) -> None:
         """Raise RigError if a task cannot be played with an arm's settings, or cannot be stored."""

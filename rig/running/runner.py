@@ -122,7 +122,7 @@ class _Run:
             store=str(plan.store),
             arms=tuple(ArmInfo(arm.name, known[position]) for position, arm in enumerate(plan.arms)),
             conversations=tuple(
-                ConversationInfo(task.name, task.turn_count or 0, task.ground_truth_count)
+                ConversationInfo(task.name, len(task.known_turns), task.ground_truth_count)
                 for task in plan.tasks
             ),
             repeats=plan.repeats,
@@ -224,14 +224,9 @@ class _Run:
     ) -> None:
         """Put tasks to the models, as many at once as they have slots."""
         evaluated = models[self._plan.method.roles[0]]
-        slots = (
-            min(
-                evaluated.slots,
-                *(model.slots for model in models.values() if not isinstance(model, OneByOne)),
-            )
-            if len(models) > 1
-            else evaluated.slots
-        )
+        # A model that answers at once takes on as many steps as there are.
+        others = (model for model in models.values() if not isinstance(model, OneByOne))
+        slots = min([evaluated.slots, *(model.slots for model in others)])
         self.begin_clock()
         courses = [_TaskCourse(self, where, task, writer, totals) for where, task in left]
         drive(courses, models, slots, self.control, self.begin_clock)
@@ -331,7 +326,7 @@ class _TaskCourse:
 
     def _left(self, done: int) -> int:
         """How many turns are still to be played, 0 where nobody knows."""
-        return max((self._task.turn_count or 0) - done, 0)
+        return max(len(self._task.known_turns) - done, 0)
 
     def _score(self, episode: Episode) -> ConversationScore:
         return ConversationScore(self._run.grader, episode.score())

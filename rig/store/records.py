@@ -7,6 +7,7 @@ from typing import Any, Literal
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.events import Speed
+from rig.methods.base import Grading
 from rig.metrics import TASKS, Counts, Declaration, Score
 from rig.tasks import Task
 from rig.verdicts import Fault
@@ -21,6 +22,11 @@ class GraderInfo:
     grader: str
     grader_version: str
     similarity: str
+
+    @classmethod
+    def of(cls, grading: Grading) -> "GraderInfo":
+        """Of a method's grader, what the store keeps beside a score."""
+        return cls(grading.grader, grading.version, grading.similarity)
 
     def __str__(self) -> str:
         return f"{self.grader}, version {self.grader_version}, similarity {self.similarity}"

@@ -259,7 +259,7 @@ def _insert_run(database: Database, new: NewRun) -> None:
             "run": new.id,
             "position": position,
             "name": conversation.name,
-            "turns": conversation.turn_count or 0,
+            "turns": len(conversation.known_turns),
             "ground_truths": conversation.ground_truth_count,
             "suite": conversation.suite,
             "source": digest,

@@ -19,12 +19,12 @@ from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
 from rig.methods.tooltalk.prompt import Settings
 from rig.metrics import TASKS
-from rig.rescore import score_run
+from rig.rescore import score_run, setup_for_files
 from rig.running.control import Control
 from rig.running.plan import Arm
 from rig.running.runner import run as run_plan
 from rig.scoring import Exact, Grader
-from rig.store import GraderInfo, Runs
+from rig.store import Runs
 from rig.tooltalk import TOOLTALK
 
 N = 12
@@ -334,10 +334,9 @@ def test_arms_that_differ_in_more_than_one_thing_are_refused_unless_asked_for(st
 
 
 def _rescore(store: Path, run: str, mode: Any) -> None:
-    grader = Grader(mode, Exact(), TOOLTALK)
     with Runs.open(store) as runs:
         stored = runs.get(run)
-    score_run(store, stored, grader, GraderInfo(mode, grader.version, "exact"))
+    score_run(store, stored, setup_for_files(grader=mode, similarity="exact"))
 
 
 def test_runs_graded_differently_are_compared_by_a_grader_that_both_have(store: Path) -> None:

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 import small_talks
+import small_world
 
 from rig.errors import RigError
 from rig.events import TurnFinished
 from rig.methods.scripted import Scripted
-from rig.rescore import Grading, export_run, score_files, score_run
+from rig.rescore import export_run, score_files, score_run, setup_for_files, setup_of
 from rig.running.control import Control
 from rig.running.runner import run
-from rig.scoring import Exact, Grader
+from rig.scoring import Grader
 from rig.store import GraderInfo, Runs, StoredScore
-from rig.tooltalk import TOOLTALK
 
 TABLES = ("scores", "predictions", "turns", "faults")
 
@@ -30,9 +30,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def again(store: Path, mode: Any = "upstream") -> dict[str, Any]:
-    grader = Grader(mode, Exact(), TOOLTALK)
-    info = GraderInfo(mode, grader.version, "exact")
-    return score_run(store, small_talks.stored(store), grader, info)
+    return score_run(store, small_talks.stored(store), setup_for_files(grader=mode, similarity="exact"))
 
 
 def scores(store: Path) -> list[StoredScore]:
@@ -130,11 +128,14 @@ def test_a_grading_is_that_of_the_run_but_for_what_is_given(store: Path, tmp_pat
     path = tmp_path / "other.sqlite"
     small_talks.play(small_talks.plan(path, small_talks.oracle(), recipe=recipe))
     stored = small_talks.stored(path)
-    assert Grading.of_run(stored) == Grading("per-turn", "exact", tmp_path)
-    assert Grading.of_run(stored, mode="upstream").mode == "upstream"
-    assert Grading.of_run(stored, similarity="minilm").similarity == "minilm"
-    grader = Grading("upstream", "exact").grader()
-    assert Grading("upstream", "exact").info(grader) == GraderInfo("upstream", grader.version, "exact")
+    was = setup_of(stored)
+    assert (was.grader.grader, was.grader.similarity) == ("per-turn", "exact")
+    with pytest.raises(RigError, match=str(tmp_path)):
+        was.fingerprint  # noqa: B018 - there is no world in that folder
+    assert setup_of(stored, grader="upstream").grader.grader == "upstream"
+    assert setup_of(stored, similarity="minilm").grader.similarity == "minilm"
+    world = small_world.write(tmp_path / "databases")
+    assert setup_of(stored, world=world).fingerprint["world_sha256"] == small_world.new_world().sha256()
 
 
 def test_what_is_exported_scores_the_same(tmp_path: Path) -> None:
@@ -142,8 +143,8 @@ def test_what_is_exported_scores_the_same(tmp_path: Path) -> None:
     small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
     written = export_run(path, small_talks.stored(path), tmp_path / "out")
     assert sorted(each.name for each in written) == ["alarms.json", "login.json", "reminders.json"]
-    grader = Grader("default", Exact(), TOOLTALK)
-    from_files = {each.conversation.name: each for each in score_files(tmp_path / "out", grader)}
+    setup = setup_for_files(similarity="exact")
+    from_files = {each.conversation.name: each for each in score_files(tmp_path / "out", setup)}
     for scored in again(path, "default")["arm0"]:
         assert from_files[scored.conversation.name].as_json() == scored.as_json()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import small_talks
+import small_world
 from counted import measured
 
 from rig.errors import ErrorKind, RigError
@@ -116,10 +117,10 @@ def test_every_failed_step_is_counted_by_its_kind(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_covers_model_protocol_grader_and_world(tmp_path: Path) -> None:
-    todo = small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle(), fingerprint={"world_sha256": "w"})
+    todo = small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle())
     [ready] = [event for event in small_talks.play(todo) if isinstance(event, ArmReady)]
     fingerprint = ready.info.fingerprint
-    assert fingerprint["world_sha256"] == "w"
+    assert fingerprint["world_sha256"] == small_world.new_world().sha256()
     assert fingerprint["model.engine"] == "oracle"
     assert fingerprint["protocol.max_calls"] == 3
     assert fingerprint["grader.grader"] == "default"

@@ -27,12 +27,17 @@ class Secret:
     number: int
     suite: str = ""
 
-    turn_count = None
+    known_turns = ()
+    closing = ()
     ground_truth_count = 0
 
     @property
     def source(self) -> JsonObject:
         return {"name": self.name, "number": self.number}
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        return {"task": self.name}
 
     def expected(self, turn: int) -> ExpectedTurn:
         return ExpectedTurn()
@@ -143,6 +148,7 @@ class Ready:
     """Nothing has to be made ready to guess."""
 
     fingerprint: ClassVar[JsonObject] = {}
+    simulator = None
     grader = Grading("exact", "1", "", {"grader": "exact"})
 
     def check(self, task: Secret, settings: Rounds) -> None:

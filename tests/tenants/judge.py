@@ -27,12 +27,17 @@ class Dialogue:
     said: tuple[str, ...]
     suite: str = ""
 
-    turn_count = 1
+    known_turns = (0,)
+    closing = ()
     ground_truth_count = 0
 
     @property
     def source(self) -> JsonObject:
         return {"name": self.name, "said": list(self.said)}
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        return {"task": self.name}
 
     def expected(self, turn: int) -> ExpectedTurn:
         return ExpectedTurn(said=(f"Was this short? {' '.join(self.said)}",))
@@ -126,6 +131,7 @@ class Ready:
     """A judge needs no world."""
 
     fingerprint: ClassVar[JsonObject] = {}
+    simulator = None
     grader = Grading("own", "1", "", {"grader": "own"})
 
     def check(self, task: Dialogue, settings: NoSettings) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from rig.scoring import Grader, Named
 from rig.scoring import load as load_similarity
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import World
 
 
 class ToolTalk:
@@ -47,7 +50,10 @@ class ToolTalk:
         return {name: CONVERSATIONS / name for name in available_suites()}
 
     def recognises(self, place: Path) -> bool:
-        return place.is_dir() and next(place.glob("*.json"), None) is not None
+        if not place.is_dir():
+            return False
+        files = (path for path in sorted(place.glob("*.json")) if path.is_file())
+        return any('"conversation"' in _beginning(path) for path in islice(files, _LOOKED_AT))
 
     def load(self, place: Path) -> Sequence[Conversation]:
         return load_directory(place)
@@ -63,40 +69,68 @@ class ToolTalk:
         return Settings(**own, toolbox=find_toolbox(values["toolbox"]))
 
     def ready(self, values: Mapping[str, Any]) -> "ToolTalkSetup":
-        given, similarity = values["world"], values["similarity"]
+        place, similarity = values["world"], values["similarity"]
         toolbox = find_toolbox(values["toolbox"])
-        world = toolbox.world(None if given is None else Path(given))
         return ToolTalkSetup(
-            Simulator(world, toolbox, upstream_compat=values["grader"] == "upstream"),
+            partial(toolbox.world, None if place is None else Path(place)),
             Grader(values["grader"], load_similarity(similarity), toolbox),
             str(Named.parse(similarity).absolute),
-            world.sha256(),
         )
 
 
-class ToolTalkSetup:
-    """A world that is restored before every turn, and a grader with the `similarity` it was asked for."""
+_LOOKED_AT = 3
+"""Files of a folder, for telling whose tasks it holds."""
 
-    def __init__(self, simulator: Simulator, grader: Grader, similarity: str, world_sha256: str) -> None:
-        self._simulators = {0: simulator}
-        self._grader = grader
+
+def _beginning(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 16)
+    except OSError:
+        return ""
+
+
+class ToolTalkSetup:
+    """A world that is restored before every turn, and a grader with the `similarity` it was asked for.
+
+    The world is opened when it is first needed, since scoring needs none. That raises RigError where it
+    cannot be had.
+    """
+
+    def __init__(self, open_world: Callable[[], World], matcher: Grader, similarity: str) -> None:
+        self._open_world = open_world
+        self._simulators: dict[int, Simulator] = {}
         self._similarity = similarity
-        self._world_sha256 = world_sha256
+        self.matcher = matcher
+
+    @cached_property
+    def _world(self) -> World:
+        return self._open_world()
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """Where calls are executed: by ToolTalk's ways if they are matched by them."""
+        return Simulator(self._world, self.matcher.toolbox, upstream_compat=self.matcher.mode == "upstream")
+
+    @cached_property
+    def world_sha256(self) -> str:
+        """A hash of the world that every conversation begins in."""
+        return self._world.sha256()
 
     @property
     def fingerprint(self) -> JsonObject:
-        return {"world_sha256": self._world_sha256}
+        return {"world_sha256": self.world_sha256}
 
     @property
     def grader(self) -> Grading:
-        grader = self._grader
-        return Grading(grader.mode, grader.version, self._similarity, dict(grader.fingerprint))
+        matcher = self.matcher
+        return Grading(matcher.mode, matcher.version, self._similarity, dict(matcher.fingerprint))
 
     def check(self, task: Conversation, settings: Settings) -> None:
         offered_tools(task, settings)
         try:
             settings.toolbox.docs([call.name for call in task.ground_truth])
-            self._simulators[0].start(*task.start)
+            self.simulator.start(*task.start)
         except RigError as error:
             raise RigError(f"{task.name}: {error}") from error
 
@@ -105,8 +139,8 @@ class ToolTalkSetup:
 
     def start(self, task: Conversation, settings: Settings, where: Where, emit: Emit, slot: int) -> Dialogue:
         if slot not in self._simulators:
-            self._simulators[slot] = self._simulators[0].twin()
-        return Dialogue(task, self._simulators[slot], self._grader, settings, where=where, emit=emit)
+            self._simulators[slot] = self.simulator.twin() if self._simulators else self.simulator
+        return Dialogue(task, self._simulators[slot], self.matcher, settings, where=where, emit=emit)
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Score:
-        return judge(task, turns, name_truths(task, self._grader.toolbox), self._grader)
+        return judge(task, turns, name_truths(task, self.matcher.toolbox), self.matcher)

@@ -1,0 +1,38 @@
+"""Getting a method ready again: as a stored run had it, or for predictions that are in files."""
+
+from pathlib import Path
+from typing import Any, cast
+
+from rig import methods
+from rig.errors import RigError
+from rig.methods.base import Method, Setup
+from rig.methods.tooltalk.method import ToolTalk, ToolTalkSetup
+from rig.running.options import Options
+from rig.scoring import Named
+from rig.store import StoredRun
+
+
+def setup_of(run: StoredRun, threshold: float | None = None, **given: Any) -> Setup:
+    """The method of a stored run, ready as it was but for what is `given` by name and is not None.
+
+    Raises RigError for what the method does not know, and for what cannot be had.
+    """
+    return _ready(methods.get(run.declaration.method), Options.from_json(run.settings), threshold, given)
+
+
+def setup_for_files(threshold: float | None = None, **given: Any) -> ToolTalkSetup:
+    """ToolTalk, whose predictions can be read from files, ready as by default but for what is given."""
+    return cast(ToolTalkSetup, _ready(ToolTalk(), Options(models=()), threshold, given))
+
+
+def _ready(method: Method, options: Options, threshold: float | None, given: dict[str, Any]) -> Setup:
+    values = {name: found[0] for name, found in options.values(method).items()}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in values:
+            raise RigError(f"--{name} is of no use to the method {method.name}; leave it out")
+        values[name] = str(value) if isinstance(value, Path) else value
+    if threshold is not None:
+        values["similarity"] = str(Named.parse(values["similarity"]).at(threshold))
+    return method.ready(values)
