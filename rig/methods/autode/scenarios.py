@@ -65,8 +65,17 @@ class Scenario:
         return f"Character: {self.character}\nBackground: {self.background}\nPurpose: {self.purpose}"
 
     @property
-    def turn_count(self) -> None:
+    def known_turns(self) -> tuple[int, ...]:
         """Nobody knows beforehand for how long the two will talk."""
+        return ()
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        return {"character": self.character, "background": self.background, "purpose": self.purpose}
+
+    @property
+    def closing(self) -> tuple[str, ...]:
+        return ()
 
     @property
     def ground_truth_count(self) -> int:

@@ -1,0 +1,127 @@
+"""What a finished conversation is worth: AutoDE's slot scores, and what its paper leaves out.
+
+Precision, recall and F1 are means over conversations, as upstream has them, and so are the shares of
+conversations that ended in some way. Micro F1 is over all slots of all conversations.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from rig.calls import Call, JsonObject
+from rig.methods.autode import questions, slots
+from rig.methods.autode.answers import usable
+from rig.methods.autode.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode.talk import Talk
+from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
+from rig.verdicts import Difference, Verdict
+
+VERSION = "1"
+"""Of the scores; to be raised with any change that can change one."""
+
+ENDS = ("malformed", "gave_up", "round_limit", "context_full", "user_failed")
+"""The ways to end without a call that could be read."""
+
+DECLARATION = Declaration(
+    method="autode",
+    metrics=(
+        Metric("success_rate", "success", "successes"),
+        Metric("f1", "slot F1", "f1"),
+        Metric("precision", "slot precision", "precision", place="meters"),
+        Metric("recall", "slot recall", "recall", place="meters"),
+        Metric("call_rate", "call rate", "called", label="called"),
+        Metric("tolerant_f1", "tolerant F1", "tolerant_f1", place="tables"),
+        Metric("micro_f1", "micro F1", "slots_right_twice", "slots_of_both", place="tables"),
+        Metric("function_rate", "right function", "right_function", "called", place="tables"),
+        Metric("reluctance", "reluctance", "reluctant", better="lower", place="tables"),
+        Metric("illusory_rate", "illusory parameters", "illusory", better="lower", place="tables"),
+        Metric(
+            "redundancy",
+            "redundant questions",
+            "redundant_questions",
+            "questions",
+            better="lower",
+            place="tables",
+        ),
+        Metric("length", "length in messages", "messages", better="lower", format="number", place="tables"),
+        *(Metric(f"{end}_rate", end.replace("_", " "), end, better="lower", place="tables") for end in ENDS),
+    ),
+    success="successes",
+    counts=(
+        NamedCount("slots_right", "slots right"),
+        NamedCount("slots_true", "slots wanted"),
+        NamedCount("slots_predicted", "slots predicted"),
+    ),
+    outcome=(
+        Part("slots_right", "slots right", "slots_true", short="slots"),
+        *(Part(end, end.replace("_", " "), better="lower") for end in ENDS),
+        Part("redundant_questions", "redundant questions", short="redundant", better="lower"),
+    ),
+)
+
+
+def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
+    """The score of a finished conversation. With `compat` what upstream drops of a call is dropped."""
+    call = talk.call
+    predicted = usable(arguments(call), compat=compat) if call else {}
+    exact = slots.count(scenario.slots, predicted)
+    is_right = call is not None and call.name == scenario.call.name
+    asked = list(_asked(scenario, talk.said))
+    counts: Counts = {
+        "successes": int(exact.f1 == 1 and (is_right or compat)),
+        "f1": exact.f1,
+        "precision": exact.precision,
+        "recall": exact.recall,
+        "tolerant_f1": slots.count(scenario.slots, predicted, slots.tolerant).f1,
+        "slots_right": exact.correct,
+        "slots_true": exact.true,
+        "slots_predicted": exact.predicted,
+        "slots_right_twice": 2 * exact.correct,
+        "slots_of_both": exact.true + exact.predicted,
+        "called": int(call is not None),
+        "right_function": int(is_right),
+        **{end: int(talk.end == end) for end in ENDS},
+        "reluctant": int(talk.end in ("round_limit", "context_full")),
+        "illusory": int(any(scenario.api.parameter(name) is None for name in predicted)),
+        "questions": len(asked),
+        "redundant_questions": sum(asked),
+        "messages": len(talk.said),
+    }
+    return Score(counts, (verdict_of(scenario, call, 0),) if call else ())
+
+
+def verdict_of(scenario: Scenario, call: Call, turn: int) -> Verdict:
+    """Whether a call, made in this turn, is the true one, and what of it differs."""
+    true, got = scenario.slots, arguments(call)
+    names = dict.fromkeys((*true, *got))
+    differences = tuple(
+        Difference(name, true.get(name), got.get(name))
+        for name in names
+        if not (name in true and name in got and slots.equal(true[name], got[name]))
+    )
+    if call.name != scenario.call.name:
+        return Verdict(
+            False, reason=f"{scenario.call.name} was wanted, not {call.name or 'a call without a name'}"
+        )
+    if differences:
+        named = ", ".join(each.what for each in differences)
+        return Verdict(False, reason=f"not as wanted: {named}", differences=differences)
+    return Verdict(True, ground_truth=(turn, 0), reason="all slots are right")
+
+
+def arguments(call: Call) -> JsonObject:
+    """A call's arguments by name; none where they are no object."""
+    return call.arguments if isinstance(call.arguments, dict) else {}
+
+
+def _asked(scenario: Scenario, said: Sequence[Utterance]) -> Iterator[bool]:
+    """For each message that asks for slots: whether it asks for a value that the user had said."""
+    heard: list[str] = []
+    for role, text in said:
+        if role != ASSISTANT:
+            heard.append(text)
+        elif names := questions.read(text, scenario.api).slots:
+            yield any(_is_known(scenario, name, "\n".join(heard)) for name in names)
+
+
+def _is_known(scenario: Scenario, name: str, text: str) -> bool:
+    parameter = scenario.api.parameter(name)
+    return parameter is not None and questions.mentions(text, scenario.slots.get(name), parameter)

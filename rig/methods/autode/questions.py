@@ -1,0 +1,322 @@
+"""Which slots an assistant's words ask for: rules on words, and sentence embeddings where they are silent.
+
+Nothing here is random, so the same words are always read in the same way.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+from rig.calls import Json
+from rig.methods.autode.documents import ApiDocument, Parameter
+from rig.scoring.texts.listed import in_order, vocabulary
+from rig.scoring.texts.stems import stem
+
+Alike: TypeAlias = Callable[[str, str], float]
+"""The cosine of two texts' embeddings."""
+
+NEAR = 0.45
+"""From which cosine on a question is about a slot that none of its words names. docs/autode.md: measured."""
+
+
+class Question(NamedTuple):
+    """What was asked: slots by name in the order of the document, and whether anything was.
+
+    `is_general` asks for whatever is missing, `is_closed` for a yes or no, `is_open` for something that no
+    slot is about.
+    """
+
+    slots: tuple[str, ...] = ()
+    is_general: bool = False
+    is_closed: bool = False
+    is_open: bool = False
+
+
+def read(text: str, api: ApiDocument, alike: Alike | None = None) -> Question:
+    """What an assistant's words ask for, of the parameters of an API. Without `alike` the rules are all."""
+    topics = _topics(api)
+    asked: set[str] = set()
+    unclear = []
+    for sentence in _asking(text):
+        found = {name for part in _parts(sentence) for name in _named(part, topics)}
+        found |= {each.name for each in api.parameters if _offers(sentence, each)}
+        asked |= found
+        if not (found or _CHAT.search(sentence) or _BACK.search(sentence)):
+            unclear.append(sentence)
+    closed = [each for each in unclear if _CLOSED.search(each)]
+    rest = [each for each in unclear if each not in closed]
+    general = [each for each in rest if _GENERAL.search(each)]
+    if alike is not None and not asked and not closed and not general:
+        asked = {name for each in rest for name in _nearest(each, topics, alike)}
+    names = tuple(each.name for each in api.parameters if each.name in asked)
+    return Question(names, bool(general), bool(closed), len(rest) > len(general))
+
+
+def mentions(text: str, value: Json, parameter: Parameter) -> bool:
+    """Whether a text says a value: in these words, or for a choice such as "mobile phone" with its last word.
+
+    Of truth values nobody can tell.
+    """
+    if not isinstance(value, str):
+        return False
+    if value in parameter.enum:
+        return _says(text, value, parameter)
+    return f" {_plain(value)} " in f" {_plain(text)} "
+
+
+def spoken(name: str) -> str:
+    """A parameter's name as people would say it."""
+    return " ".join(_WORD.findall(name)).lower()
+
+
+def _stemmed(words: str) -> frozenset[str]:
+    return frozenset(map(stem, in_order(words)))
+
+
+def _pattern(*alternatives: str) -> re.Pattern[str]:
+    return re.compile("|".join(alternatives), re.IGNORECASE)
+
+
+# How an English question begins, goes on, and where it says more than it asks.
+_ENDS = re.compile(r"(?<=[?!])\s+|(?<=\w\w\.)\s+|(?<=[)\"'*`]\.)\s+|\n+")
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
+_PLEASE = (
+    r"please (?:\w+ )?(?:provide|tell|specify|give|confirm|share|let|enter|choose|select|state|mention)\b"
+)
+_NEEDS = r"\bi(?:'ll|’ll| will| would|'d|’d)? (?:\w+ ){0,2}(?:need|require)\b"
+_YOU_TELL = (
+    r"\b(?:can|could|would|will|do) you (?:\w+ ){0,2}"
+    r"(?:tell|provide|specify|give|let|confirm|share|know)\b"
+)
+_ASKS = _pattern(
+    r"\?",
+    _PLEASE,
+    _NEEDS,
+    r"need(?:ed)? to know|(?:tell|give|provide) me|let me know|like to know",
+    r"(?:is|are) (?:required|missing|needed)|missing",
+)
+_TELLS = _pattern(r"^(?:thank|thanks|i have |i['’]ve |now (?:that )?i have|based on|once )")
+_GREETS = _pattern(
+    r"^(?:(?:sure|great|okay|ok|alright|perfect|awesome|got it|of course|certainly|thanks|thank you)\b"
+    r"[^,.!?]*[,.!]\s*)+"
+)
+_PURPOSE = _pattern(r"^(?:\w+,? )?(?:in order )?to (?!what|which|where|whom)[^,?]*, ")
+_LEAD = _pattern(
+    rf"^.*?(?:{_YOU_TELL}|{_PLEASE}|\b(?:need|like|want) to know\b|{_NEEDS})"
+    r"(?: me\b| us\b)?(?: know\b)?(?: with\b)?"
+)
+_THINGS = r"(?:details?|information|info|parameters?"
+_GENERAL = _pattern(rf"\b{_THINGS}|specifics|be more specific|clarify|requirements?)\b")
+_BACK = _pattern(rf"\b(?:this|that|these|those|the above|the following) (?:\w+ )?{_THINGS}|things?)\b")
+_CLOSED = _pattern(
+    r"^(?:\w+, )?(?:is (?:that|this|it|everything)|(?:would|do) you (?:like|want) me to|shall|should i)",
+    r"^(?:\w+, )?(?:may i|can i (?!help|assist)|does (?:that|this)|right|correct|ready)",
+    r"^(?:\w+, )?are (?:you|these|those) (?:sure|ready|correct|right|ok)",
+    r"\bconfirm (?:that|if|whether|the)\b",
+    r"(?:correct|right|okay|ok|sufficient|proceed)\?$",
+)
+_CHAT = _pattern(r"(?:anything|something) else|can i (?:help|assist)|how (?:can|may) i|how are you|what else")
+_ASIDE = _pattern(r"\([^)]*\)", r",?\s*\b(?:such as|e\.g\.|for example|for instance|including)\b.*")
+_LATER = _pattern(
+    r"\s+(?:you|that|where|so that|in order|capable|which|once|because|before|if|whose|to|so)\b.*",
+    r"\s+(?:on|for|in|with|using|via) (?:your|the)\b.*",
+)
+_JOINTS = _pattern(r"[,;:]|\band\b|\bor\b|\bas well as\b|\balso\b|[.?!]\s")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_BETWEEN = re.compile(r"[^\w%$@]+")
+
+_SUFFIXES = frozenset({"name", "type", "number", "id", "value", "address", "code", "class", "place"})
+"""What a name can end with that says less than the words before it."""
+
+_SAME_SUFFIX = {
+    "title": "name",
+    "called": "name",
+    "kind": "type",
+    "sort": "type",
+    "genre": "type",
+    "id": "number",
+}
+
+_BEFORE = _stemmed("original current old existing now present initial previous")
+_AFTER = _stemmed("target new desired modified change updated into want to")
+_SIDES = {
+    "original": _BEFORE,
+    "new": _AFTER,
+    "old": _BEFORE,
+    "target": _AFTER,
+    "source": _BEFORE | _stemmed("source from"),
+}
+"""Words that tell what there is from what it shall become."""
+
+_ALIASES = {
+    "time": "time date day schedule period duration start end | when long hour",
+    "date": "date day | when",
+    "app": "app application platform website",
+    "content": "content message text body subject | say about include describe details write details",
+    "location": "location place city address area region | where",
+    "departure": "departure depart leave origin starting | from",
+    "destination": "destination arrive arrival going heading",
+    "city": "city town location area | where",
+    "price": "price cost budget fare | pay much",
+    "star": "star rating",
+    "category": "category genre section topic | type kind",
+    "cate": "dish food recipe cuisine category",
+    "nearby": "nearby near close landmark",
+    "company": "company carrier airline operator provider",
+    "cabin": "cabin class seat",
+    "traffic": "traffic transport transportation mode travel vehicle",
+    "movie": "movie film",
+    "media": "media song video show episode music playlist audiobook track",
+    "artist": "artist singer actor band musician",
+    "email": "email recipient mail | whom who",
+    "route": "route line",
+    "post": "post postal postcode zip",
+    "reason": "reason | why",
+    "type": "| type kind sort",
+    "number": "number code tracking",
+    "id": "id identifier number",
+    "value": "value level amount percentage | much",
+    "department": "department specialty clinic ward",
+    "doctor": "doctor physician",
+    "quantity": "quantity amount | many",
+    "person": "person | who whom",
+    "name": "| name called",
+}
+"""Words that stand for a word of a slot's name; those behind the bar where no other word is one."""
+
+_COMMON = _stemmed(
+    "a an the of or to and be can is are i you your my name query which that this with any for in on at by "
+    "from type kind particular specific usually also etc value supported whether information it its as like"
+)
+"""Words of a description that are of no slot in particular."""
+
+_BREAKS = vocabulary("of the a an for to your my in on at is are you with from by do would that")
+"""Words that end a compound."""
+
+
+class _Topic(NamedTuple):
+    """How a slot is spoken of, in stems: its `heads`, vaguer words for them, and the `suffix` of its name.
+
+    `sides` tell it from other slots with the same heads; `phrase` stands for it where words are silent.
+    """
+
+    parameter: Parameter
+    heads: frozenset[str]
+    vague: frozenset[str]
+    suffix: str
+    sides: frozenset[str]
+    phrase: str
+
+
+@cache
+def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
+    taken = set(_stems(f"{api.name} {api.description}")) | _COMMON
+    described = {each.name: set(_stems(_ASIDE.sub("", each.description))) - taken for each in api.parameters}
+    return tuple(_topic(each, described) for each in api.parameters)
+
+
+def _topic(parameter: Parameter, described: dict[str, set[str]]) -> _Topic:
+    words = [word.lower() for word in _WORD.findall(parameter.name)]
+    plain = [word for word in words if word not in _SIDES] or words
+    telling = [word for word in plain if word not in _SUFFIXES]
+    aliases = [_ALIASES.get(word, word).partition("|") for word in telling or plain]
+    heads, vague = ({stem(word) for each in aliases for word in each[part].split()} for part in (0, 2))
+    if not telling or telling == ["content"]:
+        heads |= described[parameter.name].difference(
+            *(found for name, found in described.items() if name != parameter.name)
+        )
+    suffix = plain[-1] if plain[-1] in _SUFFIXES and telling else ""
+    sides = frozenset(side for word in words for side in _SIDES.get(word, ()))
+    phrase = f"{' '.join(words)}: {parameter.description}"
+    return _Topic(
+        parameter, frozenset(heads), frozenset(vague), _SAME_SUFFIX.get(suffix, suffix), sides, phrase
+    )
+
+
+def _asking(text: str) -> Iterator[str]:
+    """The sentences that ask, and the items of a list that an asking line begins."""
+    in_list = False
+    for line in re.split(r"\n+", text):
+        if _ITEM.match(line):
+            item = _ITEM.sub("", line)
+            if in_list or _ASKS.search(item):
+                yield item.partition(":")[0] if ":" in item[:60] and "?" not in item else item
+            continue
+        if not line.strip():
+            continue
+        sentences = [_GREETS.sub("", each.strip()) for each in _ENDS.split(line)]
+        asking = [each for each in sentences if _ASKS.search(each) and not _TELLS.match(each)]
+        yield from (_PURPOSE.sub("", each) for each in asking)
+        in_list = bool(asking) or (in_list and not line.rstrip().endswith((".", "!")))
+
+
+def _parts(sentence: str) -> Iterator[str]:
+    """The things that a sentence asks for one by one."""
+    return iter(_JOINTS.split(_LEAD.sub("", _ASIDE.sub("", sentence))))
+
+
+def _named(part: str, topics: Sequence[_Topic]) -> list[str]:
+    """The slots that a part of a question names, first without what it says about them."""
+    for text in (_LATER.sub("", part), part):
+        words = _stems(text)
+        for vague in (False, True):
+            if found := _first(words, topics, vague):
+                return [topic.parameter.name for topic in _distinct(found, words)]
+    return []
+
+
+def _first(words: Sequence[str], topics: Sequence[_Topic], vague: bool) -> list[_Topic]:
+    """The topics of the first noun that is a head. Of a compound such as "email content" it is the last."""
+    heads = [[each for each in topics if word in (each.vague if vague else each.heads)] for word in words]
+    start = next((place for place, found in enumerate(heads) if found), None)
+    if start is None:
+        return []
+    end = next((n for n in range(start + 1, len(words)) if words[n] in _BREAKS), len(words))
+    return next(found for found in reversed(heads[start:end]) if found)
+
+
+def _distinct(found: list[_Topic], words: Sequence[str]) -> list[_Topic]:
+    """Of topics with the same heads those that the words tell from the others, by suffix and by side."""
+    said = {_SAME_SUFFIX.get(word, word) for word in words}
+    fitting = [each for each in found if each.suffix in said] or [
+        each for each in found if each.suffix in ("", "name")
+    ]
+    sided = [each for each in fitting or found if each.sides & set(words)]
+    return sided or fitting or found
+
+
+def _offers(sentence: str, parameter: Parameter) -> bool:
+    """Whether a sentence offers choices of the parameter, or asks of which type one of them is."""
+    said = [choice for choice in parameter.enum if _says(sentence, choice, parameter)]
+    words = "|".join(re.escape(_short(choice, parameter)) for choice in said)
+    of_type = rf"\b(?:type|kind|sort) of (?:\w+ )?(?:smart)?(?:{words})"
+    return len(said) > 1 or (bool(said) and re.search(of_type, sentence, re.IGNORECASE) is not None)
+
+
+def _says(text: str, choice: str, parameter: Parameter) -> bool:
+    return (
+        re.search(rf"\b(?:smart)?{re.escape(_short(choice, parameter))}s?\b", text, re.IGNORECASE) is not None
+    )
+
+
+def _short(choice: str, parameter: Parameter) -> str:
+    """A choice by its last word, if no other choice ends with it: "phone" for "mobile phone"."""
+    last = choice.split()[-1]
+    return last if sum(each.endswith(last) for each in parameter.enum) == 1 else choice
+
+
+def _nearest(sentence: str, topics: Sequence[_Topic], alike: Alike) -> list[str]:
+    """The slot that a question is most about, if it is about any."""
+    degrees = [(round(alike(sentence, topic.phrase), 3), topic.parameter.name) for topic in topics]
+    best, name = max(degrees, key=lambda each: each[0])
+    return [name] if best >= NEAR else []
+
+
+def _plain(text: str) -> str:
+    """Lower case, with a space for everything between words."""
+    return " ".join(_BETWEEN.sub(" ", text.casefold()).split())
+
+
+def _stems(text: str) -> list[str]:
+    return [stem(word.lower()) for word in _WORD.findall(text)]

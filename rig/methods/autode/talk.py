@@ -1,0 +1,61 @@
+"""What has been said, and how it ended: a fold over steps, as they are played or as they were stored."""
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from rig.calls import Call
+from rig.episodes import PlayedTurn, Step
+from rig.errors import ErrorKind
+from rig.methods.autode.answers import DONE
+from rig.methods.autode.players import FAILED
+from rig.methods.autode.prompt import THE_USER, Mode
+from rig.methods.autode.scenarios import ASSISTANT, USER, Scenario, Utterance
+
+End: TypeAlias = Literal["called", "malformed", "gave_up", "round_limit", "context_full", "user_failed"]
+"""How a conversation ended; each is a count of the method's."""
+
+
+class Talk:
+    """One conversation. `said` is without the call; `end` is None for as long as it goes on."""
+
+    def __init__(self, scenario: Scenario, mode: Mode, max_rounds: int) -> None:
+        is_static = mode == "static"
+        self.said: list[Utterance] = list(scenario.history if is_static else scenario.history[:1])
+        self.end: End | None = None
+        self.call: Call | None = None
+        self._left = 1 if is_static else max_rounds
+
+    def add(self, step: Step) -> None:
+        """Take in a step: words are added to what was said, anything else ends the conversation."""
+        prediction, is_user = step.prediction, step.role == THE_USER
+        if prediction.reply is not None:
+            (self._hear_user if is_user else self._hear_assistant)(prediction.reply)
+        elif self.end is not None:
+            pass  # the user, whom nobody will answer
+        elif prediction.error is ErrorKind.CONTEXT:
+            self.end = "context_full"
+        elif is_user:
+            self.end = "user_failed"
+        else:
+            self.end, self.call = ("called", prediction.call) if prediction.call else ("malformed", None)
+
+    def extend(self, played: Iterable[PlayedTurn]) -> "Talk":
+        """Take in turns that were played before."""
+        for turn in played:
+            for step in turn.steps:
+                self.add(step)
+        return self
+
+    def _hear_user(self, text: str) -> None:
+        if self.end is None and FAILED in text:
+            self.end = "user_failed"
+        else:
+            self.said.append(Utterance(USER, text.replace(DONE, "").strip()))
+
+    def _hear_assistant(self, text: str) -> None:
+        self.said.append(Utterance(ASSISTANT, text.replace(DONE, "")))
+        self._left -= 1
+        if DONE in text:
+            self.end = "gave_up"
+        elif not self._left:
+            self.end = "round_limit"

@@ -1,0 +1,103 @@
+"""Scenarios small enough to be read in a test, and what plays them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rig.calls import Call
+from rig.episodes import ASSISTANT, PlayedTurn
+from rig.events import Event, Where
+from rig.methods.autode.dialogue import Dialogue
+from rig.methods.autode.documents import ApiDocument
+from rig.methods.autode.prompt import THE_USER, Settings
+from rig.methods.autode.scenarios import USER, Scenario, Utterance
+from rig.methods.base import Ask
+from rig.models import Prediction
+
+LAMP = ApiDocument.parse(
+    {
+        "name": "SwitchLamp",
+        "description": "Switch a lamp on or off.",
+        "parameters": {
+            "deviceType": {"description": "Which device", "enum": ["mobile phone", "tablet", "watch"]},
+            "room": {"description": "Room the lamp is in", "mark": "required"},
+            "startTime": {"description": "When it is switched"},
+            "colour": {"description": "Colour of the light"},
+            "dimmed": {"description": "Whether the light is dimmed", "type": "boolean"},
+        },
+    },
+    "here",
+)
+DOOR = ApiDocument.parse(
+    {
+        "name": "LockDoor",
+        "description": "Lock a door.",
+        "parameters": {"door": {"description": "Which door"}},
+    },
+    "here",
+)
+
+
+def scenario(
+    slots: Mapping[str, Any] | None = None, query: str = "I need light.", **changes: Any
+) -> Scenario:
+    slots = {"deviceType": "tablet", "room": "hall", "startTime": "at dusk"} if slots is None else slots
+    known: dict[str, Any] = {
+        "name": "dark-hall",
+        "id": "1",
+        "character": "Ann, a nurse",
+        "background": "The hall is dark.",
+        "purpose": "Ann wants light.",
+        "history": (Utterance(USER, query),),
+        "call": Call("SwitchLamp", slots),
+        "apis": (LAMP, DOOR),
+    }
+    return Scenario(**{**known, **changes})
+
+
+class Heard:
+    """Plays an episode with what each role says, in order, and keeps what was asked and emitted."""
+
+    def __init__(
+        self,
+        task: Scenario,
+        assistant: Sequence[Prediction],
+        user: Sequence[Prediction] = (),
+        settings: Settings | None = None,
+        played: Sequence[PlayedTurn] = (),
+    ) -> None:
+        self.asked: list[Ask] = []
+        self.events: list[Event] = []
+        self.turns: list[PlayedTurn] = list(played)
+        self.episode = Dialogue(task, settings or Settings(), Where(0, task.name), self.events.append)
+        for turn in played:
+            self.episode.resume(turn)
+        self._left = {ASSISTANT: list(assistant), THE_USER: list(user)}
+
+    def turn(self) -> None:
+        playing = self.episode.play()
+        ask = next(playing)
+        while True:
+            self.asked.append(ask)
+            try:
+                ask = playing.send(self._left[ask.role].pop(0))
+            except StopIteration as end:
+                self.turns.append(end.value)
+                return
+
+    def all(self) -> "Heard":
+        while self.episode.next_turn is not None:
+            self.turn()
+        return self
+
+    @property
+    def said(self) -> list[Utterance]:
+        return self.episode.talk.said
+
+    @property
+    def end(self) -> str | None:
+        return self.episode.talk.end
+
+    @property
+    def counts(self) -> Mapping[str, float]:
+        counts: Mapping[str, float] = self.episode.score().counts
+        return counts
