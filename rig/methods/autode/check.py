@@ -1,0 +1,67 @@
+"""Whether scenarios can be played: what files claim, and whether those who know the script get through."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rig.episodes import ASSISTANT as THE_ASSISTANT
+from rig.errors import RigError
+from rig.events import Where
+from rig.methods.autode.dialogue import Dialogue
+from rig.methods.autode.players import Oracle, ScriptedUser, missing
+from rig.methods.autode.prompt import THE_USER, Settings
+from rig.methods.autode.scenarios import USER, Scenario, load_directory
+from rig.models import OneByOne
+
+GIVEN_AT_FIRST = 2
+"""How many values the first query may give away: the rest is for the assistant to ask for."""
+
+OFFERED = range(2, 7)
+"""How many APIs are on offer, so that choosing one matters."""
+
+
+def check(place: Path) -> tuple[int, list[str]]:
+    """How many scenarios a folder has, and a line on each fault in them."""
+    try:
+        scenarios = load_directory(place)
+    except RigError as error:
+        return 0, [str(error)]
+    return len(scenarios), [f"{place}: {fault}" for fault in faults(scenarios)]
+
+
+def faults(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    """What is wrong with scenarios that could be read, a line on each."""
+    players = {THE_ASSISTANT: Oracle(scenarios), THE_USER: ScriptedUser(scenarios)}
+    for scenario in scenarios:
+        for fault in (*_claims(scenario), *_play(scenario, players)):
+            yield f"{scenario.name}: {fault}"
+
+
+def _claims(scenario: Scenario) -> Iterator[str]:
+    given = len(scenario.slots) - len(missing(scenario, [scenario.query]))
+    if given > GIVEN_AT_FIRST:
+        yield f"the first query gives away {given} values; at most {GIVEN_AT_FIRST}"
+    if len(scenario.apis) not in OFFERED:
+        yield f"{len(scenario.apis)} APIs are on offer; {OFFERED[0]} to {OFFERED[-1]}"
+    left_out = [name for name in scenario.api.required("fixed") if name not in scenario.slots]
+    if left_out:
+        yield f"the call has no {', '.join(left_out)}, which {scenario.call.name} requires"
+
+
+def _play(scenario: Scenario, players: dict[str, OneByOne]) -> Iterator[str]:
+    """The scripted user must say every value, and the oracle make the true call."""
+    dialogue = Dialogue(scenario, Settings(), Where(0, scenario.name), lambda _: None)
+    while dialogue.next_turn is not None:
+        playing = dialogue.play()
+        ask = next(playing)
+        while True:
+            try:
+                ask = playing.send(players[ask.role].predict(ask.request, lambda _: None))
+            except StopIteration:
+                break
+    talk = dialogue.talk
+    said = [text for role, text in talk.said if role == USER]
+    unsaid = [name for name in missing(scenario, said) if not isinstance(scenario.slots[name], bool)]
+    if unsaid:
+        yield f"asked for it, the scripted user does not say {', '.join(unsaid)}"
+    if talk.end != "called":
+        yield f"the oracle and the scripted user end without a call: {talk.end}"

@@ -1,0 +1,98 @@
+"""AutoDE as a method: its suites, its options, and what a run needs of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rig.calls import JsonObject
+from rig.episodes import ASSISTANT as THE_ASSISTANT
+from rig.episodes import PlayedTurn
+from rig.events import Emit, Where
+from rig.methods.autode import checkout, scenarios
+from rig.methods.autode.dialogue import Dialogue
+from rig.methods.autode.judgement import DECLARATION, VERSION, judge
+from rig.methods.autode.players import Oracle, ScriptedUser
+from rig.methods.autode.prompt import THE_USER, Settings, opening
+from rig.methods.autode.scenarios import Scenario
+from rig.methods.autode.talk import Talk
+from rig.methods.base import Grading, Option, Setup
+from rig.metrics import Score
+from rig.models import Model, Request
+from rig.paths import CONVERSATIONS
+
+
+class AutoDE:
+    """A user with a script talks to an assistant until it calls, or they end (arXiv 2403.11128)."""
+
+    name = "autode"
+    declaration = DECLARATION
+    roles: tuple[str, ...] = (THE_ASSISTANT, THE_USER)
+    options: tuple[Option, ...] = (
+        Option("mode", "dynamic"),
+        Option("form", "rig", several=True),
+        Option("required", "fixed", several=True),
+        Option("max_rounds", 8),
+        Option("compat", False),
+    )
+
+    def suites(self) -> Mapping[str, Path]:
+        return {name: CONVERSATIONS / name for name in ("dynamic",) if (CONVERSATIONS / name).is_dir()}
+
+    def recognises(self, place: Path) -> bool:
+        dataset = checkout.find_dataset(place)
+        if dataset is not None:
+            return checkout.find_workbook(dataset) is not None
+        first = min(place.glob("*.json"), default=None) if place.is_dir() else None
+        return first is not None and scenarios.is_domain(first)
+
+    def load(self, place: Path) -> Sequence[Scenario]:
+        is_public = checkout.find_dataset(place) is not None
+        return checkout.load(place) if is_public else scenarios.load_directory(place)
+
+    def parse(self, source: JsonObject, where: str, suite: str) -> Scenario:
+        return scenarios.parse(source, where, suite)
+
+    def models(self, tasks: Sequence[Scenario]) -> Mapping[str, Callable[[], Model]]:
+        return {"oracle": lambda: Oracle(tasks), "scripted": lambda: ScriptedUser(tasks)}
+
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        return Settings(**values)
+
+    def ready(self, values: Mapping[str, Any]) -> Setup:
+        return AutoDESetup(self.settings(values))
+
+
+class AutoDESetup:
+    """Scenarios have no world, so that there is nothing to get ready but the scores.
+
+    `settings` are those of all arms, but for how calls are written and what is required of them.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        return {}
+
+    @property
+    def grader(self) -> Grading:
+        kind = "upstream" if self._settings.compat else "default"
+        return Grading(kind, VERSION, "exact", {"mode": kind, "version": VERSION})
+
+    @property
+    def simulator(self) -> None:
+        """There is nothing that calls could be executed in."""
+
+    def check(self, task: Scenario, settings: Settings) -> None:
+        """Every scenario that could be read can be played."""
+
+    def opening(self, task: Scenario, settings: Settings, role: str) -> Request:
+        return opening(task, settings, role)
+
+    def start(self, task: Scenario, settings: Settings, where: Where, emit: Emit, slot: int) -> Dialogue:
+        return Dialogue(task, settings, where, emit)
+
+    def score(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Score:
+        talk = Talk(task, self._settings.mode, self._settings.max_rounds)
+        return judge(task, talk.extend(turns), self._settings.compat)

@@ -1,0 +1,80 @@
+"""Our own scenarios: how many there are, how they differ, and that each can be played to its call."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from rig.methods.autode.check import check, faults
+from rig.methods.autode.scenarios import load_directory
+from rig.paths import CONVERSATIONS
+
+DYNAMIC = CONVERSATIONS / "dynamic"
+SCENARIOS = load_directory(DYNAMIC)
+
+
+def test_there_are_enough_of_every_kind() -> None:
+    domains = Counter(each.api.domain for each in SCENARIOS)
+    assert len(SCENARIOS) >= 60
+    assert len(domains) >= 12
+    assert min(domains.values()) >= 4
+    assert len({each.call.name for each in SCENARIOS}) >= 45
+
+
+def test_there_is_something_to_ask_for_and_something_to_choose() -> None:
+    slots = Counter(len(each.slots) for each in SCENARIOS)
+    assert min(slots) >= 2
+    assert sum(count for number, count in slots.items() if number >= 3) >= 40
+    offered = Counter(len(each.apis) for each in SCENARIOS)
+    assert sum(count for number, count in offered.items() if number >= 3) >= 35
+    assert sum(isinstance(value, bool) for each in SCENARIOS for value in each.slots.values()) >= 6
+
+
+def test_the_call_is_not_always_the_first_on_offer_of_its_file() -> None:
+    first = {path: json.loads(path.read_text())["apis"][0]["name"] for path in DYNAMIC.glob("*.json")}
+    assert sum(each.call.name in first.values() for each in SCENARIOS) < len(SCENARIOS) / 2
+
+
+def test_nobody_is_twice_there() -> None:
+    for part in ("character", "background", "purpose", "query"):
+        texts = [getattr(each, part) for each in SCENARIOS]
+        assert len(set(texts)) == len(texts), part
+
+
+def test_every_scenario_can_be_played_to_its_call() -> None:
+    assert check(DYNAMIC) == (len(SCENARIOS), [])
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    data = json.loads((DYNAMIC / "home.json").read_text(encoding="utf-8"))
+    row = data["scenarios"][0]
+    row["query"] = "Put the bedroom light on at 20 percent, warm white."
+    row["offered"] = ["SwitchLight"]
+    del row["call"]["arguments"]["state"]
+    (tmp_path / "home.json").write_text(json.dumps({**data, "scenarios": [row]}), encoding="utf-8")
+    found = list(faults(load_directory(tmp_path)))
+    assert [each.partition(": ")[2].split(";")[0] for each in found] == [
+        "the first query gives away 3 values",
+        "1 APIs are on offer",
+        "the call has no state, which SwitchLight requires",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"query": None}, "the two must"),
+        ({"call": {"name": "Nothing", "arguments": {"room": "x"}}}, "Nothing is none of the APIs on offer"),
+        ({"offered": ["Nothing"]}, "it has no Nothing"),
+        ({"character": None}, ""),
+    ],
+)
+def test_what_is_no_scenario_is_one_fault(tmp_path: Path, change: dict[str, object], fault: str) -> None:
+    data = json.loads((DYNAMIC / "home.json").read_text(encoding="utf-8"))
+    row = {name: value for name, value in {**data["scenarios"][0], **change}.items() if value is not None}
+    (tmp_path / "home.json").write_text(json.dumps({**data, "scenarios": [row]}), encoding="utf-8")
+    count, found = check(tmp_path)
+    assert count == 0
+    assert len(found) == 1
+    assert (fault if change.get("query", 1) else "it has no query") in found[0]

@@ -1,0 +1,95 @@
+"""AutoDE from the command line: two roles, what is shown, compared and resumed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Rig = Callable[..., Any]
+RUN = ("run", "oracle", "--suite", "dynamic", "--role", "user=scripted", "--display", "none", "--json")
+
+
+def test_the_oracle_and_the_scripted_user_get_through_the_whole_suite(rig: Rig) -> None:
+    (arm,) = rig(*RUN).json["arms"]
+    assert (arm["conversations"], arm["f1"], arm["micro_f1"], arm["success_rate"]) == (65, 1, 1, 1)
+    assert (arm["function_rate"], arm["reluctance"], arm["illusory_rate"]) == (1, 0, 0)
+    assert arm["length"] > 3
+
+
+def test_settings_are_options_and_arms(rig: Rig) -> None:
+    done = rig(*RUN, "--set", "form=func", "--set", "form=rig", "--set", "max_rounds=1", "--limit", "6")
+    func, ours = done.json["arms"]
+    assert (func["arm"], ours["arm"]) == ("oracle form=func", "oracle form=rig")
+    assert func["f1"] == ours["f1"] < 1
+    assert func["round_limit_rate"] == func["reluctance"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("--role", "judge=scripted"), "no role of the method autode"),
+        (("--set", "mode=human"), "there are: dynamic, static"),
+        (("--set", "rounds=3"), "no option of the method is called rounds"),
+        (("--docs", "names"), "--docs is of no use to the method autode"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_line(rig: Rig, arguments: tuple[str, ...], fault: str) -> None:
+    done = rig(*RUN, "--limit", "1", *arguments)
+    assert done.code == 2
+    assert fault in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_somebody_has_to_be_the_user(rig: Rig) -> None:
+    done = rig("run", "oracle", "--suite", "dynamic")
+    assert (done.code, "--role user=MODEL" in done.err) == (2, True)
+
+
+def test_arms_are_compared_over_dialogues(rig: Rig) -> None:
+    run = rig(*RUN, "--set", "form=func", "--set", "form=rig", "--limit", "5").json["run"]
+    assert rig("show", run).out.count("pass") == 10
+    assert "slot F1" in rig("compare", run).out
+
+
+def test_a_killed_run_goes_on_to_the_same_dialogues(rig: Rig, tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
+    rig(*RUN, "--runs", whole)
+    started = subprocess.Popen([sys.executable, "-m", "rig", *RUN, "--runs", str(killed)], env=os.environ)
+    while not killed.exists() or steps(killed)[6:7] == []:
+        assert started.poll() is None, "the run was over before it could be killed"
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    left = len(steps(killed))
+    assert 0 < left < len(steps(whole))
+    done = rig("run", "--resume", "latest", "--runs", killed, "--display", "none", "--json")
+    assert done.json["arms"][0]["f1"] == 1
+    assert steps(killed) == steps(whole)
+
+
+def steps(store: Path) -> list[Any]:
+    """What was said in a store, by whom."""
+    import sqlite3
+
+    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as db:
+        try:
+            return db.execute(
+                "SELECT turns.conversation, turns.turn, step, role, raw FROM predictions"
+                " JOIN turns ON turns.id = predictions.turn ORDER BY 1, 2, 3"
+            ).fetchall()
+        except sqlite3.OperationalError:
+            return []
+
+
+def test_the_public_dialogues_dynamic_and_static(rig: Rig, autode: Path) -> None:
+    options = ("run", "oracle", "--suite", autode, "--role", "user=scripted", "--display", "none", "--json")
+    for more in ((), ("--set", "compat=true")):
+        (arm,) = rig(*options, *more, "--limit", "40").json["arms"]
+        assert arm["f1"] == 1
+    dataset = autode / "datasets" / "data_v1_2.jsonl"
+    done = rig(*options[:3], dataset, *options[4:], "--set", "mode=static", "--only", "Navigate-")
+    assert "no conversation named" in done.err
