@@ -7,7 +7,7 @@ or `toolbox.py` in it. Modules beside that file are reached as `from . import ot
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -33,45 +33,33 @@ class Registry:
         self.add_format = partial(_add, self.formats, "answer format")
 
 
-def load(places: Iterable[str] = ()) -> Registry:
-    """All plugins, those at `places` and in `RIG_PLUGINS` among them. Raises RigError for one that fails."""
-    registry = Registry()
-    modules = (*OWN, *(point.module for point in entry_points(group="rig.plugins")))
-    files = (*os.environ.get("RIG_PLUGINS", "").split(os.pathsep), *places)
-    finders: dict[str, Callable[[str], Any]] = dict.fromkeys(modules, import_module)
-    for place, find in {**finders, **dict.fromkeys(filter(None, files), _import)}.items():
-        _register(registry, place, find)
-    return registry
-
-
 def registered() -> Registry:
-    """All plugins but those that are named at one place only; loaded once."""
-    return _loaded(os.environ.get("RIG_PLUGINS", ""))
+    """All plugins but those that are named at one place only. Raises RigError for one that fails."""
+    return _load(True, tuple(filter(None, os.environ.get("RIG_PLUGINS", "").split(os.pathsep))))
 
 
 def at(place: str) -> Registry:
-    """The plugin at one place alone. Raises RigError."""
-    registry = Registry()
-    _register(registry, place, _import)
-    return registry
+    """The plugin at one place alone. Raises RigError where there is none, or it fails."""
+    return _load(False, (place,))
 
 
 @cache
-def _loaded(_named: str) -> Registry:
-    return load()
-
-
-def _register(registry: Registry, place: str, find: Callable[[str], Any]) -> None:
-    try:
-        module = find(place)
-        if not hasattr(module, "register"):
-            raise RigError("it has no function register(registry)")
-        module.register(registry)
-    except Exception as error:
-        last = extract_tb(error.__traceback__)[-1]
-        where = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
-        what = error if isinstance(error, RigError) else where
-        raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
+def _load(installed: bool, places: tuple[str, ...]) -> Registry:
+    registry = Registry()
+    modules = (*OWN, *(point.module for point in entry_points(group="rig.plugins"))) if installed else ()
+    finders: dict[str, Callable[[str], Any]] = dict.fromkeys(modules, import_module)
+    for place, find in {**finders, **dict.fromkeys(places, _import)}.items():
+        try:
+            module = find(place)
+            if not hasattr(module, "register"):
+                raise RigError("it has no function register(registry)")
+            module.register(registry)
+        except Exception as error:
+            last = extract_tb(error.__traceback__)[-1]
+            where = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+            what = error if isinstance(error, RigError) else where
+            raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
+    return registry
 
 
 def _add(known: dict[str, Any], sort: str, tenant: Any) -> None:

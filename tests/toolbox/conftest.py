@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from rig.plugins import load
+from rig.plugins import at
 from rig.toolbox import Simulator, Toolbox
 
 
 @pytest.fixture
 def notes() -> Toolbox:
     """A toolbox from outside: two tools in a folder, with a world of their own."""
-    found: Toolbox = load([str(Path(__file__).parent / "notes")]).toolboxes["notes"]
+    found: Toolbox = at(str(Path(__file__).parent / "notes")).toolboxes["notes"]
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rig.errors import RigError
-from rig.plugins import Registry, load
+from rig.plugins import Registry, at, registered
 from rig.toolbox.find import find_toolbox
 from rig.tooltalk import TOOLTALK
 
@@ -16,11 +16,11 @@ TINY = "class Tiny:\n    name = 'tiny'\n\ndef register(registry):\n    registry.
 
 
 def test_rigs_own_tenants_are_registered_as_any_other() -> None:
-    assert list(load().toolboxes) == ["tooltalk"]
+    assert list(registered().toolboxes) == ["tooltalk"]
 
 
 def test_a_toolbox_in_a_folder_with_a_module_beside_it() -> None:
-    first, second = (load([str(NOTES)]).toolboxes["notes"] for _ in range(2))
+    first, second = (at(f"{NOTES}{end}").toolboxes["notes"] for end in ("", "/"))
     assert first.tools["AddNote"] is second.tools["AddNote"]
     assert list(first.tools) == ["AddNote", "FindNotes"]
 
@@ -30,20 +30,21 @@ def test_the_environment_names_plugins_too(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / f"{sort}.py").write_text(TINY.format(sort))
     places = (str(tmp_path / "method.py"), str(tmp_path / "format.py"), "")
     monkeypatch.setenv("RIG_PLUGINS", os.pathsep.join(places))
-    found = load()
+    found = registered()
     assert [sort["tiny"].name for sort in (found.methods, found.formats)] == ["tiny", "tiny"]
 
 
 def test_plugin_py_comes_before_toolbox_py(tmp_path: Path) -> None:
     (tmp_path / "toolbox.py").write_text("raise NotImplementedError")
     (tmp_path / "plugin.py").write_text(TINY.format("toolbox"))
-    assert "tiny" in load([str(tmp_path)]).toolboxes
+    assert "tiny" in at(str(tmp_path)).toolboxes
 
 
-def test_two_tenants_of_one_name(tmp_path: Path) -> None:
+def test_two_tenants_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = shutil.copytree(NOTES, tmp_path / "copy")
+    monkeypatch.setenv("RIG_PLUGINS", f"{NOTES}{os.pathsep}{copy}")
     with pytest.raises(RigError, match=r"the plugin .*copy cannot be loaded: there is a toolbox named notes"):
-        load([str(NOTES), str(copy)])
+        registered()
 
 
 @pytest.mark.parametrize(
@@ -60,14 +61,14 @@ def test_a_bad_plugin_is_one_line_with_its_place(tmp_path: Path, text: str, reas
     (tmp_path / "bad.py").write_text(text)
     for _ in range(2):
         with pytest.raises(RigError, match=rf"^the plugin .*bad\.py cannot be loaded: {reason}"):
-            load([str(tmp_path / "bad.py")])
+            at(str(tmp_path / "bad.py"))
 
 
 @pytest.mark.parametrize("name", ["missing", "missing.py", "text.txt", "."])
 def test_a_place_without_a_plugin(tmp_path: Path, name: str) -> None:
     (tmp_path / "text.txt").write_text("def register(registry): pass")
     with pytest.raises(RigError, match="no folder with"):
-        load([str(tmp_path / name)])
+        at(str(tmp_path / name))
 
 
 def test_a_tenant_needs_a_name() -> None:

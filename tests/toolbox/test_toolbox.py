@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rig.calls import Call
 from rig.errors import RigError
-from rig.plugins import load
+from rig.plugins import at
 from rig.scoring import Exact, Grader
 from rig.scoring import load as load_similarity
 from rig.toolbox import Composed, Simulator, Toolbox, World, tool
@@ -153,8 +153,8 @@ def test_a_world_of_files_is_refused_where_there_is_none(notes: Toolbox, tmp_pat
 
 def test_the_hash_follows_the_code(notes: Toolbox, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(Path(__file__).parent / "notes", tmp_path / "copy"))
-    same = load([str(copy)]).toolboxes["notes"]
+    same = at(str(copy)).toolboxes["notes"]
     assert same.sha256 == notes.sha256 != TOOLTALK.sha256
     other = Path(shutil.copytree(copy, tmp_path / "other"))
     (other / "toolbox.py").write_text((copy / "toolbox.py").read_text().replace("> 3", "> 4"))
-    assert load([str(other)]).toolboxes["notes"].sha256 != notes.sha256
+    assert at(str(other)).toolboxes["notes"].sha256 != notes.sha256
