@@ -65,7 +65,7 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
         "scoring": [
             *all_of(Grader, "start"),
             *all_of(Matching, "add", "judged", "verdicts"),
-            *all_of(Dialogue, "judgement"),
+            *all_of(Dialogue, "score"),
         ],
         "store": all_of(RunWriter, "commit_turn", "finish"),
     }

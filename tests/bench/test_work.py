@@ -29,13 +29,13 @@ def played(name: str) -> list[Request]:
         emit=lambda event: None,
     )
     requests = []
-    for turn in conversation.assistant_turns:
-        play = dialogue.play(turn)
-        request = next(play)
+    while dialogue.next_turn is not None:
+        play = dialogue.play()
+        ask = next(play)
         try:
             while True:
-                requests.append(request)
-                request = play.send(oracle.predict(request, lambda piece: None))
+                requests.append(ask.request)
+                ask = play.send(oracle.predict(ask.request, lambda piece: None))
         except StopIteration:
             pass
     return requests
