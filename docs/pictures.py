@@ -21,6 +21,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from rig.displays.steps import Judged
 from rig.events import Event, TurnStarted
 from rig.replay import Player
 from rig.running.control import Control
@@ -31,7 +32,7 @@ from tui.app import RigApp
 from tui.live.feed import Feed
 from tui.live.live_run import LiveRun
 from tui.live.state import RunState
-from tui.live.transcript import Draft, Entry, Judged
+from tui.live.transcript import Draft, Entry
 from tui.screens.run import RunScreen
 
 DOCS = Path(__file__).resolve().parent

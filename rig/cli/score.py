@@ -12,6 +12,7 @@ from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_scores
 from rig.displays.numbers import measured
+from rig.displays.steps import ended, errors_of
 from rig.errors import RigError
 from rig.methods.tooltalk.metrics import DECLARATION
 from rig.metrics import Declaration
@@ -118,7 +119,7 @@ def _print_group(group: Group) -> None:
     rows = [
         (
             scored.conversation.name,
-            "pass" if declaration.succeeded(scored.score.counts) else "fail",
+            ended(declaration, scored.score.counts, errors_of(scored.turns.values())).sign.label,
             *(part.brief(scored.score.counts) or "0" for part in declaration.outcome),
             *(f"{scored.score.counts.get(count.name, 0):g}" for count in counted),
         )

@@ -11,6 +11,7 @@ from rig.cli.runs import print_scores, run_json, score_json
 from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.pages.tooltalk import tables_markdown
 from rig.displays.pages.transcript import transcript_json, transcript_text
+from rig.displays.steps import ended
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.rescore import effects_of
@@ -142,8 +143,8 @@ def _state(run: StoredRun, cell: Cell) -> str:
     errors = "".join(f", {count} {kind}" for kind, count in cell.errors.items())
     if cell.counts is None:
         return f"{cell.turns_done}/{cell.turns} turns{errors}" if cell.turns_done else "-"
-    verdict = "pass" if run.declaration.succeeded(cell.counts) else "fail"
-    return f"{verdict} {run.declaration.brief(cell.counts)}".rstrip() + errors
+    sign = ended(run.declaration, cell.counts, cell.errors).sign
+    return f"{sign.label} {run.declaration.brief(cell.counts)}".rstrip() + errors
 
 
 def _cell_json(run: StoredRun, cell: Cell) -> JsonObject:

@@ -8,6 +8,7 @@ from rig.displays.numbers import clock_time, measured, rate
 from rig.displays.printable import printable
 from rig.displays.progress import Progress
 from rig.displays.signals import stopping
+from rig.displays.steps import ended
 from rig.events import (
     ArmFinished,
     ArmReady,
@@ -20,6 +21,9 @@ from rig.events import (
 )
 from rig.metrics import Counts
 from rig.running.control import Control
+
+_SIGN = 11
+"""Characters of the longest way in which a conversation can end."""
 
 
 class PlainDisplay:
@@ -62,13 +66,12 @@ class PlainDisplay:
         )
 
     def _conversation(self, event: ConversationFinished) -> str:
-        declared = self._started.declaration
-        verdict = "pass " if declared.succeeded(event.counts) else "error" if event.errors else "fail "
+        sign = ended(self._started.declaration, event.counts, event.errors).sign
         total = self._progress.total
         progress = f"{self._progress.done:{len(str(total))}}/{total}"
         who = f" {self._arm(event.where.arm)}" if len(self._started.arms) > 1 else ""
         return (
-            f"{progress} {verdict}{who} {event.where.conversation}"
+            f"{progress} {sign.label:<{_SIGN}}{who} {event.where.conversation}"
             f"{self._parts(event.counts)} | {self._rates(event.arm_counts)}"
             f" | {rate(event.speed.decode_rate)} tok/s, {self._remaining()} left"
         )

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rig.compare import Comparison, Flip, Pair
+from rig.displays import signs
 from rig.displays.pages.compare_rows import (
     cost_rows,
     difference_rows,
@@ -47,7 +48,7 @@ def page(material: Material, largest: int = LARGEST) -> str:
     template = _environment().get_template("report.html")
     for longest in _LENGTHS:
         views = list(conversation_views(material.comparison, material.transcripts, material.letters, longest))
-        told = _environment().get_template("conversations.html").render(views=views)
+        told = _environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
         for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
             transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
             text = template.render(**fixed, **transcripts, longest=longest, views=views)

@@ -1,12 +1,24 @@
 """Conversations as a report shows them: what was said once, and what each arm did beside the others."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rig.calls import ExecutedCall, Json, without_token
+from rig.calls import ExecutedCall
 from rig.compare import Comparison, ConversationResult
-from rig.episodes import PlayedTurn, Step
+from rig.displays.clip import Clip, clip
+from rig.displays.signs import Sign
+from rig.displays.steps import (
+    Called,
+    CallPlace,
+    Failed,
+    Replied,
+    Returned,
+    StepView,
+    ended,
+    expected,
+    step_view,
+)
+from rig.episodes import PlayedTurn
 from rig.metrics import Declaration
 from rig.store import Transcript
 
@@ -15,13 +27,13 @@ _TRUTH = 300
 
 
 @dataclass(frozen=True, slots=True)
-class StepView:
-    """One prediction, or `times` alike one after the other: the first's `answer` stands for theirs."""
+class StepBox:
+    """One step, or `times` alike one after the other: the first's `answer` stands for theirs."""
 
-    kind: str
+    sign: Sign
     text: str
     answer: str = ""
-    judged: str = ""
+    judged: Sign | None = None
     reason: str = ""
     times: int = 1
 
@@ -31,7 +43,7 @@ class CellView:
     """What arms did in a turn: `letters` are of all that did the very same."""
 
     letters: tuple[str, ...]
-    steps: tuple[StepView, ...]
+    steps: tuple[StepBox, ...]
     faults: tuple[str, ...]
     played: bool
 
@@ -117,15 +129,13 @@ def conversation_views(
 
 
 def _outcome(letter: str, result: ConversationResult, flip: str, declaration: Declaration) -> OutcomeView:
-    repeated = result.repeats > 1
-    short = f"{result.successes}/{result.repeats}" if repeated else "pass" if result.successes else "fail"
-    said = declaration.text(result.counts)
-    errors = "".join(f", {count} {kind}" for kind, count in result.errors.items())
+    end = ended(declaration, result.counts, result.errors)
+    short = f"{result.successes}/{result.repeats}" if result.repeats > 1 else end.sign.word
     # Half of the scale is for what failed, by how far it got, so that no failure looks like a success.
     level = round(10 * result.success_share)
     if not result.successes:
         level = min(5, int(6 * declaration.partly(result.counts)))
-    return OutcomeView(letter, short, f"{short}{': ' if said else ''}{said}{errors}", level, flip)
+    return OutcomeView(letter, short, f"{short}{': ' if end.text else ''}{end.text}", level, flip)
 
 
 def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[TurnView]:
@@ -139,16 +149,7 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
             index,
             tuple(said),
             tuple(
-                WantedView(
-                    _call(call, max(longest, _TRUTH)),
-                    _answer(call, longest),
-                    tuple(
-                        letter
-                        for letter, found in zip(letters, made, strict=True)
-                        if (index, number) in found
-                    ),
-                )
-                for number, call in enumerate(turn.calls)
+                _wanted(index, number, call, letters, made, longest) for number, call in enumerate(turn.calls)
             ),
             _cut(turn.text, max(longest, _TRUTH)),
             _cells(index, transcripts, letters, longest),
@@ -156,9 +157,23 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
         said = []
 
 
-def _made(transcript: Transcript) -> set[tuple[int, int]]:
+def _wanted(
+    turn: int,
+    number: int,
+    executed: ExecutedCall,
+    letters: Sequence[str],
+    made: Sequence[set[CallPlace]],
+    longest: int,
+) -> WantedView:
+    call, given = expected(turn, number, executed, max(longest, _TRUTH))
+    arms = zip(letters, made, strict=True)
+    made_by = tuple(letter for letter, found in arms if CallPlace(turn, number) in found)
+    return WantedView(_call(call, max(longest, _TRUTH)), _answer(given, longest), made_by)
+
+
+def _made(transcript: Transcript) -> set[CallPlace]:
     return {
-        step.verdict.ground_truth
+        CallPlace(*step.verdict.ground_truth)
         for played in transcript.turns.values()
         for step in played.steps
         if step.verdict is not None and step.verdict.ground_truth is not None
@@ -173,7 +188,10 @@ def _cells(
     for letter, transcript in zip(letters, transcripts, strict=True):
         played: PlayedTurn | None = transcript.turns.get(index)
         said = " ".join(fault.text for fault in transcript.faults if fault.turn == index)
-        steps = _merged(_step(step, said, longest) for step in (played.steps if played else ()))
+        steps = _merged(
+            step_box(step_view(index, number, step, longest), said, longest)
+            for number, step in enumerate(played.steps if played else ())
+        )
         cell = CellView((), steps, tuple(_faults(transcript, index, longest)), played is not None)
         found[cell] = (*found.get(cell, ()), letter)
     return tuple(replace(cell, letters=those) for cell, those in found.items())
@@ -190,8 +208,8 @@ def _faults(transcript: Transcript, index: int, longest: int) -> Iterator[str]:
         yield f"{kind}{often}: {_cut(texts[0], longest)}"
 
 
-def _merged(steps: Iterator[StepView]) -> tuple[StepView, ...]:
-    merged: list[StepView] = []
+def _merged(steps: Iterable[StepBox]) -> tuple[StepBox, ...]:
+    merged: list[StepBox] = []
     for step in steps:
         if merged and replace(merged[-1], times=1, answer="") == replace(step, answer=""):
             merged[-1] = replace(merged[-1], times=merged[-1].times + 1)
@@ -200,36 +218,40 @@ def _merged(steps: Iterator[StepView]) -> tuple[StepView, ...]:
     return tuple(merged)
 
 
-def _step(step: Step, faults: str, longest: int) -> StepView:
+def step_box(view: StepView, faults: str, longest: int) -> StepBox:
     """Without the reason for its verdict where the turn's faults give the same."""
-    prediction, executed, verdict = step.prediction, step.executed, step.verdict
-    if prediction.reply is not None:
-        return StepView("reply", _cut(prediction.reply, longest))
-    if executed is None or verdict is None:
-        error = f"{prediction.error}: {prediction.error_detail}".removesuffix(": ")
-        return StepView("error", _cut(error, longest), _cut(prediction.raw, longest))
-    judged = "match" if verdict.match else "incorrect action" if verdict.bad_action else "no match"
-    reason = "" if verdict.match or verdict.reason in faults else _cut(verdict.reason, longest)
-    return StepView("call", _call(executed, longest), _answer(executed, longest), judged, reason)
+    made, judged = view.made, view.judged
+    if isinstance(made, Failed):
+        return StepBox(made.sign, made.why, str(view.raw))
+    if isinstance(made, Replied):
+        return StepBox(made.sign, str(made.text))
+    answer = _answer(view.returned, longest) if view.returned else ""
+    if judged is None or judged.match:
+        return StepBox(made.sign, _call(made, longest), answer, judged.sign if judged else None)
+    reason = "" if judged.reason.text in faults else str(judged.reason)
+    why = "; ".join(filter(None, (judged.said, reason)))
+    return StepBox(made.sign, _call(made, longest), answer, judged.sign, why)
 
 
-def _call(executed: ExecutedCall, longest: int) -> str:
-    arguments = without_token(executed.arguments)
-    if not isinstance(arguments, Mapping):
-        return _cut(f"{executed.name} {_value(arguments)}", longest)
-    given = ", ".join(f"{name}: {_value(value)}" for name, value in arguments.items())
-    return _cut(f"{executed.name}({given})", longest)
+def _call(call: Called, longest: int) -> str:
+    if not call.pairs:
+        return _joined(f"{call.name.text} {call.arguments.text}", call.arguments.omitted, longest)
+    arguments = ", ".join(f"{name.text}: {value.text}" for name, value in call.pairs)
+    omitted = sum(value.omitted for _, value in call.pairs)
+    return _joined(f"{call.name.text}({arguments})", omitted, longest)
 
 
-def _answer(executed: ExecutedCall, longest: int) -> str:
-    if executed.exception is not None:
-        return _cut(f"failed: {executed.exception}", longest)
-    return _cut(_value(executed.response), longest)
+def _answer(returned: Returned, longest: int) -> str:
+    text = returned.text.text
+    said = f"{returned.sign.word}: {text}" if returned.failed else text
+    return _joined(said, returned.text.omitted, longest)
 
 
-def _value(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _joined(text: str, omitted: int, longest: int) -> str:
+    """A text made of parts of which so many characters are left out already."""
+    cut = clip(text, longest)
+    return str(Clip(cut.text, cut.omitted + omitted))
 
 
 def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
+    return str(clip(text, longest))

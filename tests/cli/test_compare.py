@@ -1,5 +1,6 @@
 """`rig compare`: what is printed, what is JSON, and how a script is told."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -59,8 +60,8 @@ def test_the_command_beside_a_flip_shows_both_transcripts(rig: Rig, store: Path)
     (command,) = flip["commands"]
     shown = rig(*command.split()[1:])
     assert shown.code == 0
-    assert f"{flip['conversation']}, f16: pass" in shown.out
-    assert f"{flip['conversation']}, q8: fail" in shown.out
+    assert f"{flip['conversation']}, f16: + success" in shown.out
+    assert re.search(rf"^{flip['conversation']}, q8: (x failed|# incorrect|! error)", shown.out, re.MULTILINE)
     assert ", q2" not in shown.out
 
 

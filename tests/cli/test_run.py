@@ -56,7 +56,7 @@ def test_json_ends_with_one_object_of_exactly_these_names(rig: Rig, place: Path)
 def test_with_json_the_display_goes_to_stderr(rig: Rig, place: Path) -> None:
     done = rig("run", "oracle", *SMALL, "--json")
     json.loads(done.out)
-    assert "8/8 pass  reminders" in done.err
+    assert "8/8 + success   reminders" in done.err
 
 
 def test_plain_ends_with_the_summary_and_where_the_run_is(rig: Rig, place: Path) -> None:

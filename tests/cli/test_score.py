@@ -97,7 +97,7 @@ def test_files_are_scored_conversation_by_conversation_and_in_total(
 
 def test_one_file_is_enough_and_the_grader_is_named(rig: Rig, files: Path) -> None:
     out = rig("score", files / "alarms.json", "--grader", "per-turn", "--similarity", "exact").out
-    assert re.search(r"^alarms +(pass|fail) +\d/3 ", out, re.MULTILINE)
+    assert re.search(r"^alarms +(\+ success|x failed|# incorrect) +\d/3 ", out, re.MULTILINE)
     assert out.endswith(f"graded by per-turn, version {GRADER_VERSION}, similarity exact\n")
 
 

@@ -48,7 +48,7 @@ def test_a_run_shows_its_summary_and_a_line_for_each_conversation(rig: Rig, stor
     out = rig("show", "abcde").out
     assert out.startswith("run abcde, ")
     assert re.search(r"^success +100.0% +0.0%$", out, re.MULTILINE)
-    assert re.search(r"^alarms +pass 3/3 +fail \d/3", out, re.MULTILINE)
+    assert re.search(r"^alarms +\+ success 3/3 +# incorrect \d/3", out, re.MULTILINE)
     assert "rig show abcde" in out
 
 
@@ -75,17 +75,17 @@ def test_a_conversation_shows_what_was_said_called_answered_and_judged(rig: Rig,
     out = rig("show", "abcde", "login").out
     oracle, poor = out.split("\n\nlogin, arm1")
     assert oracle.startswith(
-        "login, arm0: pass, 3 of 3 calls matched\n2024-03-05 09:00:00, Springfield, nobody"
+        "login, arm0: + success, 3 of 3 calls matched\n2024-03-05 09:00:00, Springfield, nobody"
     )
     for line in (
         "user: Let me in.",
         'call: UserLogin {"username": "mara", "password": "pw-mara"}',
-        "match: matches the ground truth",
-        'wanted: DeleteAlarm {"alarm_id": "0001-0002"} (matched in turn 4, step 1)',
+        "+ match: expected call 1",
+        'expected: DeleteAlarm {"alarm_id": "0001-0002"} (+ made in turn 4, step 1)',
         "reply: Gone.",
     ):
         assert line in oracle
-    assert "(missed)" in poor
+    assert "(x missed)" in poor
 
 
 def test_a_conversation_of_a_run_under_way_says_what_is_missing(rig: Rig, store: Path) -> None:
@@ -140,7 +140,7 @@ def test_what_each_call_did_to_the_world_is_below_it(rig: Rig, with_world: Path)
         "world: no record changed",
         'world: removed alarms mara 0001-0002: time "07:30:00"',
     ]
-    assert lines[lines.index(found[2]) - 1] == "match: matches the ground truth"
+    assert lines[lines.index(found[2]) - 1] == "+ match: expected call 2"
 
 
 def test_effects_are_in_the_json_too_and_another_world_is_said(rig: Rig, with_world: Path) -> None:
@@ -235,14 +235,14 @@ def test_answers_without_a_grammar_are_judged_and_shown_with_what_was_salvaged(
     exact = Settings(docs="names", tools="exact", max_calls=3)
     small_talks.play(small_talks.plan(path, loaded, conversations=alarms, settings=exact))
     out = rig("show", "latest", "alarms", "--runs", path).out
-    assert "alarms, arm0: fail, 1 of 3 calls matched" in out
+    assert "alarms, arm0: # incorrect, 1 of 3 calls matched" in out
     how, raw = "<tool_call>, name/arguments", SPOKEN[1, 0].replace("\n", "\\n")
     for lines in (
         f'0. call: AddAlarm {{"time": "07:00:00"}}\n     salvaged ({how}) from: {raw}\n',
         "1. reply: Done.\n     salvaged (words)\n",
         '0. call: AddAlarm {"time": "09:00:00"}\n     salvaged (fenced) from: ```json',
-        f"1. error: invalid: AddAlarm: 8 is not of type 'string'\n     raw: {SPOKEN[3, 1]}\n",
-        "0. reply: None.\n  wanted: FindAlarms",
+        f"1. ! error: invalid: AddAlarm: 8 is not of type 'string'\n     raw: {SPOKEN[3, 1]}\n",
+        "0. reply: None.\n  expected: FindAlarms",
     ):
         assert lines in out
     [arm] = rig("show", "latest", "alarms", "--runs", path, "--json").json["transcripts"]

@@ -37,9 +37,9 @@ def test_a_line_for_each_conversation_with_progress_and_running_rates(tmp_path: 
     assert loading == "loading arm0"
     assert ready.startswith("arm0 is ready")
     assert [line.split(" | ")[0] for line in lines] == [
-        "3/8 pass  alarms  3/3 calls",
-        "6/8 pass  reminders  2/2 calls",
-        "8/8 pass  login  3/3 calls",
+        "3/8 + success   alarms  3/3 calls",
+        "6/8 + success   reminders  2/2 calls",
+        "8/8 + success   login  3/3 calls",
     ]
     assert all("success 100.0%, recall 100.0%" in line for line in lines)
     assert lines[-1].endswith("0:00 left")
@@ -48,7 +48,7 @@ def test_a_line_for_each_conversation_with_progress_and_running_rates(tmp_path: 
 def test_arms_are_named_where_there_are_several_and_failures_said(tmp_path: Path) -> None:
     lines = shown(small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle(), small_talks.unloadable))
     assert lines[0].startswith("run abcde: 2 arms, 3 conversations, 16 turns")
-    assert " 3/16 pass  arm0 alarms  3/3 calls" in lines[3]
+    assert " 3/16 + success   arm0 alarms  3/3 calls" in lines[3]
     assert lines[-1] == "arm1 failed: no such weights"
 
 
@@ -59,7 +59,7 @@ def test_a_resumed_run_goes_on_counting(tmp_path: Path) -> None:
     run(small_talks.plan(path, small_talks.oracle()), lambda event: None, control)
     first, *_, last = shown(small_talks.plan(path, small_talks.oracle(), resume=True))
     assert "8 turns, 6 done before" in first
-    assert last.startswith("8/8 pass  login")
+    assert last.startswith("8/8 + success   login")
 
 
 def test_text_of_models_and_files_is_inert(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_text_of_models_and_files_is_inert(tmp_path: Path) -> None:
     todo = small_talks.plan(path, hostile, name="bad \x1b[31m")
     text = "\n".join(shown(todo))
     assert not CONTROLS.search(text)
-    assert "error" in text or "fail" in text
+    assert "! error" in text or "x failed" in text or "# incorrect" in text
 
 
 def test_the_summary_has_a_column_for_each_arm_and_a_row_for_each_kind_of_error(tmp_path: Path) -> None:

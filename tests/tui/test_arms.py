@@ -39,9 +39,9 @@ async def test_a_conversation_is_a_row_with_the_differing_first(
             return [" ".join(line.strip("|").split()) for line in plain(listed.lines).splitlines()]
 
         assert rows()[:4] == [
-            "~ AddReminder-easy + X .",
+            "~ AddReminder-easy + # .",
             "AddAlarm-easy + + .",
-            "CreateEvent-easy X X .",
+            "CreateEvent-easy # # .",
             "CurrentWeather-easy ! ! .",
         ]
         await pilot.press("o")
@@ -96,7 +96,7 @@ async def test_one_turn_stands_side_by_side(watch: Watch, three_arms: list[Event
         assert "turn 2 of 2" in watched.screen
         assert "1 model-0 +" in text
         assert "2 model-1 X" in text
-        assert "INCORRECT ACTION" in text
+        assert "unexpected action" in text
         await pilot.press("left_square_bracket")
         assert "turn 1 of 2" in watched.screen
         assert "Which alarms do" in plain(sides.lines)
@@ -106,7 +106,7 @@ async def test_one_turn_stands_side_by_side(watch: Watch, three_arms: list[Event
         await pilot.press("a")
         await pilot.pause()
         assert "following" not in watched.screen
-        assert "INCORRECT ACTION" in watched.screen
+        assert "unexpected action" in watched.screen
 
 
 async def test_as_many_arms_stand_side_by_side_as_fit(watch: Watch, stream: Any) -> None:

@@ -2,22 +2,21 @@ from typing import Any
 
 import pytest
 
-from rig.models import Usage
-from tui.live.blocks import DraftBlock, Form, block, plain
-from tui.live.transcript import (
+from rig.displays import signs
+from rig.displays.clip import Clip
+from rig.displays.steps import (
     Called,
     Differing,
-    Draft,
     Ended,
     Failed,
     Judged,
-    Remark,
     Replied,
     Returned,
     Said,
     TurnHeading,
 )
-from tui.text.clip import Clip
+from tui.live.blocks import DraftBlock, Form, block, plain
+from tui.live.transcript import Draft, Remark
 from tui.text.lines import width_of
 
 NOTHING = Clip("")
@@ -36,47 +35,44 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
     [
         (TurnHeading(1, 1), "turn 1 of 3"),
         (TurnHeading(3, 2), "\nturn 2 of 3"),
-        (Said(Clip("good\nmorning", 7)), "user       good\nmorning .. 7 more characters"),
-        (Called(1, 0, Clip("T"), Clip('{"a": 1}'), Usage()), 'call       T {"a": 1}'),
-        (Returned(1, 0, Clip('{"id": 1}'), False), 'response   {"id": 1}'),
-        (Returned(1, 0, Clip("no such id"), True), "refused    no such id"),
-        (Judged(1, 0, True, (1, 1), False, NOTHING), "+ match    expected call 2"),
-        (Judged(1, 0, True, (3, 0), False, NOTHING), "+ match    expected call 1 of another turn"),
-        (missed(reason="no such tool"), "x no match no such tool"),
+        (Said(Clip("good\nmorning", 7)), "user        good\nmorning .. 7 more characters"),
+        (Called(1, 0, Clip("T"), Clip('{"a": 1}')), 'call        T {"a": 1}'),
+        (Returned(1, 0, Clip('{"id": 1}'), False), 'response    {"id": 1}'),
+        (Returned(1, 0, Clip("no such id"), True), "refused     no such id"),
+        (Judged(1, 0, True, (1, 1), False, NOTHING), "+ match     expected call 2"),
+        (Judged(1, 0, True, (3, 0), False, NOTHING), "+ match     expected call 1 of another turn"),
+        (missed(reason="no such tool"), "x no match  no such tool"),
         (
             missed(Differing(Clip("time"), Clip('"7"'), Clip('"8"')), reason="time: 7, 8"),
-            'x no match time\nexpected "7"\ngot      "8"',
+            'x no match  time\nexpected "7"\ngot      "8"',
         ),
         (
             missed(Differing(Clip("body"), Clip('"a"'), Clip('"b"'), 0.4, 0.9)),
-            'x no match body  similarity 0.40, needs 0.90\nexpected "a"\ngot      "b"',
+            'x no match  body  similarity 0.40, needs 0.90\nexpected "a"\ngot      "b"',
         ),
         (
             missed(Differing(Clip("body"), Clip('"a"'), Clip('"b"'), 0.9, 0.4, Clip("number: 2 is not 3"))),
-            'x no match body  similarity 0.90, needs 0.40; number: 2 is not 3\nexpected "a"\ngot      "b"',
+            'x no match  body  similarity 0.90, needs 0.40; number: 2 is not 3\nexpected "a"\ngot      "b"',
         ),
         (
             missed(Differing(Clip("exception"), Clip("null"), Clip('"no"'))),
-            "x no match the call failed; it should have succeeded",
+            "x no match  the call failed; it should have succeeded",
         ),
         (
             missed(reason="not wanted", bad_action=True),
-            "x no match  INCORRECT ACTION  it was carried out\nnot wanted",
+            "# incorrect an unexpected action was carried out\nnot wanted",
         ),
-        (Replied(Clip("Done."), Usage()), "reply      Done."),
-        (Replied(NOTHING, Usage()), "reply      (empty)"),
+        (Replied(Clip("Done.")), "reply       Done."),
+        (Replied(NOTHING), "reply       (empty)"),
         (
             Failed("truncated", Clip("256 tokens"), Clip('{"a')),
-            '! error    truncated: 256 tokens\n{"a',
+            '! error     truncated: 256 tokens\n{"a',
         ),
-        (Ended(True, "2 of 2 calls matched", {}), "\n+ success  2 of 2 calls matched"),
+        (Ended(signs.SUCCESS, "2 of 2 calls matched"), "\n+ success   2 of 2 calls matched"),
+        (Ended(signs.FAILED, ""), "\nx failed"),
         (
-            Ended(False, "1 of 2 calls matched, 2 incorrect actions", {}),
-            "\nx failed   1 of 2 calls matched, 2 incorrect actions",
-        ),
-        (
-            Ended(False, "0 of 2 calls matched", {"memory": 1, "call_cap": 2}),
-            "\n! error    0 of 2 calls matched; call_cap 2, memory 1",
+            Ended(signs.INCORRECT, "1 of 2 calls matched, 2 incorrect actions"),
+            "\n# incorrect 1 of 2 calls matched, 2 incorrect actions",
         ),
         (Remark("stopped here"), "stopped here"),
     ],
@@ -117,6 +113,6 @@ def test_a_draft_grows_and_ends_in_a_cursor() -> None:
         draft.add(piece, 1)
         growing.lines()
     shown = plain(growing.lines())
-    assert shown.startswith(' model      {"tool": "T", \\e')
+    assert shown.startswith(' model       {"tool": "T", \\e')
     assert "1,015 more characters" in shown
     assert all(width_of(line) <= 60 for line in growing.lines())

@@ -39,7 +39,9 @@ def chosen(shown: ConversationScreen) -> str:
 async def test_it_opens_at_the_conversation_as_a_whole(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown) as seen:
-        await seen.shows("alarms", "arm1 (2 of 2)", "run abcde", "[1 story]", "X failed", "1 of 3 expected")
+        await seen.shows(
+            "alarms", "arm1 (2 of 2)", "run abcde", "[1 story]", "# incorrect", "1 of 3 expected"
+        )
         assert "] turn" in seen.text
         assert seen.app.focused is None
 
@@ -64,7 +66,7 @@ async def test_steps_turns_and_failures_are_gone_through(store: Path) -> None:
             await seen.press(*keys)
             assert chosen(shown) == row
         await seen.press("x", "x")
-        await seen.shows("INCORRECT ACTION", "+ added    alarms")
+        await seen.shows("unexpected action", "+ added     alarms")
 
 
 async def test_every_view_has_a_digit_and_tab_goes_round(store: Path) -> None:
@@ -99,7 +101,7 @@ async def test_other_arms_and_conversations_are_a_key_away(store: Path) -> None:
         await seen.shows("arm0 (1 of 2)", "+ match")
         assert chosen(shown) == "AddAlarm"
         await seen.press("l")
-        await seen.shows("arm1 (2 of 2)", "INCORRECT ACTION")
+        await seen.shows("arm1 (2 of 2)", "unexpected action")
         await seen.press("h", "right")
         await seen.shows("arm1 (2 of 2)")
         await seen.press("right_curly_bracket")
@@ -173,7 +175,7 @@ async def test_the_mouse_picks_rows_and_views(store: Path) -> None:
 async def test_help_leaving_and_a_narrow_terminal(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown, size=(50, 16)) as seen:
-        await seen.shows("1 of 3 expected")
+        await seen.shows("1 of 3 calls")
         assert not shown.query_one(Outline).display
         await seen.press("question_mark")
         assert isinstance(seen.app.screen, HelpScreen)
@@ -199,7 +201,7 @@ async def test_a_world_that_cannot_be_had_does_not_hide_the_rest(store: Path) ->
     async with seeing(screen(store)) as seen:
         await seen.shows("conversation")
         await seen.press("x", "x")
-        await seen.shows("INCORRECT ACTION")
+        await seen.shows("unexpected action")
         await seen.press("4")
         await seen.shows("not JSON")
 
@@ -301,7 +303,7 @@ async def test_what_is_read_is_written_to_files(store: Path, monkeypatch: pytest
         written = json.loads((store.parent / "rig-abcde-alarms-arm2.json").read_text())
         assert written["turns"][1]["steps"][0]["verdict"]["bad_action"] is True
         page = (store.parent / "rig-abcde-alarms-arm2.txt").read_text()
-        assert "INCORRECT ACTION" in page
+        assert "unexpected action" in page
         assert "\x1b" not in page
         assert (store.parent / "rig-abcde-alarms-arm2.svg").read_text().startswith("<svg")
         monkeypatch.setattr("tui.screens.conversation.write_new", _full)

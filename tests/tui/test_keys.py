@@ -244,8 +244,7 @@ async def test_answers_have_keys(watch: Watch, mid_run: list[Event]) -> None:
 
 async def test_what_is_wrong_is_told_without_colour(watch: Watch, three_arms: list[Event]) -> None:
     """Each state has a glyph of its own, so that colour says nothing alone."""
-    from tui.live.glyphs import GLYPHS, INCORRECT
+    from tui.live.glyphs import IN_ORDER
 
-    signs = [sign for sign, _ in GLYPHS.values()]
-    assert len({*signs, INCORRECT}) == len(GLYPHS) + 1
-    assert {tint for _, tint in GLYPHS.values()} <= set(Tint)
+    assert len({each.sign.lower() for each in IN_ORDER}) == len(IN_ORDER)
+    assert {each.tint for each in IN_ORDER} <= set(Tint)

@@ -52,9 +52,9 @@ def text(reader: Reader, view: View, width: int = 100) -> str:
 def test_the_outline_has_every_turn_and_step_with_how_it_went(store: Path) -> None:
     rows = Reader(record(store)).rows
     assert [(row.sign[0], row.text, row.note) for row in rows] == [
-        ("X", "conversation", "1/3"),
-        ("X", "turn 1", "0/1"),
-        ("X", "AddAlarm", ""),
+        ("#", "conversation", "1/3"),
+        ("#", "turn 1", "0/1"),
+        ("#", "AddAlarm", ""),
         ("x", "DeleteAlarm", ""),
         ("=", "It is set for nine.", ""),
         ("!", "turn 2", "0/1"),
@@ -102,21 +102,21 @@ def test_a_step_tells_its_call_its_response_its_verdict_and_what_was_expected(st
     shown = text(reader(store, 1, 0), View.STORY)
     for part in (
         "turn 1 of 3, step 1 of 3",
-        "user       Wake me at seven.",
-        "call       AddAlarm",
+        "user        Wake me at seven.",
+        "call        AddAlarm",
         'time  "09:00:00"',
-        "INCORRECT ACTION  it was carried out",
+        "# incorrect an unexpected action was carried out",
         'expected "07:00:00"',
         'got      "09:00:00"',
-        "+ added    alarms",
-        "x  missed AddAlarm",
+        "+ added     alarms",
+        "x missed    AddAlarm",
     ):
         assert part in shown
     refused = text(reader(store, 1, 1), View.STORY)
     assert "refused" in refused
-    assert "world      no record changed" in refused
+    assert "world       no record changed" in refused
     truncated = text(reader(store, 3, 0), View.STORY)
-    assert "! error    truncated" in truncated
+    assert "! error     truncated" in truncated
     assert "incomplete after 256 tokens" in truncated
     assert '{"tool": "AddAlarm' in truncated
 
@@ -127,7 +127,7 @@ def test_a_turn_and_a_conversation_tell_all_of_it(store: Path) -> None:
     assert "what went wrong" in turn
     assert "expected" in turn
     whole = text(reader(store), View.STORY)
-    for part in ("2024-03-05 09:00:00, Springfield", "mara", "arm1", "X failed   1 of 3", "turn 2"):
+    for part in ("2024-03-05 09:00:00, Springfield", "mara", "arm1", "# incorrect 1 of 3", "turn 2"):
         assert part in whole
 
 

@@ -84,7 +84,7 @@ async def test_conversations_are_a_list_a_grid_or_out_of_the_way(watch: Watch, m
         await pilot.press("v")
         await pilot.pause()
         grid = watched.run.query_one(ConversationGrid)
-        assert plain(grid.lines).strip() == "+X+!>......."
+        assert plain(grid.lines).strip() == "+#+!>......."
         await pilot.click("#grid", offset=(2, 0))
         assert watched.run.reading == Where(0, "AddReminder-easy")
         await pilot.press("v")
@@ -178,7 +178,7 @@ async def test_calls_are_chosen_shown_in_full_and_copied(watch: Watch, stream: A
         assert len(transcript.lines) == short
         await pilot.press("tab", "c")
         assert json.loads(watched.copied.pop()) == {"name": "First", "arguments": {"a": 1}}
-        assert "|call       First" in painted(transcript)
+        assert "|call        First" in painted(transcript)
         await pilot.press("r")
         assert short < len(transcript.lines) < both
         await pilot.press("tab", "c", "shift+tab", "shift+tab", "c")

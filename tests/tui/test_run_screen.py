@@ -32,7 +32,7 @@ async def test_it_shows_the_run_as_it_is(watch: Watch, mid_run: list[Event]) -> 
         await pilot.pause()
         for text in (
             *("smollm2-135m", "run 20261121-101500-3f2a", "4/12"),
-            *("+ AddAlarm-easy", "X AddReminder-easy", "! CurrentWeather-easy", "> DeleteAlarm-easy", "1/2"),
+            *("+ AddAlarm-easy", "# AddReminder-easy", "! CurrentWeather-easy", "> DeleteAlarm-easy", "1/2"),
             *("turn 2 of 2", "On second thoughts", "FindAlarms", "+ match", '"DeleteAlarm"', '"5bf'),
             *("[+] FindAlarms", "[ ] DeleteAlarm"),
             *("success 50.0% [15-85]", "recall 50.0%", "precision 57.1%", "incorrect actions 20.0%"),

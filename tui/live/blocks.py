@@ -4,31 +4,31 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tui.live.transcript import (
+from rig.displays import signs
+from rig.displays.clip import Clip, more
+from rig.displays.signs import Sign
+from rig.displays.steps import (
     Called,
     Differing,
-    Draft,
     Ended,
-    Entry,
     Failed,
     Judged,
-    Remark,
     Replied,
     Returned,
     Said,
     TurnHeading,
 )
-from tui.text.clip import Clip
+from tui.live.transcript import Draft, Entry, Remark
 from tui.text.flow import Flow, wrap
 from tui.text.inert import inert, inert_line
 from tui.text.json_tint import JsonTint, tint_json
-from tui.text.lines import BLANK, Line, Span, Tint, fit, width_of
+from tui.text.lines import BLANK, Line, Span, Tint
 
 READABLE = 110
 """Cells beyond which a line of text is no longer pleasant to read."""
 RESPONSE_LINES = 3
 CALL_LINES = 12
-_SIGNS = {"user": "u", "model": "~", "call": ">", "response": "<", "refused": "<", "reply": "="}
+_MODEL = Sign("~", "model", "running", is_outcome=False)
 _WORDS_FROM = 44
 """Cells from which labels are words; in less, their first sign has to do."""
 
@@ -51,7 +51,7 @@ class Form:
     @property
     def margin(self) -> int:
         """Cells of the label column."""
-        return 12 if self.width >= _WORDS_FROM else 3
+        return 13 if self.width >= _WORDS_FROM else 3
 
     @property
     def text(self) -> int:
@@ -86,23 +86,25 @@ class DraftBlock:
             self._flow.feed(self._tint.feed(shown) if self._tint else [(shown, Tint.PLAIN)])
         lines = self._flow.lines
         if not self.draft.tokens:
-            return _beside(("model", Tint.RUNNING), [(("reads the prompt", Tint.MUTED),)], self._form)
+            return _beside(_MODEL, [(("reads the prompt", Tint.MUTED),)], self._form)
         if self.draft.omitted:
             lines.append(tuple(_omitted(self.draft.omitted)))
         lines[-1] = (*lines[-1], (" ", Tint.CURSOR))
-        return _beside(("model", Tint.RUNNING), lines, self._form)
+        return _beside(_MODEL, lines, self._form)
 
 
-def _beside(label: Span, lines: Sequence[Line], form: Form) -> list[Line]:
-    text, tint = label
+def _beside(label: Sign | None, lines: Sequence[Line], form: Form) -> list[Line]:
+    """Lines with a label in the margin of the first."""
     margin: Span = (" " * form.margin, Tint.PLAIN)
-    shown = text if form.margin > 3 else _SIGNS.get(text, text[:1])
-    head: Span = (f" {shown}".ljust(form.margin), tint)
+    head = margin
+    if label is not None:
+        shown = label.label if form.margin > 3 else label.sign
+        head = (f" {shown}".ljust(form.margin), Tint(label.tint))
     return [((margin if number else head), *line) for number, line in enumerate(lines)]
 
 
 def _omitted(characters: int) -> list[Span]:
-    return [(f" .. {characters:,} more characters", Tint.MUTED)] if characters else []
+    return [(more(characters), Tint.MUTED)] if characters else []
 
 
 def _shortened(text: Clip, lines: int, form: Form) -> tuple[str, int]:
@@ -118,56 +120,48 @@ def _words(text: Clip, tint: Tint, form: Form) -> list[Line]:
 
 
 def _turn_heading(entry: TurnHeading, form: Form) -> list[Line]:
-    of = f" of {form.turns}" if form.turns else ""
-    heading: Line = ((f" turn {entry.number}{of}", Tint.TITLE),)
+    heading: Line = ((f" {entry.text(form.turns)}", Tint.TITLE),)
     return [heading] if entry.number == 1 else [BLANK, heading]
 
 
 def _said(entry: Said, form: Form) -> list[Line]:
-    return _beside(("user", Tint.USER), _words(entry.text, Tint.STRONG, form), form)
+    return _beside(signs.USER, _words(entry.text, Tint.STRONG, form), form)
 
 
 def _called(entry: Called, form: Form) -> list[Line]:
     name: Span = (inert_line(entry.name.text), Tint.CALL)
     arguments, omitted = _shortened(entry.arguments, CALL_LINES, form)
     spans = [name, (" ", Tint.PLAIN), *tint_json(arguments), *_omitted(omitted)]
-    return _beside(("call", Tint.CALL), wrap(spans, form.text), form)
+    return _beside(entry.sign, wrap(spans, form.text), form)
 
 
 def _returned(entry: Returned, form: Form) -> list[Line]:
     text, omitted = _shortened(entry.text, RESPONSE_LINES, form)
-    tint = Tint.FAILURE if entry.failed else Tint.MUTED
-    label = "refused" if entry.failed else "response"
-    return _beside((label, tint), wrap([(text, tint), *_omitted(omitted)], form.text), form)
+    return _beside(entry.sign, wrap([(text, Tint(entry.sign.tint)), *_omitted(omitted)], form.text), form)
 
 
 def _judged(entry: Judged, form: Form) -> list[Line]:
-    if entry.match:
-        return _beside(("+ match", Tint.SUCCESS), wrap([(_matched(entry), Tint.MUTED)], form.text), form)
-    lines = [line for difference in entry.differences for line in _difference(difference, form.text)]
-    if not lines and entry.reason.text:
-        reason = [(inert_line(entry.reason.text), Tint.PLAIN), *_omitted(entry.reason.omitted)]
-        lines = wrap(reason, form.text)
-    if entry.bad_action:
-        alarm: Line = ((" INCORRECT ACTION ", Tint.ALARM),)
-        said: Line = (*alarm, (" it was carried out", Tint.FAILURE))
-        lines = [fit(said if width_of(said) <= form.text else alarm, form.text), *lines]
-    return _beside(("x no match", Tint.FAILURE), lines or [BLANK], form)
+    lines: list[Line] = []
+    if entry.said:
+        lines = wrap([(entry.said, Tint.MUTED if entry.match else Tint.FAILURE)], form.text)
+    if not entry.match:
+        lines += _reasons(entry, form)
+    return _beside(entry.sign, lines or [BLANK], form)
 
 
-def _matched(entry: Judged) -> str:
-    if entry.ground_truth is None:
-        return "an expected call"
-    turn, call = entry.ground_truth
-    elsewhere = "" if turn == entry.turn else " of another turn"
-    return f"expected call {call + 1}{elsewhere}"
+def _reasons(entry: Judged, form: Form) -> list[Line]:
+    if entry.differences:
+        return [line for difference in entry.differences for line in _difference(difference, form.text)]
+    reason = entry.reason
+    return wrap([(inert_line(reason.text), Tint.PLAIN), *_omitted(reason.omitted)], form.text)
 
 
 def _difference(difference: Differing, width: int) -> list[Line]:
-    what = inert_line(difference.what.text)
-    if what == "exception" and difference.expected.text == "null":
-        return wrap([("the call failed; it should have succeeded", Tint.PLAIN)], width)
-    head = wrap([(what, Tint.KEY), *_omitted(difference.what.omitted), *_similarity(difference)], width)
+    if difference.instead:
+        return wrap([(difference.instead, Tint.PLAIN)], width)
+    what, why = difference.what, difference.why
+    more_of_it: list[Span] = [(f"  {inert_line(why)}", Tint.MUTED)] if why else []
+    head = wrap([(inert_line(what.text), Tint.KEY), *_omitted(what.omitted), *more_of_it], width)
     labels = ("  expected ", "  got      ") if width >= 32 else ("want ", "got  ")
     for label, value in zip(labels, (difference.expected, difference.got), strict=True):
         spans = [*tint_json(inert_line(value.text)), *_omitted(value.omitted)]
@@ -176,46 +170,27 @@ def _difference(difference: Differing, width: int) -> list[Line]:
     return head
 
 
-def _similarity(difference: Differing) -> list[Span]:
-    spans: list[Span] = []
-    if difference.similarity is not None:
-        needed = "" if difference.threshold is None else f", needs {difference.threshold:.2f}"
-        spans.append((f"  similarity {difference.similarity:.2f}{needed}", Tint.MUTED))
-    if difference.note is not None:
-        text = f"{'; ' if spans else '  '}{inert_line(difference.note.text)}"
-        spans += [(text, Tint.MUTED), *_omitted(difference.note.omitted)]
-    return spans
-
-
 def _replied(entry: Replied, form: Form) -> list[Line]:
     if not entry.text.text:
-        return _beside(("reply", Tint.MUTED), [(("(empty)", Tint.MUTED),)], form)
-    return _beside(("reply", Tint.USER), _words(entry.text, Tint.PLAIN, form), form)
+        return _beside(entry.sign, [(("(empty)", Tint.MUTED),)], form)
+    return _beside(entry.sign, _words(entry.text, Tint.PLAIN, form), form)
 
 
 def _failed(entry: Failed, form: Form) -> list[Line]:
-    detail = f": {inert_line(entry.detail.text)}" if entry.detail.text else ""
-    lines = wrap([(entry.kind, Tint.ERROR), (detail, Tint.PLAIN), *_omitted(entry.detail.omitted)], form.text)
+    kind, _, detail = inert_line(entry.why).partition(":")
+    lines = wrap([(kind, Tint.ERROR), (f":{detail}" if detail else "", Tint.PLAIN)], form.text)
     if entry.raw.text:
         raw, omitted = _shortened(entry.raw, CALL_LINES, form)
         lines += wrap([(raw, Tint.MUTED), *_omitted(omitted)], form.text)
-    return _beside(("! error", Tint.ERROR), lines, form)
+    return _beside(entry.sign, lines, form)
 
 
 def _ended(entry: Ended, form: Form) -> list[Line]:
-    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(entry.errors.items()))
-    if entry.success:
-        label: Span = ("+ success", Tint.SUCCESS)
-    elif entry.errors:
-        label = ("! error", Tint.ERROR)
-    else:
-        label = ("x failed", Tint.FAILURE)
-    lines = wrap([("; ".join(filter(None, (entry.text, kinds))), Tint.PLAIN)], form.text)
-    return [BLANK, *_beside(label, lines, form)]
+    return [BLANK, *_beside(entry.sign, wrap([(entry.text, Tint.PLAIN)], form.text), form)]
 
 
 def _remark(entry: Remark, form: Form) -> list[Line]:
-    return _beside(("", Tint.MUTED), wrap([(inert(entry.text), Tint.MUTED)], form.text), form)
+    return _beside(None, wrap([(inert(entry.text), Tint.MUTED)], form.text), form)
 
 
 _BLOCKS: dict[type[Entry], Callable[[Any, Form], list[Line]]] = {

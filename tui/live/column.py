@@ -2,18 +2,16 @@
 
 from bisect import bisect_right
 
+from rig.displays.steps import Called, Judged, Returned, StepPlace, TurnHeading
 from tui.live.blocks import DraftBlock, Form, block
-from tui.live.transcript import Called, Draft, Entry, Judged, Returned, Transcript, TurnHeading
+from tui.live.transcript import Draft, Entry, Transcript
 from tui.text.lines import Line
-
-Step = tuple[int, int]
-"""(turn, step) of a call."""
 
 
 class Column:
     """The lines of a transcript in one form. `full` are the calls of which all is shown."""
 
-    def __init__(self, transcript: Transcript, form: Form, full: frozenset[Step] = frozenset()) -> None:
+    def __init__(self, transcript: Transcript, form: Form, full: frozenset[StepPlace] = frozenset()) -> None:
         self.transcript = transcript
         self.form = form
         self.full = full

@@ -1,8 +1,9 @@
 """Conversations that are not in memory, read from the store when somebody wants to see them."""
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from pathlib import Path
 
+from rig.displays.steps import errors_of
 from rig.events import ConversationFinished, ConversationStarted, Event, Speed, Where
 from rig.store import Runs
 from tui.live.state import ConversationState, RunState
@@ -21,8 +22,7 @@ def read(store: Path, run: str, where: Where) -> ConversationState:
     for turn in transcript.turns:
         events += turn_events(where, transcript, turn)
     if transcript.counts is not None:
-        steps = (step for played in transcript.turns.values() for step in played.steps)
-        errors = Counter(str(step.prediction.error) for step in steps if step.prediction.error)
+        errors = errors_of(transcript.turns.values())
         events.append(ConversationFinished(where, transcript.counts, {}, Speed(), dict(errors)))
     scratch = RunState(declaration=found.declaration)
     scratch.apply_all(events)

@@ -1,36 +1,41 @@
-"""How a status looks: an ASCII glyph, so that it survives every terminal and is read without colour."""
+"""Which sign a conversation has, and in which colours."""
 
+from rig.displays import signs
+from rig.displays.signs import Sign
 from tui.live.state import ConversationState, Status
 from tui.text.lines import Span, Tint
 
-GLYPHS = {
-    Status.WAITING: (".", Tint.MUTED),
-    Status.RUNNING: (">", Tint.RUNNING),
-    Status.SUCCESS: ("+", Tint.SUCCESS),
-    Status.FAILED: ("x", Tint.FAILURE),
-    Status.ERROR: ("!", Tint.ERROR),
-    Status.SKIPPED: ("-", Tint.MUTED),
+_SIGNS = {
+    Status.WAITING: signs.WAITING,
+    Status.RUNNING: signs.RUNNING,
+    Status.SUCCESS: signs.SUCCESS,
+    Status.FAILED: signs.FAILED,
+    Status.ERROR: signs.ERROR,
+    Status.SKIPPED: signs.SKIPPED,
 }
 
-INCORRECT = "X"
-"""A conversation that failed with an incorrect action."""
-
-
-SIGNS = (
-    *((sign, status.value) for status, (sign, _) in GLYPHS.items()),
-    (f"{INCORRECT} !!", "took an incorrect action"),
+IN_ORDER = (
+    signs.SUCCESS,
+    signs.FAILED,
+    signs.INCORRECT,
+    signs.ERROR,
+    signs.SKIPPED,
+    signs.RUNNING,
+    signs.WAITING,
 )
+"""All signs of conversations, what is over before what is not."""
+
+SIGNS = tuple((each.sign, signs.SAID.get(each, each.word)) for each in IN_ORDER)
 """What the signs of conversations mean, for help and documentation."""
 
 
-def glyph(status: Status) -> Span:
-    """The glyph of a status with its tint."""
-    return GLYPHS[status]
+def sign_of(conversation: ConversationState) -> Sign:
+    """How a conversation stands; of what made it fail, what is worst."""
+    incorrect = conversation.failed and conversation.incorrect_actions
+    return signs.INCORRECT if incorrect else _SIGNS[conversation.status]
 
 
 def cell(conversation: ConversationState) -> Span:
-    """The glyph of a conversation, in the colours of an alarm once it took an incorrect action."""
-    sign, tint = GLYPHS[conversation.status]
-    if not conversation.incorrect_actions:
-        return sign, tint
-    return (INCORRECT if conversation.failed else sign), Tint.ALARM
+    """The sign of a conversation, in the colours of an alarm once it took an incorrect action."""
+    sign = sign_of(conversation)
+    return sign.sign, Tint.ALARM if conversation.incorrect_actions else Tint(sign.tint)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from rig.calls import ExecutedCall
+from rig.displays.clip import Clip, clip
+from rig.displays.steps import CallPlace, Said, StepPlace, TurnHeading, ended, pairs_of
 from rig.events import (
     ArmFinished,
     ArmInfo,
@@ -31,8 +33,8 @@ from rig.events import (
 )
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
-from tui.live.transcript import NAME, VALUE, Remark, Said, Transcript, TurnHeading, shown
-from tui.text.clip import Clip, clip, clip_json
+from rig.verdicts import Verdict
+from tui.live.transcript import LENGTHS, Remark, Transcript
 
 MEMORY = 2_000_000
 """Characters of transcripts of finished conversations that are kept; the oldest are dropped first."""
@@ -71,9 +73,9 @@ class StoredBefore:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A ground-truth call. `position` is (turn, call); `arguments` are names with their values as JSON."""
+    """A ground-truth call. `arguments` are names with their values as JSON."""
 
-    position: tuple[int, int]
+    position: CallPlace
     name: Clip
     arguments: tuple[tuple[Clip, Clip], ...]
 
@@ -82,7 +84,7 @@ class Expected:
 class ConversationState:
     """One conversation of one arm. `transcript` is None before the start, and after it was dropped.
 
-    `holds` says which ground truth (turn, call) the call at (turn, step) matches at present; a later call can
+    `holds` says which ground truth a call matches at present; a later call can
     move it. `counts` are those of a finished conversation.
     """
 
@@ -90,7 +92,7 @@ class ConversationState:
     turns: int
     status: Status = Status.WAITING
     turns_done: int = 0
-    holds: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    holds: dict[StepPlace, CallPlace] = field(default_factory=dict)
     incorrect_actions: int = 0
     expected: list[tuple[Expected, ...]] = field(default_factory=list)
     """The ground truth of every turn begun so far."""
@@ -100,9 +102,14 @@ class ConversationState:
     errors: dict[str, int] = field(default_factory=dict)
 
     @property
-    def matched(self) -> set[tuple[int, int]]:
+    def matched(self) -> set[CallPlace]:
         """The ground truth that some call matches."""
         return set(self.holds.values())
+
+    def hold(self, turn: int, step: int, verdict: Verdict) -> None:
+        """Note which ground truth a call matches now, if it matches any."""
+        if verdict.ground_truth is not None:
+            self.holds[StepPlace(turn, step)] = CallPlace(*verdict.ground_truth)
 
     @property
     def failed(self) -> bool:
@@ -291,11 +298,9 @@ class RunState:
         conversation = self.conversation(event.where)
         transcript = self._transcript(event.where)
         for moved in event.rejudged:
-            if moved.verdict.ground_truth is not None:
-                conversation.holds[moved.turn, moved.step] = moved.verdict.ground_truth
+            conversation.hold(moved.turn, moved.step, moved.verdict)
             transcript.rejudged(moved.turn, moved.step, moved.verdict)
-        if event.verdict.ground_truth is not None:
-            conversation.holds[event.turn, event.step] = event.verdict.ground_truth
+        conversation.hold(event.turn, event.step, event.verdict)
         conversation.incorrect_actions += event.verdict.bad_action
         self.changes += event.verdict.bad_action
         transcript.judged(event.turn, event.step, event.executed.outcome, event.verdict)
@@ -315,9 +320,7 @@ class RunState:
         arm = self.arm(event.where.arm)
         arm.counts, arm.speed = event.arm_counts, event.speed
         transcript = self._transcript(event.where)
-        transcript.ended(
-            self.declaration.succeeded(event.counts), self.declaration.text(event.counts), event.errors
-        )
+        transcript.ended(ended(self.declaration, event.counts, event.errors))
         self._leave(event.where)
         self._kept.append(event.where)
         self._weight += transcript.weight
@@ -362,10 +365,5 @@ class RunState:
 
 
 def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:
-    arguments = shown(call.call)
-    pairs = list(arguments.items())[:ARGUMENTS] if isinstance(arguments, dict) else []
-    return Expected(
-        (turn, number),
-        clip(call.name, NAME),
-        tuple((clip(str(name), NAME), clip_json(value, VALUE)) for name, value in pairs),
-    )
+    pairs = pairs_of(call.arguments, LENGTHS)[:ARGUMENTS]
+    return Expected(CallPlace(turn, number), clip(call.name, LENGTHS.name), pairs)

@@ -6,35 +6,32 @@ An entry above the end changes only when a later call makes an earlier one match
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rig.calls import Call, Outcome, without_token
-from rig.models import Prediction, Usage
-from rig.verdicts import Difference, Verdict
-from tui.text.clip import LIMIT, Clip, clip, clip_json
+from rig.calls import Outcome
+from rig.displays.clip import LIMIT, Clip
+from rig.displays.steps import (
+    Called,
+    Ended,
+    Failed,
+    Judged,
+    Lengths,
+    Replied,
+    Returned,
+    Said,
+    TurnHeading,
+    judged,
+    made,
+    returned,
+)
+from rig.models import Prediction
+from rig.verdicts import Verdict
 
-NAME = 80
-VALUE = 400
-DIFFERENCES = 12
+LENGTHS = Lengths(text=LIMIT, name=80, value=400, differences=12)
 
 MOST = 1_000_000
 """Characters of one conversation that are kept while it goes on."""
 
 _WEIGHT = 400
 """What an entry costs beside its text, in characters; memory is budgeted in characters."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnHeading:
-    """The assistant turn at position `turn` begins: the `number`th (from 1) of those to predict."""
-
-    turn: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """Words of the user, or whatever else was said before the turn."""
-
-    text: Clip
 
 
 @dataclass(slots=True)
@@ -55,78 +52,6 @@ class Draft:
         self.omitted += max(len(text) - room, 0)
         self.tokens += tokens
         self.revision += 1
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A complete call, not yet executed."""
-
-    turn: int
-    step: int
-    name: Clip
-    arguments: Clip
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What the tool gave back: a response as JSON, or the text of an exception."""
-
-    turn: int
-    step: int
-    text: Clip
-    failed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Differing:
-    """Why a call did not match, as far as one argument is concerned; values as JSON."""
-
-    what: Clip
-    expected: Clip
-    got: Clip
-    similarity: float | None = None
-    threshold: float | None = None
-    note: Clip | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The match status of the call above. `ground_truth` is the (turn, call) it matches."""
-
-    turn: int
-    step: int
-    match: bool
-    ground_truth: tuple[int, int] | None
-    bad_action: bool
-    reason: Clip
-    differences: tuple[Differing, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Replied:
-    """The model's reply in words, which ends the turn."""
-
-    text: Clip
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A step that gave no usable prediction, with what had been generated."""
-
-    kind: str
-    detail: Clip
-    raw: Clip
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The conversation is through: whether it succeeded, how it went in words, and its errors by kind."""
-
-    success: bool
-    text: str
-    errors: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,59 +113,23 @@ class Transcript:
 
     def predicted(self, turn: int, step: int, prediction: Prediction) -> None:
         """A step is complete."""
-        if prediction.call is not None:
-            call = prediction.call
-            self.add(Called(turn, step, clip(call.name, NAME), clip_json(shown(call)), prediction.usage))
-        elif prediction.reply is not None:
-            self.add(Replied(clip(prediction.reply), prediction.usage))
-        else:
-            kind = prediction.error.value if prediction.error else "error"
-            self.add(Failed(kind, clip(prediction.error_detail, VALUE), clip(prediction.raw, 2 * VALUE)))
+        self.add(made(turn, step, prediction, LENGTHS))
 
     def judged(self, turn: int, step: int, outcome: Outcome, verdict: Verdict) -> None:
         """A call was executed and matched."""
-        text = clip_json(outcome.response) if outcome.exception is None else clip(outcome.exception)
-        self.add(Returned(turn, step, text, outcome.exception is not None))
-        self.add(_judged(turn, step, verdict))
+        self.add(returned(turn, step, outcome, LENGTHS))
+        self.add(judged(turn, step, verdict, LENGTHS))
 
     def rejudged(self, turn: int, step: int, verdict: Verdict) -> None:
         """An earlier call matches another ground truth than was said."""
         for number, entry in enumerate(self.entries):
             if isinstance(entry, Judged) and (entry.turn, entry.step) == (turn, step):
-                self.entries[number] = _judged(turn, step, verdict)
+                self.entries[number] = judged(turn, step, verdict, LENGTHS)
                 self.edits += 1
 
-    def ended(self, success: bool, text: str, errors: dict[str, int]) -> None:
+    def ended(self, end: Ended) -> None:
         """The conversation is through."""
-        self.add(Ended(success, text, errors))
-
-
-def shown(call: Call) -> object:
-    """The arguments worth showing: all but the session token that the simulator injects."""
-    return without_token(call.arguments)
-
-
-def _judged(turn: int, step: int, verdict: Verdict) -> Judged:
-    return Judged(
-        turn,
-        step,
-        verdict.match,
-        verdict.ground_truth,
-        verdict.bad_action,
-        clip(verdict.reason, VALUE),
-        tuple(_differing(difference) for difference in verdict.differences[:DIFFERENCES]),
-    )
-
-
-def _differing(difference: Difference) -> Differing:
-    return Differing(
-        clip(difference.what, NAME),
-        clip_json(difference.expected, VALUE),
-        clip_json(difference.got, VALUE),
-        difference.similarity,
-        difference.threshold,
-        None if difference.note is None else clip(difference.note, VALUE),
-    )
+        self.add(end)
 
 
 def _characters(entry: Entry) -> int:

@@ -174,7 +174,7 @@ class ConversationScreen(PagedScreen[None]):
     def _show_header(self, reader: Reader) -> None:
         record = reader.record
         header = self.query_one("#header", Lines)
-        sign, tint = sign_of(record)
+        sign = sign_of(record)
         columns = record.columns
         many = f" ({columns.index(record.where) + 1} of {len(columns)})" if len(columns) > 1 else ""
         left: list[Span] = [
@@ -182,7 +182,7 @@ class ConversationScreen(PagedScreen[None]):
             ("  ", Tint.PLAIN),
             (inert_line(record.where.conversation), Tint.STRONG),
             ("  ", Tint.PLAIN),
-            (sign, tint),
+            (sign.sign, Tint(sign.tint)),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]
         found = self.page.search.count

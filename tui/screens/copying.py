@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from rig.displays.steps import Called
 from rig.errors import RigError
 from rig.events import Where
 from tui.live.conversation_cache import read
 from tui.live.state import ConversationState, RunState
-from tui.live.transcript import Called
 from tui.screens.ask import WriteScreen
 from tui.screens.base import RigScreen
 from tui.stored.copies import (

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from rig.calls import Call, JsonObject
 from rig.displays.pages.transcript import transcript_json
+from rig.displays.steps import Called
 from rig.events import Where
 from rig.store import Runs, Transcript
 from tui.live.blocks import Form, block, plain
 from tui.live.state import ConversationState
-from tui.live.transcript import Called, Draft
+from tui.live.transcript import Draft
 from tui.text.inert import inert
 
 _WIDTH = 122

@@ -2,25 +2,17 @@
 
 from typing import NamedTuple
 
-from rig.verdicts import Verdict
+from rig.displays import signs
+from rig.displays.signs import Sign
 from tui.stored.record import Record, StepRecord
-from tui.text.lines import Span, Tint
-
-SUCCESS: Span = ("+", Tint.SUCCESS)
-FAILURE: Span = ("x", Tint.FAILURE)
-INCORRECT: Span = ("X", Tint.ALARM)
-ERROR: Span = ("!", Tint.ERROR)
-REPLY: Span = ("=", Tint.USER)
-WAITING: Span = (".", Tint.MUTED)
 
 SIGNS = (
-    ("+", "matches, or all calls of the turn were made"),
-    ("x", "does not match, or a call is missing"),
-    ("X", "incorrect action"),
-    ("!", "error"),
-    ("=", "reply"),
-    (".", "not played yet"),
-    (">", "being played"),
+    (signs.MATCH.sign, "matches, or all calls of the turn were made"),
+    (signs.NO_MATCH.sign, "does not match, or a call is missing"),
+    *((each.sign, said) for each, said in signs.SAID.items()),
+    (signs.REPLY.sign, "reply"),
+    (signs.WAITING.sign, "not played yet"),
+    (signs.RUNNING.sign, "being played"),
 )
 """What the signs mean, for help and documentation."""
 
@@ -36,7 +28,7 @@ class Row(NamedTuple):
 
     turn: int | None
     step: int | None
-    sign: Span
+    sign: Sign
     text: str
     note: str = ""
     number: int = 0
@@ -71,55 +63,24 @@ def outline(record: Record) -> list[Row]:
     return rows
 
 
-def sign_of(record: Record) -> Span:
+def sign_of(record: Record) -> Sign:
     """How the whole of it went."""
-    counts, declaration = record.transcript.counts, record.transcript.declaration
-    if counts is None:
-        return (">", Tint.RUNNING) if record.transcript.turns else WAITING
-    if declaration.succeeded(counts):
-        return SUCCESS
-    if declaration.faults(counts):
-        return INCORRECT
-    return ERROR if any(turn.error for turn in record.transcript.turns.values()) else FAILURE
-
-
-def sign_of_step(step: StepRecord) -> Span:
-    """How a step went."""
-    if step.verdict is not None:
-        return sign_of_verdict(step.verdict)
-    return ERROR if step.prediction.error else REPLY
-
-
-def sign_of_verdict(verdict: Verdict) -> Span:
-    """How a call went."""
-    if verdict.match:
-        return SUCCESS
-    return INCORRECT if verdict.bad_action else FAILURE
-
-
-def words_of(step: StepRecord) -> str:
-    """A step in a few words."""
-    prediction = step.prediction
-    if prediction.call is not None:
-        return prediction.call.name[:_LONGEST] or "(no name)"
-    if prediction.reply is not None:
-        return prediction.reply[:_LONGEST] or "(empty)"
-    return str(prediction.error).replace("_", " ")
+    if record.ended is not None:
+        return record.ended.sign
+    return signs.RUNNING if record.transcript.turns else signs.WAITING
 
 
 def _row(step: StepRecord, number: int) -> Row:
-    is_wrong = step.prediction.error is not None or (step.verdict is not None and not step.verdict.match)
-    return Row(step.turn, step.step, sign_of_step(step), words_of(step), "", number, is_wrong)
+    view = step.view(_LONGEST)
+    return Row(step.turn, step.step, view.sign, view.words, "", number, view.is_wrong)
 
 
-def _sign_of_turn(steps: list[StepRecord], is_complete: bool) -> Span:
+def _sign_of_turn(steps: list[StepRecord], is_complete: bool) -> Sign:
     if not steps:
-        return WAITING
-    if any(step.verdict and step.verdict.bad_action for step in steps):
-        return INCORRECT
-    if steps[-1].prediction.error:
-        return ERROR
-    return SUCCESS if is_complete else FAILURE
+        return signs.WAITING
+    incorrect = any(step.verdict and step.verdict.bad_action for step in steps)
+    error = steps[-1].prediction.error is not None
+    return signs.ended(success=is_complete and not incorrect and not error, incorrect=incorrect, error=error)
 
 
 def _share(record: Record) -> str:

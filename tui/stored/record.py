@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.calls import ExecutedCall
+from rig.displays.steps import CallPlace, Ended, StepView, ended, errors_of, step_view
+from rig.episodes import Step
 from rig.events import Where
 from rig.models import Prediction
 from rig.rescore import Effects, effects_of
 from rig.store import Runs, StoredRun, Transcript
 from rig.verdicts import Verdict
+
+_FEW = 200
+"""Characters of a step that is named in a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,15 @@ class StepRecord:
     prediction: Prediction
     executed: ExecutedCall | None
     verdict: Verdict | None
+
+    def view(self, longest: int) -> StepView:
+        """What is seen of it, in texts of so many characters."""
+        return step_view(self.turn, self.step, Step(self.prediction, self.executed, self.verdict), longest)
+
+    @property
+    def words(self) -> str:
+        """It in a few words."""
+        return self.view(_FEW).words
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +51,18 @@ class Record:
         return list(self.transcript.conversation.assistant_turns)
 
     @property
-    def matched(self) -> set[tuple[int, int]]:
-        """The (turn, call) of every ground-truth call that a predicted call matched."""
+    def ended(self) -> Ended | None:
+        """How it ended, None while it has not."""
+        transcript = self.transcript
+        if transcript.counts is None:
+            return None
+        return ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
+
+    @property
+    def matched(self) -> set[CallPlace]:
+        """Every ground-truth call that a predicted call matched."""
         verdicts = (step.verdict for turn in self.transcript.turns for step in self.steps(turn))
-        return {verdict.ground_truth for verdict in verdicts if verdict and verdict.ground_truth}
+        return {CallPlace(*each.ground_truth) for each in verdicts if each and each.ground_truth}
 
     def steps(self, turn: int) -> list[StepRecord]:
         """What was predicted in a turn; nothing while it is not played."""

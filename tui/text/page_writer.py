@@ -1,9 +1,12 @@
 """Pages written line by line: titles, values with a label in the margin, tables. What is written is inert."""
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from rig.calls import Json
-from tui.text.clip import LIMIT, Clip, clip, clip_json
+from rig.displays.clip import LIMIT, Clip, clip, clip_json
+from rig.displays.signs import Sign
+from rig.displays.steps import Called
 from tui.text.flow import wrap
 from tui.text.inert import inert, inert_line
 from tui.text.json_tint import tint_json
@@ -17,7 +20,8 @@ _WORDS_FROM = 44
 """Cells from which labels are words; in less, a sign has to do."""
 
 _SIGN = 5
-_SIGNS = {"call": ">", "response": "<", "refused": "<!", "reply": "="}
+Label: TypeAlias = Sign | Span
+"""What stands in the margin: how something went, or a word. In little room the sign or a letter has to do."""
 
 
 class PageWriter:
@@ -31,7 +35,7 @@ class PageWriter:
     @property
     def margin(self) -> int:
         """Cells of the column of labels."""
-        return 12 if self.width >= _WORDS_FROM else _SIGN
+        return 13 if self.width >= _WORDS_FROM else _SIGN
 
     @property
     def limit(self) -> int:
@@ -54,14 +58,12 @@ class PageWriter:
 
     def text(self, text: str, tint: Tint = Tint.PLAIN) -> list[Span]:
         """The spans of a text that is to be on one line."""
-        cut = clip(text, self.limit)
-        return [(inert_line(cut.text), tint), *_omitted(cut)]
+        return line_spans(clip(text, self.limit), tint)
 
-    def beside(self, label: Span, spans: Iterable[Span], indent: int = 0) -> None:
+    def beside(self, label: Label, spans: Iterable[Span], indent: int = 0) -> None:
         """Spans wrapped beside a label; `indent` cells further in, and all but the first line two more."""
-        word, tint = label
         margin = self.margin
-        shown = fit([(f" {word if margin > _SIGN else _sign(word)}", tint)], margin - 1)
+        shown = fit([_label(label, margin > _SIGN)], margin - 1)
         head: Line = (*shown, (" " * (margin - width_of(shown) + indent), Tint.PLAIN))
         room = min(self.width - margin - indent - 1, _READABLE)
         for number, line in enumerate(wrap(spans, max(room, 8))):
@@ -73,28 +75,26 @@ class PageWriter:
         """Spans wrapped from the left edge, as wide as there is room."""
         self.lines += [((" ", Tint.PLAIN), *line) for line in wrap(spans, max(self.width - 2, 8))]
 
-    def words(self, label: Span, text: str, tint: Tint = Tint.PLAIN) -> None:
+    def words(self, label: Label, text: str | Clip, tint: Tint = Tint.PLAIN) -> None:
         """What somebody said, with its line breaks."""
-        cut = clip(text, self.limit)
+        cut = clip(text, self.limit) if isinstance(text, str) else text
         self.beside(label, [(inert(cut.text) or "(empty)", tint), *_omitted(cut)])
 
-    def value(self, label: Span, value: Json, indent: int = 0) -> None:
+    def value(self, label: Label, value: Clip, indent: int = 0) -> None:
         """A value as JSON."""
-        self.beside(label, self.json(value), indent)
+        self.beside(label, json_spans(value), indent)
 
     def json(self, value: Json) -> list[Span]:
         """The spans of a value as JSON."""
-        cut = clip_json(value, self.limit)
-        return [*tint_json(inert_line(cut.text)), *_omitted(cut)]
+        return json_spans(clip_json(value, self.limit))
 
-    def arguments(self, label: Span, name: str, arguments: Json) -> None:
+    def call(self, label: Label, call: Called) -> None:
         """A call: its name, and an argument a line."""
-        self.beside(label, self.text(name or "(no name)", Tint.CALL))
-        if not isinstance(arguments, dict):
-            self.value(("", Tint.PLAIN), arguments, 2)
-            return
-        for key, value in arguments.items():
-            spans = [*self.text(str(key), Tint.KEY), ("  ", Tint.PLAIN), *self.json(value)]
+        self.beside(label, line_spans(call.name, Tint.CALL) if call.name.text else [("(no name)", Tint.CALL)])
+        if not call.pairs:
+            self.value(("", Tint.PLAIN), call.arguments, 2)
+        for name, value in call.pairs:
+            spans = [*line_spans(name, Tint.KEY), ("  ", Tint.PLAIN), *json_spans(value)]
             self.beside(("", Tint.PLAIN), spans, 2)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[Span]], left: int = 1) -> None:
@@ -117,11 +117,22 @@ class PageWriter:
             self.lines.append(fit(line[:-1], self.width))
 
 
-def _sign(word: str) -> str:
-    """What stands for a label: the sign it begins with, or its first letter."""
-    first, _, _ = word.partition(" ")
-    return first if len(first) < _SIGN - 1 else _SIGNS.get(word, first[:1])
+def line_spans(text: Clip, tint: Tint = Tint.PLAIN) -> list[Span]:
+    """The spans of a text on one line."""
+    return [(inert_line(text.text), tint), *_omitted(text)]
+
+
+def json_spans(value: Clip) -> list[Span]:
+    """The spans of a value as JSON."""
+    return [*tint_json(inert_line(value.text)), *_omitted(value)]
+
+
+def _label(label: Label, is_wide: bool) -> Span:
+    if isinstance(label, Sign):
+        return f" {label.label if is_wide else label.sign}", Tint(label.tint)
+    word, tint = label
+    return f" {word if is_wide else word[:1]}", tint
 
 
 def _omitted(cut: Clip) -> list[Span]:
-    return [(f" .. {cut.omitted:,} more characters", Tint.MUTED)] if cut.omitted else []
+    return [(cut.rest, Tint.MUTED)] if cut.omitted else []

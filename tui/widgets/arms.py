@@ -8,7 +8,7 @@ from textual import events
 
 from rig.displays.numbers import measured, rate
 from rig.metrics import Declaration
-from tui.live.glyphs import INCORRECT, cell
+from tui.live.glyphs import IN_ORDER, cell
 from tui.live.state import ArmState, ConversationState, RunState
 from tui.messages import ArmPicked
 from tui.text.bars import bar
@@ -17,7 +17,7 @@ from tui.text.lines import Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
 
 _NAME = 30
-_ORDER = ("+", "x", INCORRECT, "!", "-", ">", ".")
+_ORDER = [each.sign for each in IN_ORDER]
 
 
 class _Known(NamedTuple):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from textual import events
 from textual.strip import Strip
 
+from rig.displays import signs
 from rig.events import Where
 from tui.live.board import Board, Row
 from tui.live.glyphs import cell
@@ -129,9 +130,11 @@ def _line(look: _Look) -> Line:
     )
     bar: Span = ("|" if chosen else " ", Tint.RUNNING)
     if len(look.cells) < 2:
-        right: list[Span] = [("!!", Tint.ALARM)] if look.alarm else [(look.progress, Tint.RUNNING)]
-        signs: list[Span] = [span for each in look.cells for span in (each, (" ", Tint.PLAIN))]
-        return spread([bar, *signs, name], [*right, (" ", Tint.PLAIN)], look.width)
+        right: list[Span] = (
+            [(signs.INCORRECT.sign, Tint.ALARM)] if look.alarm else [(look.progress, Tint.RUNNING)]
+        )
+        shown: list[Span] = [span for each in look.cells for span in (each, (" ", Tint.PLAIN))]
+        return spread([bar, *shown, name], [*right, (" ", Tint.PLAIN)], look.width)
     differs: Span = ("~ " if look.differs else "  ", Tint.ERROR)
     right = []
     for column, (sign, tint) in enumerate(look.cells):

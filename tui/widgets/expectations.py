@@ -1,5 +1,6 @@
 """The ground truth of the turn being shown, ticked off as calls match."""
 
+from rig.displays import signs
 from tui.live.state import ConversationState, Expected
 from tui.text.flow import wrap
 from tui.text.inert import inert_line
@@ -7,6 +8,7 @@ from tui.text.json_tint import tint_json
 from tui.text.lines import BLANK, Line, Span, Tint
 from tui.widgets.lines import Lines
 
+_BOXES = {signs.MADE: " [+] ", signs.MISSED: "  x  ", signs.OPEN: " [ ] "}
 _INDENT = 5
 _LINES = 4
 
@@ -62,11 +64,9 @@ class Expectations(Lines):
 
     def _expected(self, expected: Expected, is_matched: bool, over: bool) -> list[Line]:
         width = max(self.size.width - _INDENT - 1, 8)
-        if is_matched:
-            sign: Span = (" [+] ", Tint.SUCCESS)
-        else:
-            sign = ("  x  ", Tint.FAILURE) if over else (" [ ] ", Tint.MUTED)
-        missed: list[Span] = [(" missed", Tint.FAILURE)] if over and not is_matched else []
+        due = signs.due(made=is_matched, over=over)
+        sign: Span = (_BOXES[due], Tint(due.tint))
+        missed: list[Span] = [(f" {due.word}", Tint(due.tint))] if due is signs.MISSED else []
         name, *rest = wrap([(inert_line(expected.name.text), Tint.CALL), *missed], width)
         lines: list[Line] = [(sign, *name), *(((" " * _INDENT, Tint.PLAIN), *line) for line in rest)]
         for name_of, value in expected.arguments:

@@ -45,5 +45,6 @@ def _line(row: Row, is_chosen: bool, width: int) -> Line:
     bar: Span = ("|" if is_chosen else " ", Tint.RUNNING)
     indent = "  " if row.step is not None else ""
     tint = Tint.STRONG if is_chosen else Tint.PLAIN if row.step is not None else Tint.TITLE
-    left: list[Span] = [bar, (indent, Tint.PLAIN), row.sign, (" ", Tint.PLAIN), (inert_line(row.text), tint)]
+    sign: Span = (row.sign.sign, Tint(row.sign.tint))
+    left: list[Span] = [bar, (indent, Tint.PLAIN), sign, (" ", Tint.PLAIN), (inert_line(row.text), tint)]
     return spread(left, [(f"{row.note} ", Tint.MUTED)], width)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from rig.displays.steps import TurnHeading
 from tui.live.blocks import Form, block
 from tui.live.glyphs import cell
 from tui.live.state import ConversationState
-from tui.live.transcript import Draft, Entry, TurnHeading
+from tui.live.transcript import Draft, Entry
 from tui.text.inert import inert_line
 from tui.text.lines import BLANK, Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines

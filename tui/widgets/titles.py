@@ -1,7 +1,7 @@
 """The lines above: of the run, of its conversations, and of the transcript."""
 
 from tui.live.board import Board, Filter
-from tui.live.glyphs import glyph
+from tui.live.glyphs import sign_of
 from tui.live.state import ConversationState, RunState
 from tui.messages import FilterPicked
 from tui.text.bars import progress
@@ -19,11 +19,11 @@ class Title(Lines):
         """Bring the line up to date. `note` stands beside the name, `found` is what a search says."""
         left: list[Span] = [(" ", Tint.PLAIN)]
         if conversation is not None:
-            sign, tint = glyph(conversation.status)
+            sign = sign_of(conversation)
             left += [
                 (inert_line(conversation.where.conversation), Tint.STRONG),
                 (f" #{conversation.where.repeat + 1}" if conversation.where.repeat else "", Tint.STRONG),
-                (f"  {sign} {conversation.status.value}", tint),
+                (f"  {sign.label}", Tint(sign.tint)),
                 (f"  {inert_line(note)}" if note else "", Tint.MUTED),
             ]
         right: list[Span] = [(f"{found}  ", Tint.FOUND_HERE)] if found else []

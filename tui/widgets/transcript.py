@@ -2,10 +2,11 @@
 
 from textual import events
 
+from rig.displays.steps import Called, StepPlace
 from tui.live.blocks import Form
-from tui.live.column import Column, Step
+from tui.live.column import Column
 from tui.live.state import ConversationState
-from tui.live.transcript import Called, Entry
+from tui.live.transcript import Entry
 from tui.messages import Scrolled
 from tui.text.lines import Line, Tint, without_first
 from tui.text.search import Search
@@ -21,8 +22,8 @@ class TranscriptView(Lines):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._column: Column | None = None
-        self._full: frozenset[Step] = frozenset()
-        self._chosen: Step | None = None
+        self._full: frozenset[StepPlace] = frozenset()
+        self._chosen: StepPlace | None = None
         self._chosen_lines = range(0)
         self._stays_at_end = True
         self._searched_from = 0
@@ -111,7 +112,7 @@ class TranscriptView(Lines):
     def next_call(self, step: int) -> None:
         """Choose the next call, or the one before; at first one that is in sight."""
         calls = self._calls()
-        places = [(call.turn, call.step) for call, _ in calls]
+        places = [call.place for call, _ in calls]
         if not calls:
             return
         if self._chosen in places:
@@ -126,7 +127,7 @@ class TranscriptView(Lines):
         return lines.start < top + self.size.height and lines.stop > top
 
     def _choose(self, call: Called) -> None:
-        self._chosen = (call.turn, call.step)
+        self._chosen = call.place
         self._mark()
         self.refresh()
         self.bring_into_sight(self._chosen_lines.start, self._chosen_lines.stop - 1)
@@ -135,13 +136,13 @@ class TranscriptView(Lines):
     def call(self) -> Called | None:
         """The chosen call, else the last one of which something is in sight."""
         calls = self._calls()
-        chosen = [call for call, _ in calls if (call.turn, call.step) == self._chosen]
+        chosen = [call for call, _ in calls if call.place == self._chosen]
         seen = [call for call, lines in calls if self._is_in_sight(lines)]
         return next(iter([*chosen, *reversed(seen)]), None)
 
     def toggle_full(self) -> None:
         """Show all that is kept of the chosen call and its response, or of all calls when none is chosen."""
-        every = frozenset((call.turn, call.step) for call, _ in self._calls())
+        every = frozenset(call.place for call, _ in self._calls())
         these = every & {self._chosen} if self._chosen else every
         self._full = self._full - these if these <= self._full else self._full | these
 
@@ -149,7 +150,7 @@ class TranscriptView(Lines):
         line = event.y + self.scroll_offset.y
         for call, lines in self._calls():
             if line in lines:
-                if (call.turn, call.step) == self._chosen:
+                if call.place == self._chosen:
                     self.toggle_full()
                 self._choose(call)
                 self.post_message(Scrolled())
@@ -183,7 +184,7 @@ class TranscriptView(Lines):
         column = self._column
         self.search.update(column.lines if column else [], column.form.margin if column else 0)
         chosen = [] if self._chosen is None else self._calls()
-        found = [lines for call, lines in chosen if (call.turn, call.step) == self._chosen]
+        found = [lines for call, lines in chosen if call.place == self._chosen]
         self._chosen_lines = found[0] if found else range(0)
 
     def look_of(self, number: int) -> Line:

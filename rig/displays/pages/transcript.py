@@ -1,10 +1,25 @@
 """A stored conversation as text for people, and as JSON."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 
-from rig.calls import ExecutedCall, Json, JsonObject, without_token
+from rig.calls import Json, JsonObject
 from rig.conversations import Turn
+from rig.displays import signs
+from rig.displays.clip import Clip, clip, clip_json
+from rig.displays.steps import (
+    Called,
+    CallPlace,
+    Failed,
+    Judged,
+    Replied,
+    StepPlace,
+    StepView,
+    ended,
+    errors_of,
+    expected,
+    step_view,
+)
 from rig.episodes import Step
 from rig.rescore import Effect, Effects
 from rig.store import Transcript
@@ -30,62 +45,68 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
     for index, turn in enumerate(conversation.turns):
         lines.append("")
         if turn.role == "user":
-            lines.append(f"user: {turn.text}")
+            lines.append(f"{signs.USER.label}: {turn.text}")
             continue
         lines.append(f"turn {index}")
         played = transcript.turns.get(index)
         for number, step in enumerate(played.steps if played else ()):
-            lines += [f"  {line}" for line in _step(number, step)]
+            lines += [f"  {line}" for line in _step(step_view(index, number, step, _LONGEST))]
             if effects is not None and (index, number) in effects.by_call:
                 lines += [f"     {line}" for line in effect_lines(effects.by_call[index, number])]
         if played is None:
             lines.append("  not played yet")
-        lines += [f"  {line}" for line in _truth(index, turn, matched)]
+        lines += [f"  {line}" for line in _truth(index, turn, matched, over=played is not None)]
         faults = (fault for fault in transcript.faults if fault.turn == index)
         lines += [f"  fault: {fault.kind}: {fault.text}" for fault in faults]
     return "\n".join(lines)
 
 
 def _outcome(transcript: Transcript) -> str:
-    counts, declaration = transcript.counts, transcript.declaration
-    if counts is None:
+    if transcript.counts is None:
         done, turns = len(transcript.turns), len(transcript.conversation.assistant_turns)
         return f"{done} of {turns} turns played"
-    verdict = "pass" if declaration.succeeded(counts) else "fail"
-    return ", ".join(filter(None, (verdict, declaration.text(counts))))
+    end = ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
+    return ", ".join(filter(None, (end.sign.label, end.text)))
 
 
-def _matched(transcript: Transcript) -> dict[tuple[int, int], tuple[int, int]]:
-    """For each ground-truth call that was matched, the turn and step that did."""
+def _matched(transcript: Transcript) -> dict[CallPlace, StepPlace]:
+    """For each ground-truth call that was matched, the step that did."""
     return {
-        step.verdict.ground_truth: (turn, number)
+        CallPlace(*step.verdict.ground_truth): StepPlace(turn, number)
         for turn, played in transcript.turns.items()
         for number, step in enumerate(played.steps)
         if step.verdict and step.verdict.ground_truth
     }
 
 
-def _step(number: int, step: Step) -> list[str]:
-    prediction, executed, verdict = step.prediction, step.executed, step.verdict
-    raw = _short(prediction.raw)
-    source = "" if prediction.reply == prediction.raw.strip() else f" from: {raw}"
-    salvaged = [f"   salvaged ({prediction.salvage}){source}"] if prediction.salvage else []
-    if prediction.reply is not None:
-        return [f"{number}. reply: {_short(prediction.reply)}", *salvaged]
-    if executed is None or verdict is None:
-        error = f"{number}. error: {prediction.error}: {prediction.error_detail}"
-        return [error, *(salvaged or [f"   raw: {raw}"])]
-    judged = "match" if verdict.match else "INCORRECT ACTION" if verdict.bad_action else "no match"
-    lines = [
-        f"{number}. call: {_call(executed)}",
-        *salvaged,
-        f"   {_answer(executed)}",
-        f"   {judged}: {verdict.reason}",
-    ]
-    for difference in verdict.differences:
-        if difference.similarity is not None:
-            lines.append(f"     {difference.what} expected: {_value(difference.expected)}")
-            lines.append(f"     {difference.what} got:      {_value(difference.got)}")
+def _step(view: StepView) -> list[str]:
+    made, label = view.made, f"{view.step}. {view.made.sign.label}"
+    salvaged = [f"   salvaged ({view.salvage}){_source(view)}"] if view.salvage else []
+    match made:
+        case Called():
+            lines = [f"{label}: {_call(made)}", *salvaged]
+        case Replied():
+            lines = [f"{label}: {_line(made.text)}", *salvaged]
+        case Failed():
+            lines = [f"{label}: {made.why}", *(salvaged or [f"   raw: {_line(view.raw)}"])]
+    if view.returned is not None:
+        lines.append(f"   {view.returned.sign.label}: {_line(view.returned.text)}")
+    return [*lines, *(_judged(view.judged) if view.judged is not None else [])]
+
+
+def _source(view: StepView) -> str:
+    """What a salvaged answer was read from; of a reply that is all that was written, nothing."""
+    is_all = isinstance(view.made, Replied) and view.made.text.text == view.raw.text.strip()
+    return "" if is_all else f" from: {_line(view.raw)}"
+
+
+def _judged(judged: Judged) -> list[str]:
+    parts = [judged.said, "" if judged.match else _line(judged.reason)]
+    lines = [f"   {judged.sign.label}: {'; '.join(filter(None, parts))}"]
+    for each in judged.differences:
+        if each.similarity is not None:
+            lines.append(f"     {each.what} expected: {_line(each.expected)}")
+            lines.append(f"     {each.what} got:      {_line(each.got)}")
     return lines
 
 
@@ -100,7 +121,9 @@ def effect_lines(effect: Effect) -> list[str]:
 
 
 def _record(change: RecordChange) -> str:
-    key = " ".join(_short(value) if isinstance(value, str) else _value(value) for _, value in change.key)
+    key = " ".join(
+        _line(clip(value, _LONGEST)) if isinstance(value, str) else _value(value) for _, value in change.key
+    )
     columns = "; ".join(map(_column, change.columns)) or "the record"
     return f"{change.kind} {change.table} {key}: {columns}"
 
@@ -110,32 +133,28 @@ def _column(column: ColumnChange) -> str:
     return f"{column.name} {' -> '.join(parts) if len(parts) == 2 else ''.join(parts)}"
 
 
-def _truth(index: int, turn: Turn, matched: dict[tuple[int, int], tuple[int, int]]) -> list[str]:
+def _truth(index: int, turn: Turn, matched: Mapping[CallPlace, StepPlace], *, over: bool) -> list[str]:
     lines = []
-    for number, call in enumerate(turn.calls):
-        place = matched.get((index, number))
-        found = "missed" if place is None else f"matched in turn {place[0]}, step {place[1]}"
-        lines += [f"wanted: {_call(call)} ({found})", f"   {_answer(call)}"]
-    return [*lines, f"wanted: reply: {turn.text}"]
+    for number, executed in enumerate(turn.calls):
+        call, given = expected(index, number, executed, _LONGEST)
+        place = matched.get(CallPlace(index, number))
+        found = signs.due(made=place is not None, over=over).label
+        where = f" in turn {place.turn}, step {place.step}" if place else ""
+        lines += [f"expected: {_call(call)} ({found}{where})", f"   {given.sign.label}: {_line(given.text)}"]
+    return [*lines, f"expected: {signs.REPLY.label}: {turn.text}"]
 
 
-def _call(executed: ExecutedCall) -> str:
-    return f"{executed.name} {_value(without_token(executed.arguments))}"
+def _call(call: Called) -> str:
+    return f"{_line(call.name)} {_line(call.arguments)}"
 
 
-def _answer(executed: ExecutedCall) -> str:
-    if executed.exception is not None:
-        return f"failed: {_short(executed.exception)}"
-    return f"gave: {_value(executed.response)}"
+def _line(text: Clip) -> str:
+    """A text on one line, whatever a reply, or an answer that no grammar held, has of them."""
+    return str(text).replace("\n", "\\n")
 
 
 def _value(value: Json) -> str:
-    return _short(json.dumps(value, ensure_ascii=False))
-
-
-def _short(text: str) -> str:
-    text = text.replace("\n", "\\n")  # of a reply, or of an answer that no grammar kept on one line
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+    return _line(clip_json(value, _LONGEST))
 
 
 def transcript_json(transcript: Transcript, effects: Effects | None = None) -> JsonObject:

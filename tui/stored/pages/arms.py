@@ -37,8 +37,8 @@ def write_arms(page: PageWriter, records: Sequence[Record], here: Where, turn: i
 def _column(record: Record, turn: int | None, width: int, *, full: bool, is_read: bool) -> list[Line]:
     page = PageWriter(width, full=full)
     name: Span = (inert_line(record.name_of(record.where)), Tint.STRONG if is_read else Tint.PLAIN)
-    sign, tint = sign_of(record)
-    page.lines.append(fit([(f" {sign} ", tint), name], width))
+    sign = sign_of(record)
+    page.lines.append(fit([(f" {sign.sign} ", Tint(sign.tint)), name], width))
     if turn is None:
         write_conversation(page, record)
         return page.lines

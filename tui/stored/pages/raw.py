@@ -1,6 +1,5 @@
 """The text as it was generated, before anything was made of it."""
 
-from tui.stored.outline import words_of
 from tui.stored.record import StepRecord
 from tui.text.inert import inert, inert_line
 from tui.text.lines import Tint, fit
@@ -14,7 +13,7 @@ def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -
     title = f"step {step.step + 1}" if with_title else "as generated"
     page.title(title, (f"  {len(raw):,} characters, ended: {prediction.finish_reason}", Tint.MUTED))
     if with_title:
-        page.lines.append(fit([(f" {inert_line(words_of(step))}", Tint.CALL)], page.width))
+        page.lines.append(fit([(f" {inert_line(step.words)}", Tint.CALL)], page.width))
     page.gap()
     if not raw:
         page.note("(empty)")

@@ -2,22 +2,21 @@
 
 from collections import Counter
 
-from rig.metrics import Part
+from rig.displays import signs
+from rig.displays.steps import Called, Differing, Failed, Judged, Replied, Returned, TurnHeading, expected
 from rig.rescore import Effects
-from rig.verdicts import Difference, Verdict
-from tui.live.transcript import shown
-from tui.stored.outline import sign_of, sign_of_verdict
 from tui.stored.pages.world import write_effect
 from tui.stored.record import Record, StepRecord
+from tui.text.inert import inert_line
 from tui.text.lines import Span, Tint
-from tui.text.page_writer import PageWriter
+from tui.text.page_writer import Label, PageWriter, json_spans, line_spans
 
 NOTHING: Span = ("", Tint.PLAIN)
 
 
 def write_conversation(page: PageWriter, record: Record) -> None:
     """Where and when it plays, how it went, what went wrong in it."""
-    conversation, counts = record.transcript.conversation, record.transcript.counts
+    conversation = record.transcript.conversation
     metadata = conversation.metadata
     page.title(conversation.name or record.where.conversation)
     page.words(("when", Tint.MUTED), f"{metadata.timestamp}, {metadata.location}")
@@ -26,24 +25,16 @@ def write_conversation(page: PageWriter, record: Record) -> None:
     done = len(record.transcript.turns)
     if done < len(record.turns):
         page.note(f"{done} of {len(record.turns)} turns are played")
-    if counts is not None:
-        sign, tint = sign_of(record)
-        declaration = record.transcript.declaration
-        how = "success" if declaration.succeeded(counts) else "failed"
-        beside: Span = (f"{sign} {how}", tint)
+    if record.ended is not None:
         page.gap()
-        for part in declaration.outcome or (Part("", ""),):
-            if beside is not NOTHING or part.text(counts):
-                is_fault = part.better == "lower"
-                page.beside(beside, [(part.text(counts), Tint.FAILURE if is_fault else Tint.PLAIN)])
-                beside = NOTHING
+        page.words(record.ended.sign, record.ended.text)
     _write_faults(page, record, None)
 
 
 def write_turn(page: PageWriter, record: Record, turn: int, effects: Effects | None) -> None:
     """What was said, what the model did, and what it should have done."""
     number = record.turns.index(turn) + 1
-    page.title(f"turn {number} of {len(record.turns)}")
+    page.title(TurnHeading(turn, number).text(len(record.turns)))
     _write_said(page, record, turn)
     steps = record.steps(turn)
     if not steps:
@@ -69,27 +60,20 @@ def write_step_page(page: PageWriter, record: Record, step: StepRecord, effects:
 
 def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> None:
     """A call with its response, its verdict and what it did to the world; a reply; or an error."""
-    prediction = step.prediction
-    if prediction.error is not None:
-        page.beside(("! error", Tint.ERROR), [(str(prediction.error), Tint.ERROR)])
-        if prediction.error_detail:
-            page.words(NOTHING, prediction.error_detail)
-        if prediction.raw:
-            page.words(("raw", Tint.MUTED), prediction.raw, Tint.MUTED)
-        return
-    if prediction.reply is not None:
-        page.words(("reply", Tint.USER), prediction.reply)
-        return
-    if prediction.call is not None:
-        page.arguments(("call", Tint.CALL), prediction.call.name, shown(prediction.call))
-    if step.executed is not None:
-        outcome = step.executed.outcome
-        if outcome.exception is not None:
-            page.words(("refused", Tint.FAILURE), outcome.exception, Tint.FAILURE)
-        else:
-            page.value(("response", Tint.MUTED), outcome.response)
-    if step.verdict is not None:
-        _write_verdict(page, step, step.verdict)
+    view = step.view(page.limit)
+    match view.made:
+        case Called():
+            page.call(view.made.sign, view.made)
+        case Replied():
+            page.words(view.made.sign, view.made.text)
+        case Failed():
+            page.beside(view.made.sign, [(inert_line(view.made.why), Tint.ERROR)])
+            if view.raw.text:
+                page.words(("raw", Tint.MUTED), view.raw, Tint.MUTED)
+    if view.returned is not None:
+        _write_returned(page, view.returned, Tint(view.returned.sign.tint))
+    if view.judged is not None:
+        _write_judged(page, view.judged)
     if effects is not None and (step.turn, step.step) in effects.by_call:
         write_effect(page, effects.by_call[step.turn, step.step])
 
@@ -100,16 +84,17 @@ def write_truth(page: PageWriter, record: Record, turn: int) -> None:
     matched, is_played = record.matched, turn in record.transcript.turns
     page.title("expected")
     for number, executed in enumerate(truth.calls):
-        if (turn, number) in matched:
-            label: Span = ("[+] made", Tint.SUCCESS)
-        else:
-            label = (" x  missed", Tint.FAILURE) if is_played else ("[ ] open", Tint.MUTED)
-        page.arguments(label, executed.name, shown(executed.call))
-        if executed.outcome.exception is not None:
-            page.words(("refused", Tint.MUTED), executed.outcome.exception, Tint.MUTED)
-        else:
-            page.value(("response", Tint.MUTED), executed.outcome.response)
-    page.words(("reply", Tint.MUTED), truth.text, Tint.MUTED)
+        call, given = expected(turn, number, executed, page.limit)
+        page.call(signs.due(made=(turn, number) in matched, over=is_played), call)
+        _write_returned(page, given, Tint.MUTED)
+    page.words((signs.REPLY.label, Tint.MUTED), truth.text, Tint.MUTED)
+
+
+def _write_returned(page: PageWriter, returned: Returned, tint: Tint) -> None:
+    if returned.failed:
+        page.words((returned.sign.label, tint), returned.text, tint)
+    else:
+        page.value((returned.sign.label, tint), returned.text)
 
 
 def _write_said(page: PageWriter, record: Record, turn: int) -> None:
@@ -118,40 +103,33 @@ def _write_said(page: PageWriter, record: Record, turn: int) -> None:
     while first and turns[first - 1].role == "user":
         first -= 1
     for each in turns[first:turn]:
-        page.words(("user", Tint.USER), each.text, Tint.STRONG)
+        page.words(signs.USER, each.text, Tint.STRONG)
 
 
-def _write_verdict(page: PageWriter, step: StepRecord, verdict: Verdict) -> None:
-    sign, tint = sign_of_verdict(verdict)
-    if verdict.match:
-        turn, call = verdict.ground_truth or (step.turn, 0)
-        where = "" if turn == step.turn else " of another turn"
-        page.beside((f"{sign} match", tint), [(f"expected call {call + 1}{where}", Tint.MUTED)])
+def _write_judged(page: PageWriter, judged: Judged) -> None:
+    label: Label = judged.sign
+    if judged.said:
+        page.beside(label, [(judged.said, Tint.MUTED if judged.match else Tint.FAILURE)])
+        label = NOTHING
+    if judged.match:
         return
-    label: Span = ("x no match", Tint.FAILURE)
-    if verdict.bad_action:
-        page.beside(label, [(" INCORRECT ACTION ", Tint.ALARM), (" it was carried out", Tint.FAILURE)])
+    for difference in judged.differences:
+        _write_difference(page, label, difference)
         label = NOTHING
-    for difference in verdict.differences:
-        if difference.what == "exception" and difference.expected is None:
-            page.beside(label, [("the call failed; it should have succeeded", Tint.PLAIN)])
-        else:
-            _write_difference(page, label, difference)
-        label = NOTHING
-    if not verdict.differences:
-        page.words(label, verdict.reason or "no expected call")
+    if not judged.differences:
+        page.words(label, judged.reason)
 
 
-def _write_difference(page: PageWriter, label: Span, difference: Difference) -> None:
-    spans = page.text(difference.what, Tint.KEY)
-    if difference.note is not None:
-        spans += page.text(f"  {difference.note}", Tint.MUTED)
-    elif difference.similarity is not None:
-        needed = "" if difference.threshold is None else f", needs {difference.threshold:.2f}"
-        spans.append((f"  similarity {difference.similarity:.2f}{needed}", Tint.MUTED))
+def _write_difference(page: PageWriter, label: Label, difference: Differing) -> None:
+    if difference.instead:
+        page.beside(label, [(difference.instead, Tint.PLAIN)])
+        return
+    spans = line_spans(difference.what, Tint.KEY)
+    if difference.why:
+        spans.append((f"  {inert_line(difference.why)}", Tint.MUTED))
     page.beside(label, spans)
-    page.beside(NOTHING, [("expected ", Tint.MUTED), *page.json(difference.expected)], 2)
-    page.beside(NOTHING, [("got      ", Tint.MUTED), *page.json(difference.got)], 2)
+    page.beside(NOTHING, [("expected ", Tint.MUTED), *json_spans(difference.expected)], 2)
+    page.beside(NOTHING, [("got      ", Tint.MUTED), *json_spans(difference.got)], 2)
 
 
 def _write_faults(page: PageWriter, record: Record, turn: int | None) -> None:

@@ -5,7 +5,6 @@ from dataclasses import asdict
 
 from rig.events import Speed
 from rig.models import Usage
-from tui.stored.outline import words_of
 from tui.stored.record import Record, StepRecord
 from tui.text.inert import inert_line
 from tui.text.lines import Span, Tint
@@ -44,7 +43,7 @@ def write_times_of_steps(page: PageWriter, record: Record, steps: Sequence[StepR
         page.beside(("tools", Tint.MUTED), [(f"{played.tools_s:.3f} s", Tint.NUMBER)])
         page.beside(("scoring", Tint.MUTED), [(f"{played.scoring_s:.3f} s", Tint.NUMBER)])
     for step in steps:
-        page.title(f"step {step.step + 1}", (f"  {inert_line(words_of(step))}", Tint.CALL))
+        page.title(f"step {step.step + 1}", (f"  {inert_line(step.words)}", Tint.CALL))
         _write_usage(page, step.prediction.usage)
 
 

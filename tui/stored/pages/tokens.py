@@ -8,7 +8,6 @@ from typing import NamedTuple
 from rich.cells import set_cell_size
 
 from rig.models import Prediction
-from tui.stored.outline import words_of
 from tui.stored.record import StepRecord
 from tui.text.inert import inert_line
 from tui.text.lines import Span, Tint, fit
@@ -100,7 +99,7 @@ def write_token_counts(page: PageWriter, steps: Sequence[StepRecord]) -> None:
         least = min(chosen, key=lambda token: token.logprob or 0.0, default=None)
         rows.append(
             [
-                (set_cell_size(inert_line(words_of(step)), room).rstrip(), Tint.PLAIN),
+                (set_cell_size(inert_line(step.words), room).rstrip(), Tint.PLAIN),
                 (str(len(tokens)), Tint.NUMBER),
                 (str(step.prediction.usage.forced_tokens), Tint.NUMBER),
                 ("-" if least is None else _percent_and_text(least), Tint.PLAIN),

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from rig.calls import Json
 from rig.rescore import Effect, Effects
-from tui.stored.outline import words_of
 from tui.stored.record import StepRecord
 from tui.text.inert import inert_line
 from tui.text.lines import Span, Tint
@@ -30,7 +29,7 @@ def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects)
         page.gap()
         page.note("no call was executed here")
     for step in calls:
-        page.title(f"step {step.step + 1}", (f"  {inert_line(words_of(step))}", Tint.CALL))
+        page.title(f"step {step.step + 1}", (f"  {inert_line(step.words)}", Tint.CALL))
         write_effect(page, effects.by_call[step.turn, step.step], with_bookkeeping=True)
 
 

@@ -1,4 +1,4 @@
-"""Text of any size cut down to what a screen can use, knowing how much was left out."""
+"""Text of any size cut down to what a reader can use, knowing how much was left out."""
 
 import json
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rig.calls import Json
 
 LIMIT = 4_000
-"""Characters of one text that the view keeps. The store keeps all of it."""
+"""Characters of one text that are shown where nobody asked for all of it. The store keeps all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,19 @@ class Clip:
 
     text: str
     omitted: int = 0
+
+    @property
+    def rest(self) -> str:
+        """What is said of the characters left out; empty where there are none."""
+        return more(self.omitted)
+
+    def __str__(self) -> str:
+        return f"{self.text}{self.rest}"
+
+
+def more(omitted: int) -> str:
+    """What is said of so many characters left out."""
+    return f" .. {omitted:,} more characters" if omitted else ""
 
 
 def clip(text: str, limit: int = LIMIT) -> Clip:

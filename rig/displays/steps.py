@@ -1,0 +1,330 @@
+"""What is seen of a conversation, as plain values: the words and the signs. Painters only lay them out.
+
+The live transcript, the stored conversation, `rig show` and the report all show these.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from rig.calls import ExecutedCall, Json, Outcome, without_token
+from rig.displays import signs
+from rig.displays.clip import Clip, clip, clip_json
+from rig.displays.signs import Sign
+from rig.episodes import PlayedTurn, Step
+from rig.metrics import Counts, Declaration
+from rig.models import Prediction
+from rig.verdicts import Difference, Verdict
+
+
+class StepPlace(NamedTuple):
+    """Where a step is: its turn's position in the conversation, and its number in the turn, from 0."""
+
+    turn: int
+    step: int
+
+
+class CallPlace(NamedTuple):
+    """Where a ground-truth call is: its turn's position in the conversation, and its number in it, from 0."""
+
+    turn: int
+    call: int
+
+
+class Lengths(NamedTuple):
+    """Characters kept of a text, a name and an argument, and how many differences of a call."""
+
+    text: int
+    name: int
+    value: int
+    differences: int
+
+    @classmethod
+    def of(cls, longest: int) -> "Lengths":
+        """The same for everything."""
+        return cls(longest, longest, longest, 1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnHeading:
+    """The assistant turn at position `turn` begins: the `number`th (from 1) of those to predict."""
+
+    turn: int
+    number: int
+
+    def text(self, turns: int = 0) -> str:
+        """Its words, of a conversation of so many turns (0: unknown)."""
+        return f"turn {self.number} of {turns}" if turns else f"turn {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words of the user, or whatever else was said before the turn."""
+
+    text: Clip
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A complete call. `pairs` are its arguments one by one, where they were asked for and have names."""
+
+    turn: int
+    step: int
+    name: Clip
+    arguments: Clip
+    pairs: tuple[tuple[Clip, Clip], ...] = ()
+
+    @property
+    def place(self) -> StepPlace:
+        return StepPlace(self.turn, self.step)
+
+    @property
+    def sign(self) -> Sign:
+        return signs.CALL
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What the tool gave back: a response as JSON, or the text of an exception."""
+
+    turn: int
+    step: int
+    text: Clip
+    failed: bool
+
+    @property
+    def sign(self) -> Sign:
+        return signs.REFUSED if self.failed else signs.RESPONSE
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """Why a call did not match, as far as one argument is concerned; values as JSON."""
+
+    what: Clip
+    expected: Clip
+    got: Clip
+    similarity: float | None = None
+    threshold: float | None = None
+    note: Clip | None = None
+
+    @property
+    def instead(self) -> str:
+        """A sentence that says it better than both values do; empty for most."""
+        failed = self.what.text == "exception" and self.expected.text == "null"
+        return "the call failed; it should have succeeded" if failed else ""
+
+    @property
+    def why(self) -> str:
+        """How similar texts are, and what else tells them apart."""
+        parts = []
+        if self.similarity is not None:
+            needed = "" if self.threshold is None else f", needs {self.threshold:.2f}"
+            parts.append(f"similarity {self.similarity:.2f}{needed}")
+        if self.note is not None:
+            parts.append(str(self.note))
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The match status of the call above. `ground_truth` is the call it matches."""
+
+    turn: int
+    step: int
+    match: bool
+    ground_truth: CallPlace | None
+    bad_action: bool
+    reason: Clip
+    differences: tuple[Differing, ...] = ()
+
+    @property
+    def sign(self) -> Sign:
+        return signs.judged(match=self.match, incorrect=self.bad_action)
+
+    @property
+    def said(self) -> str:
+        """What is said of it beside the sign, before any reason; empty for a call that just did not match."""
+        if not self.match:
+            return signs.SAID[signs.INCORRECT] if self.bad_action else ""
+        if self.ground_truth is None:
+            return "an expected call"
+        turn, call = self.ground_truth
+        return f"expected call {call + 1}{'' if turn == self.turn else ' of another turn'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The model's reply in words, which ends the turn."""
+
+    text: Clip
+
+    @property
+    def sign(self) -> Sign:
+        return signs.REPLY
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A step that gave no usable prediction, with what had been generated."""
+
+    kind: str
+    detail: Clip
+    raw: Clip
+
+    @property
+    def sign(self) -> Sign:
+        return signs.ERROR
+
+    @property
+    def why(self) -> str:
+        """Its kind, and what is known beyond that."""
+        return f"{self.kind}: {self.detail}" if self.detail.text else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a conversation ended: in short, and what its calls came to."""
+
+    sign: Sign
+    text: str
+
+
+def ended(declaration: Declaration, counts: Counts, errors: Mapping[str, int]) -> Ended:
+    """The end of a conversation with these counts and failed steps by kind, in the words of its method."""
+    sign = signs.ended(
+        success=declaration.succeeded(counts),
+        incorrect=bool(declaration.faults(counts)),
+        error=bool(errors),
+    )
+    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(errors.items()))
+    return Ended(sign, "; ".join(filter(None, (declaration.text(counts), kinds))))
+
+
+def errors_of(turns: Iterable[PlayedTurn]) -> Counter[str]:
+    """How many turns ended in an error, by its kind."""
+    return Counter(str(turn.error) for turn in turns if turn.error)
+
+
+Made: TypeAlias = Called | Replied | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step: what was made, and of a call what came back and how it was judged.
+
+    `salvage` names the form that an answer was read from that no grammar held to rig's; `raw` is all that was
+    generated.
+    """
+
+    turn: int
+    step: int
+    made: Made
+    returned: Returned | None
+    judged: Judged | None
+    salvage: str
+    raw: Clip
+
+    @property
+    def sign(self) -> Sign:
+        """How the step went."""
+        return self.judged.sign if self.judged else self.made.sign
+
+    @property
+    def words(self) -> str:
+        """The step in a few words."""
+        match self.made:
+            case Called():
+                return self.made.name.text or "(no name)"
+            case Replied():
+                return self.made.text.text or "(empty)"
+            case Failed():
+                return self.made.kind.replace("_", " ")
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it is what one would look at first."""
+        return isinstance(self.made, Failed) or (self.judged is not None and not self.judged.match)
+
+
+def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:
+    """A step of the assistant turn at position `turn`, its texts cut to `longest` characters each."""
+    lengths = Lengths.of(longest)
+    executed, verdict = step.executed, step.verdict
+    return StepView(
+        turn,
+        number,
+        made(turn, number, step.prediction, lengths, by_argument=True),
+        returned(turn, number, executed.outcome, lengths) if executed else None,
+        judged(turn, number, verdict, lengths) if verdict else None,
+        step.prediction.salvage,
+        clip(step.prediction.raw, longest),
+    )
+
+
+def made(
+    turn: int, step: int, prediction: Prediction, lengths: Lengths, *, by_argument: bool = False
+) -> Made:
+    """What a prediction is."""
+    if prediction.call is not None:
+        call = prediction.call
+        pairs = pairs_of(call.arguments, lengths) if by_argument else ()
+        arguments = clip_json(without_token(call.arguments), lengths.text)
+        return Called(turn, step, clip(call.name, lengths.name), arguments, pairs)
+    if prediction.reply is not None:
+        return Replied(clip(prediction.reply, lengths.text))
+    kind = prediction.error.value if prediction.error else "error"
+    detail = clip(prediction.error_detail, lengths.value)
+    return Failed(kind, detail, clip(prediction.raw, 2 * lengths.value))
+
+
+def expected(turn: int, number: int, executed: ExecutedCall, longest: int) -> tuple[Called, Returned]:
+    """A ground-truth call, with what it gives."""
+    lengths = Lengths.of(longest)
+    arguments = clip_json(without_token(executed.arguments), longest)
+    pairs = pairs_of(executed.arguments, lengths)
+    call = Called(turn, number, clip(executed.name, longest), arguments, pairs)
+    return call, returned(turn, number, executed.outcome, lengths)
+
+
+def pairs_of(arguments: Json, lengths: Lengths) -> tuple[tuple[Clip, Clip], ...]:
+    """Names with values as JSON, without the session token that the simulator injects; of no object, none."""
+    own = without_token(arguments)
+    if not isinstance(own, dict):
+        return ()
+    return tuple(
+        (clip(str(name), lengths.name), clip_json(value, lengths.value)) for name, value in own.items()
+    )
+
+
+def returned(turn: int, step: int, outcome: Outcome, lengths: Lengths) -> Returned:
+    """What came of a call."""
+    if outcome.exception is None:
+        return Returned(turn, step, clip_json(outcome.response, lengths.text), failed=False)
+    return Returned(turn, step, clip(outcome.exception, lengths.text), failed=True)
+
+
+def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> Judged:
+    """How a call was judged."""
+    unexplained = not verdict.match and not verdict.differences
+    return Judged(
+        turn,
+        step,
+        verdict.match,
+        CallPlace(*verdict.ground_truth) if verdict.ground_truth is not None else None,
+        verdict.bad_action,
+        clip(verdict.reason or ("no such call is expected" if unexplained else ""), lengths.value),
+        tuple(_differing(each, lengths) for each in verdict.differences[: lengths.differences]),
+    )
+
+
+def _differing(difference: Difference, lengths: Lengths) -> Differing:
+    return Differing(
+        clip(difference.what, lengths.name),
+        clip_json(difference.expected, lengths.value),
+        clip_json(difference.got, lengths.value),
+        difference.similarity,
+        difference.threshold,
+        None if difference.note is None else clip(difference.note, lengths.value),
+    )
