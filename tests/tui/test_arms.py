@@ -17,7 +17,7 @@ async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list
     async with watched.app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         first, second, third = plain(watched.run.query_one(Arms).lines).splitlines()
-        assert first.split()[:4] == ["1", "model-0", "++X!........", "4/12"]
+        assert first.split()[:4] == ["1", "model-0", "++#!........", "4/12"]
         assert second.split()[:4] == ["|2", "model-1", "+XX!>.......", "4/12"]
         assert third.split() == ["3", "model-2", "............", "0/12"]
         assert "success  50.0%" in first
@@ -95,7 +95,7 @@ async def test_one_turn_stands_side_by_side(watch: Watch, three_arms: list[Event
         text = plain(sides.lines)
         assert "turn 2 of 2" in watched.screen
         assert "1 model-0 +" in text
-        assert "2 model-1 X" in text
+        assert "2 model-1 #" in text
         assert "unexpected action" in text
         await pilot.press("left_square_bracket")
         assert "turn 1 of 2" in watched.screen

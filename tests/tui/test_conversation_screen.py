@@ -40,7 +40,7 @@ async def test_it_opens_at_the_conversation_as_a_whole(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown) as seen:
         await seen.shows(
-            "alarms", "arm1 (2 of 2)", "run abcde", "[1 story]", "# incorrect", "1 of 3 expected"
+            "alarms", "arm1 (2 of 2)", "run abcde", "[1 story]", "# incorrect", "1 of 3 calls"
         )
         assert "] turn" in seen.text
         assert seen.app.focused is None
@@ -120,7 +120,7 @@ async def test_a_page_is_scrolled_and_a_step_copied(store: Path) -> None:
         await seen.shows("conversation")
         assert not shown.check_action("copy", ())
         await seen.press("x", "x")
-        await seen.shows(" x  missed")
+        await seen.shows(" x missed")
         page = shown.query_one("#page", Lines)
         await seen.press("pagedown")
         first = page.scroll_offset.y

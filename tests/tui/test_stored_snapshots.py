@@ -125,7 +125,7 @@ def test_themes(snap: Callable[..., None], store: Path, theme: str) -> None:
 
 
 def test_a_narrow_terminal(snap: Callable[..., None], store: Path) -> None:
-    snap(conversation(store), "j", "j", wait="1 of 3 expected", size=(40, 16))
+    snap(conversation(store), "j", "j", wait="1 of 3 calls", size=(40, 16))
 
 
 def test_hostile_output(snap: Callable[..., None]) -> None:

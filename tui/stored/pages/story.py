@@ -87,14 +87,15 @@ def write_truth(page: PageWriter, record: Record, turn: int) -> None:
         call, given = expected(turn, number, executed, page.limit)
         page.call(signs.due(made=(turn, number) in matched, over=is_played), call)
         _write_returned(page, given, Tint.MUTED)
-    page.words((signs.REPLY.label, Tint.MUTED), truth.text, Tint.MUTED)
+    page.words(signs.REPLY._replace(tint=Tint.MUTED), truth.text, Tint.MUTED)
 
 
 def _write_returned(page: PageWriter, returned: Returned, tint: Tint) -> None:
+    label = returned.sign._replace(tint=tint)
     if returned.failed:
-        page.words((returned.sign.label, tint), returned.text, tint)
+        page.words(label, returned.text, tint)
     else:
-        page.value((returned.sign.label, tint), returned.text)
+        page.value(label, returned.text)
 
 
 def _write_said(page: PageWriter, record: Record, turn: int) -> None:
