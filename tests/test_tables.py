@@ -181,7 +181,7 @@ def test_names_are_no_markup_and_steer_nothing(
     out = rig("show", "abcde", "--tables").out
     row = out.splitlines()[4]
     assert "\x1b" not in out
-    assert row.startswith("| x\\|y\\x1b\\[2J # z \\`w\\` docs=full | a\\|b \\<i\\> |")
+    assert row.startswith("| x\\|y\\\\x1b\\[2J \\# z \\`w\\` docs=full | a\\|b \\<i\\> |")
 
 
 def test_tables_are_of_whole_runs_with_something_finished(

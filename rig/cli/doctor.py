@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Literal
 
 import click
+import psutil
 from packaging.requirements import Requirement
 
 from rig import __version__
-from rig.cli.output import mebibytes, print_json, printable
+from rig.cli.output import print_json, printable
 from rig.conversations import available_suites, load_suite
 from rig.cores import available_cores
+from rig.displays.numbers import file_size
 from rig.engine.files.registry import check, known_names, load_registry, resolve
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError
@@ -99,8 +101,8 @@ def _print(finding: Finding) -> None:
 def _python() -> Iterator[Finding]:
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.platform()}")
     cores = f"{available_cores()} of {os.cpu_count()}"
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    yield Finding("machine", "ok", f"{cores} cores may be used, {mebibytes(memory)} of memory")
+    memory = psutil.virtual_memory().total
+    yield Finding("machine", "ok", f"{cores} cores may be used, {file_size(memory)} of memory")
 
 
 def _libraries() -> Iterator[Finding]:

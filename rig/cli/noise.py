@@ -12,8 +12,9 @@ from rig.compare import Differing, Noise
 from rig.compare.arms import choose
 from rig.compare.noise import noise_between
 from rig.displays.pages.compare import table
-from rig.displays.pages.compare_rows import Row, estimate
+from rig.displays.pages.compare_rows import estimate
 from rig.displays.pages.summary import whereabouts
+from rig.displays.table import Row
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.running.options import Options

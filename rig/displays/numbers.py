@@ -44,13 +44,23 @@ def seconds(duration: float | None) -> str:
     return UNKNOWN if duration is None else f"{duration:.2f} s"
 
 
-def mebibytes(size: int | None) -> str:
+def mebibytes(size: int | None, digits: int = 0) -> str:
     """A size in bytes as MiB, or as GiB from 10 GiB on; `-` for None."""
     if size is None:
         return UNKNOWN
-    return f"{size / 2**30:.1f} GiB" if size >= 10 * 2**30 else f"{size / 2**20:,.0f} MiB"
+    return f"{size / 2**30:.1f} GiB" if size >= 10 * 2**30 else f"{size / 2**20:,.{digits}f} MiB"
+
+
+def file_size(size: int | None) -> str:
+    """The size of a file, or of a part of one, finely enough to tell quantizations apart."""
+    return mebibytes(size, digits=1)
 
 
 def kilojoules(energy: float | None) -> str:
     """An energy in joules as kJ, `-` for None."""
     return UNKNOWN if energy is None else f"{energy / 1000:,.1f} kJ"
+
+
+def millions(count: int) -> str:
+    """A count of parameters: 134.5M, 7.24B."""
+    return f"{count / 1e9:.2f}B" if count >= 1e9 else f"{count / 1e6:.1f}M"

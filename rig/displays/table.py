@@ -1,26 +1,85 @@
-"""Numbers under one another: a label, and a column for each arm."""
+"""The one printer of tables: columns of numbers, aligned cells, and Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rig.displays.printable import printable
 
 _GAP = 2
+_MARKUP = "\\`*_[]<>|#~&!"
 
 
-def columns(rows: Sequence[tuple[str, Sequence[str]]], width: int | None = None) -> list[str]:
-    """A line for each row of a label and its cells, all rows having as many: labels left, cells right.
+class Row(NamedTuple):
+    """A label with a cell for each column. A `detail` is part of the row above it."""
+
+    label: str
+    cells: Sequence[str]
+    detail: bool = False
+
+
+def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
+    """A line for each row, all rows having as many cells: labels left, cells right.
 
     The first row is the heading. Where a line would be longer than `width` cells, the columns are told in
     blocks under one another, each with the heading and the labels again; a column is never cut.
     """
-    labels = max(len(label) for label, _ in rows)
-    widths = [max(map(len, cells)) for cells in zip(*(cells for _, cells in rows), strict=True)]
+    titles = [f"  {row.label}" if row.detail else row.label for row in rows]
+    labels = max(map(len, titles))
+    widths = _widths([row.cells for row in rows])
     lines: list[str] = []
     for block in _blocks(widths, labels, width):
         lines += [""] if lines else []
         lines += [
-            (" " * _GAP).join([label.ljust(labels), *(cells[n].rjust(widths[n]) for n in block)])
-            for label, cells in rows
+            (" " * _GAP).join([title.ljust(labels), *(row.cells[n].rjust(widths[n]) for n in block)])
+            for title, row in zip(titles, rows, strict=True)
         ]
     return lines
+
+
+def cells(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each row, all cells left, in columns as wide as their widest cell. Every cell is inert."""
+    shown = [[printable(cell) for cell in row] for row in (header, *rows)]
+    return [(" " * _GAP).join(row).rstrip() for row in _aligned(shown, len(header))]
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
+    """A table in Markdown that can be read as it is: the first `texts` columns left, the others right.
+
+    Cells are Markdown already; `inert` makes it of any text.
+    """
+    widths = [max(3, width) for width in _widths([header, *rows])]
+    ruler = ["-" * width if place < texts else f"{'-' * (width - 1)}:" for place, width in enumerate(widths)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in _aligned([header, ruler, *rows], texts))
+
+
+def inert(text: str) -> str:
+    """Text that Markdown makes nothing of, on one line."""
+    return "".join(f"\\{each}" if each in _MARKUP else each for each in one_line(text))
+
+
+def one_line(text: str) -> str:
+    """Text on one line, with nothing in it that steers a terminal."""
+    return printable(text).replace("\n", " ").replace("\t", " ")
+
+
+def by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[Row]:
+    """A row of totals, and one for each kind that any of the columns has."""
+    kinds = sorted({kind for each in counts for kind in each})
+    total = Row(label, [str(sum(each.values())) for each in counts])
+    return [total, *(Row(kind, [str(each.get(kind, 0)) for each in counts], detail=True) for kind in kinds)]
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _aligned(rows: Sequence[Sequence[str]], texts: int) -> list[list[str]]:
+    """Cells as wide as their columns: the first `texts` of a row begin, the others end at the same place."""
+    widths = _widths(rows)
+    return [
+        [cell.ljust(widths[n]) if n < texts else cell.rjust(widths[n]) for n, cell in enumerate(row)]
+        for row in rows
+    ]
 
 
 def _blocks(widths: Sequence[int], labels: int, width: int | None) -> list[list[int]]:

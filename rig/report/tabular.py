@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
 from rig.compare import Pair
+from rig.displays import table
 from rig.displays.pages.compare_rows import (
-    Row,
     cost_rows,
     difference_rows,
     flips_with_turns,
@@ -18,7 +18,7 @@ from rig.displays.pages.compare_rows import (
     quality_rows,
 )
 from rig.displays.pages.transcript import transcript_json
-from rig.displays.printable import printable
+from rig.displays.table import Row, inert, one_line
 from rig.metrics import TASKS
 from rig.report.material import Material
 
@@ -27,12 +27,10 @@ def markdown(material: Material) -> str:
     """Verdicts, flips and numbers, without transcripts. What a name holds is inert in it."""
     comparison = material.comparison
     names = [arm.label for arm in comparison.arms]
-    parts = ["# Report", "\n".join(f"- {_inert(line)}" for line in heading(comparison))]
+    parts = ["# Report", "\n".join(f"- {inert(line)}" for line in heading(comparison))]
     if comparison.pairs:
         parts.append("## Verdicts")
-        parts.append(
-            "\n".join(f"- **{_inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs)
-        )
+        parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))
         parts.append(
             _table(
                 "points more or less", [pair.arm for pair in comparison.pairs], difference_rows(comparison)
@@ -42,7 +40,7 @@ def markdown(material: Material) -> str:
     parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
     for pair in comparison.pairs:
         if pair.flips or pair.turn_flips:
-            parts += [f"## Flips of {_inert(pair.arm)} against {_inert(pair.baseline)}", _flips(pair)]
+            parts += [f"## Flips of {inert(pair.arm)} against {inert(pair.baseline)}", _flips(pair)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -97,34 +95,18 @@ def _flips(pair: Pair) -> str:
         of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns)
         outcome = "alike" if is_turn else flip.outcome
         commands = "".join(f"\n  {_code(command)}" for command in flip.commands)
-        said = f"- {outcome} {_inert(flip.conversation)}{'' if is_turn else how_often(flip)}"
+        said = f"- {outcome} {inert(flip.conversation)}{'' if is_turn else how_often(flip)}"
         lines.append(f"{said}{': ' if of_it else ''}{of_it}{commands}")
     return "\n".join(lines)
 
 
 def _table(corner: str, header: Sequence[str], rows: Sequence[Row]) -> str:
-    lines = [
-        f"| {' | '.join([corner, *map(_inert, header)])} |",
-        f"| --- {'| ---: ' * len(header)}|",
-        *(
-            f"| {'- ' if row.detail else ''}{_inert(row.label)} | {' | '.join(map(_inert, row.cells))} |"
-            for row in rows
-        ),
-    ]
-    return "\n".join(lines)
-
-
-def _inert(text: str) -> str:
-    """Text that Markdown makes nothing of, on one line."""
-    return "".join(f"\\{each}" if each in "\\`*_[]<>|#~&!" else each for each in _line(text))
+    labelled = [[f"{'- ' if row.detail else ''}{inert(row.label)}", *map(inert, row.cells)] for row in rows]
+    return table.markdown([corner, *map(inert, header)], labelled)
 
 
 def _code(text: str) -> str:
     """Text as code, between more backticks than are in it."""
-    line = _line(text)
+    line = one_line(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
-
-
-def _line(text: str) -> str:
-    return printable(text).replace("\n", " ").replace("\t", " ")

@@ -5,10 +5,14 @@ import os
 import platform
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+
+import psutil
 
 ELSEWHERE = timedelta(minutes=15)
 """A writer on another machine cannot be looked at: it counts as gone after so long without storing a turn."""
+
+CLOCK_SET = timedelta(minutes=1)
+"""By so much a clock may be set without making a process look like another: starts are told in its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +41,23 @@ class Holder:
         """Whether it may still be writing. `heartbeat` is when it last stored something."""
         if self.host != platform.node():
             return datetime.now(UTC) - heartbeat < ELSEWHERE
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass
-        return _started(self.pid) == self.started
+        began, now = _seconds(self.started), _seconds(_started(self.pid))
+        return began is not None and now is not None and abs(now - began) < CLOCK_SET.total_seconds()
 
 
 def _started(pid: int) -> str:
-    """The boot and the tick at which a process started; empty where the system does not say (macOS).
-
-    A process that was killed but not yet waited for by its parent is said to be a zombie.
-    """
+    """When a process started, in seconds since 1970; empty for one that is gone or a zombie."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        # The name, in parentheses, may contain anything; behind it come the state and, as field 22, the time.
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
+        process = psutil.Process(pid)
+        is_dead = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+        return "" if is_dead else str(process.create_time())
+    except psutil.Error:
         return ""
-    return "zombie" if state in "ZX" else f"{boot}:{fields[18]}"
+
+
+def _seconds(started: str) -> float | None:
+    """None also for what a rig before this one wrote: a boot and a tick."""
+    try:
+        return float(started)
+    except ValueError:
+        return None

@@ -18,7 +18,7 @@ async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list
         await pilot.pause()
         first, second, third = plain(watched.run.query_one(Arms).lines).splitlines()
         assert first.split()[:4] == ["1", "model-0", "++#!........", "4/12"]
-        assert second.split()[:4] == ["|2", "model-1", "+XX!>.......", "4/12"]
+        assert second.split()[:4] == ["|2", "model-1", "+##!>.......", "4/12"]
         assert third.split() == ["3", "model-2", "............", "0/12"]
         assert "success  50.0%" in first
         assert "incorrect actions  33.3%" in second

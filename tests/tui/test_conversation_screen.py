@@ -39,9 +39,7 @@ def chosen(shown: ConversationScreen) -> str:
 async def test_it_opens_at_the_conversation_as_a_whole(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown) as seen:
-        await seen.shows(
-            "alarms", "arm1 (2 of 2)", "run abcde", "[1 story]", "# incorrect", "1 of 3 calls"
-        )
+        await seen.shows("alarms", "arm1 (2 of 2)", "run abcde", "[1 story]", "# incorrect", "1 of 3 calls")
         assert "] turn" in seen.text
         assert seen.app.focused is None
 

@@ -9,7 +9,8 @@ from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.models.fit import show_fit, wishes
 from rig.cli.models.quantize import quantize
-from rig.cli.output import mebibytes, millions, print_json, print_table, printable
+from rig.cli.output import print_json, print_table, printable
+from rig.displays.numbers import file_size, millions
 from rig.displays.signals import endings_as_exceptions
 from rig.engine.files.checksums import remembered_sha256, sha256_of
 from rig.engine.files.local_models import local_registry
@@ -65,7 +66,7 @@ def list_models(as_json: bool) -> None:
                 millions(row["parameters"]) if "parameters" in row else "",
                 row.get("quantization", ""),
                 str(row.get("context_length") or ""),
-                mebibytes(row["size"]),
+                file_size(row["size"]),
                 row["status"],
             )
             for row in rows
@@ -107,9 +108,9 @@ def info(model: str, fit: bool, load: bool, as_json: bool, wished: Wishes) -> No
             (
                 str(need["n_ctx"]),
                 str(need["sequences"]),
-                mebibytes(need["kv_f16"]),
-                mebibytes(need["kv_q8_0"]),
-                mebibytes(need["total_f16"]),
+                file_size(need["kv_f16"]),
+                file_size(need["kv_q8_0"]),
+                file_size(need["total_f16"]),
             )
             for need in _memory_needed(found)
         ],
@@ -232,7 +233,7 @@ def _print_facts(found: GgufInfo, entry: Entry | None) -> None:
     bits = found.bits_per_weight
     facts = {
         "file": str(found.path),
-        "size": mebibytes(found.size),
+        "size": file_size(found.size),
         "name": found.name,
         "licence": found.licence,
         "registry": entry and f"{entry.name}: {entry.notes}",
@@ -241,7 +242,7 @@ def _print_facts(found: GgufInfo, entry: Entry | None) -> None:
         "parameters": millions(found.parameters),
         "quantization": found.quantization + (f", {bits:.2f} bits per weight" if bits else ""),
         "tensors": ", ".join(
-            f"{kind.tensors} {name} ({mebibytes(kind.bytes)})" for name, kind in found.tensor_types.items()
+            f"{kind.tensors} {name} ({file_size(kind.bytes)})" for name, kind in found.tensor_types.items()
         ),
         "context": found.context_length,
         "layers": found.layers,

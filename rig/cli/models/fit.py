@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from rig.cli.output import mebibytes, print_json, print_table, printable
+from rig.cli.output import print_json, print_table, printable
 from rig.cores import available_cores
+from rig.displays.numbers import file_size
 from rig.engine.gguf.info import GgufInfo
 from rig.engine.memory.plan import FitPlan, Use, Wishes
 
@@ -80,9 +81,9 @@ def show_fit(name: str, info: GgufInfo, wished: Wishes, *, load: bool, as_json: 
     print_table(_HEADER, [_row(use) for use in plan.uses])
     click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
     if count:
-        computed = ", ".join(f"{device} {mebibytes(held)}" for device, held in count.compute.items())
+        computed = ", ".join(f"{device} {file_size(held)}" for device, held in count.compute.items())
         click.echo(
-            f"llama.cpp's own count: KV cache {mebibytes(count.kv)}, state {mebibytes(count.state)},"
+            f"llama.cpp's own count: KV cache {file_size(count.kv)}, state {file_size(count.state)},"
             f" working {computed}"
         )
     for line in (*tried, *plan.remarks):
@@ -111,4 +112,4 @@ def _print_choices(plan: FitPlan, info: GgufInfo) -> None:
 
 def _row(use: Use) -> tuple[str, ...]:
     sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
-    return (use.title, str(use.layers), *map(mebibytes, sizes))
+    return (use.title, str(use.layers), *map(file_size, sizes))

@@ -8,8 +8,9 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.output import mebibytes, print_json, print_table, printable
+from rig.cli.output import print_json, print_table, printable
 from rig.cores import available_cores
+from rig.displays.numbers import file_size
 from rig.displays.signals import endings_as_exceptions
 from rig.engine.files.quantize import LADDER, TYPES, Made
 from rig.engine.files.quantize import quantize as make
@@ -95,7 +96,7 @@ def _row(made: Made) -> tuple[str, ...]:
     bits = made.info.bits_per_weight
     return (
         made.entry.name,
-        mebibytes(made.entry.size),
+        file_size(made.entry.size),
         f"{bits:.2f}" if bits else "?",
         ", ".join(f"{count} {kind}" for kind, count in made.entry.tensors.items()),
         "here already" if made.seconds is None else f"{made.seconds:.1f}",

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from rig.compare import Comparison, Flip, Pair, VerdictKind
 from rig.displays.pages.compare_rows import (
-    Row,
     cost_rows,
     difference_rows,
     flips_with_turns,
@@ -12,7 +11,7 @@ from rig.displays.pages.compare_rows import (
     how_often,
     quality_rows,
 )
-from rig.displays.table import columns
+from rig.displays.table import Row, columns
 
 _MOST_FLIPS = 20
 """Conversations shown of an arm that flipped, and of those in which only turns did; `--json` has all."""
@@ -82,5 +81,4 @@ def _hint(comparison: Comparison) -> list[str]:
 
 def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | None = None) -> str:
     """Labels, and a column of numbers under each heading; what does not fit into `width` follows below."""
-    labelled = [(f"  {row.label}" if row.detail else row.label, row.cells) for row in rows]
-    return "\n".join(columns([(corner, tuple(header)), *labelled], width))
+    return "\n".join(columns([Row(corner, header), *rows], width))

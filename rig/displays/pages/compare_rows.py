@@ -1,21 +1,11 @@
 """The tables of a comparison as texts: what stands in each row, the same in a terminal and in a report."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from rig.compare import ArmResult, Comparison, Difference, Estimate, Flip, Pair
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
+from rig.displays.table import Row, by_kind
 from rig.metrics import Metric
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table, with a cell for each arm or pair. A `detail` is part of the row above it."""
-
-    label: str
-    cells: tuple[str, ...]
-    detail: bool = False
-
 
 _SPEED: tuple[tuple[str, bool, Callable[[ArmResult], str]], ...] = (
     ("prompt tokens", False, lambda arm: f"{arm.speed.prompt_tokens:,}"),
@@ -71,9 +61,9 @@ def quality_rows(comparison: Comparison) -> list[Row]:
         Row(count.noun, tuple(f"{arm.counts.get(count.name, 0):g}" for arm in arms))
         for count in comparison.declaration.counts
     ]
-    rows += _by_kind("failed steps", [arm.errors for arm in arms])
-    rows += _by_kind("errors, ToolTalk's types", [arm.error_types for arm in arms])
-    return rows + _by_kind("faults", [arm.faults for arm in arms])
+    rows += by_kind("failed steps", [arm.errors for arm in arms])
+    rows += by_kind("errors, ToolTalk's types", [arm.error_types for arm in arms])
+    return rows + by_kind("faults", [arm.faults for arm in arms])
 
 
 def cost_rows(arms: Sequence[ArmResult]) -> list[Row]:
@@ -128,12 +118,6 @@ def how_often(flip: Flip) -> str:
 def _won_lost(flips: Sequence[Flip]) -> str:
     won = sum(flip.outcome == "won" for flip in flips)
     return f"{won}, {len(flips) - won}"
-
-
-def _by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[Row]:
-    kinds = sorted({kind for each in counts for kind in each})
-    total = Row(label, tuple(str(sum(each.values())) for each in counts))
-    return [total, *(Row(kind, tuple(str(each.get(kind, 0)) for each in counts), True) for kind in kinds)]
 
 
 _SHARE = Metric("share", "share", "")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from rig.displays.numbers import UNKNOWN, clock_time, percent
-from rig.displays.table import columns
+from rig.displays.table import Row, columns
 from rig.screening import ArmScreen, Screen, Validity
 from rig.screening.results import KINDS
 from rig.screening.validity import OUTCOMES, SIGNAL
@@ -16,8 +16,8 @@ def screen_text(found: Screen, validity: Sequence[Validity] = (), width: int | N
 
     Models that do not fit into `width` cells follow below.
     """
-    rows = [("", [arm.name for arm in found.arms])]
-    rows += [(label, [cell(arm) for arm in found.arms]) for label, cell in _rows(found)]
+    rows = [Row("", [arm.name for arm in found.arms])]
+    rows += [Row(label, [cell(arm) for arm in found.arms]) for label, cell in _rows(found)]
     lines = [line.rstrip() for line in columns(rows, width)]
     count = len(found.conversations)
     lines.append(

@@ -1,10 +1,10 @@
 """The table that ends a run and begins `rig show`: a column for each arm."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, measured, mebibytes, percent, rate, seconds
-from rig.displays.table import columns
+from rig.displays.table import Row, by_kind, columns
 from rig.metrics import TASKS
 from rig.paths import runs_file
 from rig.store import StoredArm, StoredRun
@@ -33,17 +33,17 @@ def summary(run: StoredRun, width: int | None = None) -> str:
 
     Arms that do not fit into `width` cells follow below.
     """
-    rows = [("", [arm.name for arm in run.arms]), _counted(run, "conversations", TASKS)]
+    rows = [Row("", [arm.name for arm in run.arms]), _counted(run, "conversations", TASKS)]
     rows += [
-        (metric.title, [measured(metric, arm.counts) for arm in run.arms])
+        Row(metric.title, [measured(metric, arm.counts) for arm in run.arms])
         for metric in run.declaration.shown("tables")
     ]
     rows += [_counted(run, count.noun, count.name) for count in run.declaration.counts]
-    rows += _by_kind("failed steps", [arm.errors for arm in run.arms])
-    rows += _by_kind("errors, ToolTalk's types", [arm.error_types for arm in run.arms])
-    rows += _by_kind("faults", [arm.faults for arm in run.arms])
-    speed = [(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
-    rows += [(label, cells) for label, cells in speed if set(cells) != {UNKNOWN}]
+    rows += by_kind("failed steps", [arm.errors for arm in run.arms])
+    rows += by_kind("errors, ToolTalk's types", [arm.error_types for arm in run.arms])
+    rows += by_kind("faults", [arm.faults for arm in run.arms])
+    speed = [Row(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
+    rows += [row for row in speed if set(row.cells) != {UNKNOWN}]
     lines = columns(rows, width)
     lines += [f"{arm.name} failed: {arm.failure}" for arm in run.arms if arm.failure]
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
@@ -52,19 +52,12 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def _counted(run: StoredRun, label: str, count: str) -> tuple[str, list[str]]:
-    return label, [f"{arm.counts.get(count, 0):g}" for arm in run.arms]
+def _counted(run: StoredRun, label: str, count: str) -> Row:
+    return Row(label, [f"{arm.counts.get(count, 0):g}" for arm in run.arms])
 
 
 def _share(arm: StoredArm, part_s: float) -> str:
     return percent(part_s / arm.speed.wall_s if arm.speed.wall_s else None)
-
-
-def _by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[tuple[str, list[str]]]:
-    """A row of totals, and one for each kind that there is."""
-    kinds = sorted({kind for each in counts for kind in each})
-    total = (label, [str(sum(each.values())) for each in counts])
-    return [total, *((f"  {kind}", [str(each.get(kind, 0)) for each in counts]) for kind in kinds)]
 
 
 def whereabouts(run: StoredRun, store: str) -> str:
