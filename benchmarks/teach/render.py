@@ -1,7 +1,9 @@
 """Conversations as the tokens that a run shows a model, and which of them the model has to say itself."""
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 
 from rig.conversations import Conversation
@@ -34,6 +36,8 @@ class Lesson:
     name: str
     tokens: tuple[int, ...]
     weights: tuple[float, ...]
+    tools: frozenset[str] = frozenset()
+    """Those that it calls."""
 
 
 class Renderer:
@@ -69,7 +73,19 @@ class Renderer:
             tokens += segment
             weights += shares
             ends = kind != "told"
-        return prefix, Lesson(conversation.name, (*tokens, last[0]), (*weights, 1.0))
+        called = frozenset(call.name for call in conversation.ground_truth)
+        return prefix, Lesson(conversation.name, (*tokens, last[0]), (*weights, 1.0), called)
+
+    def declarations(self, prefix: Sequence[int]) -> dict[str, range]:
+        """Where in the shared prefix the tokens of each tool's declaration are."""
+        ends = list(accumulate(len(self.tokenizer.shown(token)) for token in prefix))
+        text = b"".join(map(self.tokenizer.shown, prefix))
+        found = {}
+        for tool, declaration in zip(self.form.tools, self.form.offer().tools.split("\n\n")[1:], strict=True):
+            start = text.index(declaration.encode())
+            end = start + len(declaration.encode())
+            found[tool.name] = range(bisect_right(ends, start), bisect_left(ends, end) + 1)
+        return found
 
 
 def messages_of(conversation: Conversation) -> Iterator[Message]:

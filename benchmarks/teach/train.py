@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import cos, pi
 from pathlib import Path
+from random import Random
 from time import perf_counter
 
 import torch
@@ -115,6 +116,7 @@ class Training:
         renderer = Renderer(options.base)
         self.prefix, lessons = lessons_of(options.seed, options.conversations, renderer)
         _, held_out = lessons_of(HELD_OUT_SEED, options.held_out, renderer)
+        self.declarations = renderer.declarations(self.prefix)
         self.batches = batches(lessons, options.batch_tokens)
         self.held_out = batches(held_out, options.batch_tokens)
         trained = [value for value in self.model.parameters() if value.requires_grad]
@@ -152,10 +154,14 @@ class Training:
             self._state, self._fresh = prefix_state(self.model, self.prefix), self.options.refresh
         self._fresh -= len(lessons)
         batch = pack(lessons, len(self.prefix))
+        state = self._state
+        if self.step < (1 - self.options.decay) * self.steps:
+            kept = self.seen(lessons)
+            state = [(keys[:, kept], values[:, kept]) for keys, values in state]
         now = rate(self.step, self.steps, self.options)
         for group in self.optimizer.param_groups:
             group["lr"] = now
-        loss = loss_of(self.model, batch, self._state)
+        loss = loss_of(self.model, batch, state)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.optimizer.param_groups[0]["params"], 1.0)
         self.optimizer.step()
@@ -170,6 +176,15 @@ class Training:
             "norm": round(norm.item(), 3),
             "rate": round(now, 7),
         }
+
+    def seen(self, lessons: Sequence[Lesson]) -> Tensor:
+        """The places of the prefix that a batch sees: not the declarations of most tools it does not call."""
+        called = frozenset[str]().union(*(lesson.tools for lesson in lessons))
+        others = [name for name in self.declarations if name not in called]
+        random = Random(self.options.seed * 1_000_000 + self.step)
+        hidden = random.sample(others, max(0, len(others) - self.options.others))
+        gone = {place for name in hidden for place in self.declarations[name]}
+        return torch.tensor([place for place in range(len(self.prefix)) if place not in gone])
 
     @torch.no_grad()
     def held_out_loss(self) -> float:
@@ -227,6 +242,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--test-every", type=int, default=50, help="steps between held-out losses")
     parser.add_argument("--batch-tokens", type=int, default=384)
     parser.add_argument("--refresh", type=int, default=16, help="conversations between prefix passes")
+    parser.add_argument(
+        "--others",
+        type=int,
+        default=6,
+        help="tools beside those called that a batch sees until the rate falls",
+    )
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
     parser.add_argument("--rate", type=float, default=1e-3)

@@ -23,6 +23,20 @@ def test_every_answer_stands_behind_the_prompt_of_its_step(renderer: Renderer) -
         _check(renderer, conversation)
 
 
+def test_declarations_are_found_in_the_prefix(renderer: Renderer) -> None:
+    conversation = next(conversations(5, 1))
+    prefix, lesson = renderer.render(conversation)
+    assert lesson.tools == {call.name for call in conversation.ground_truth}
+    found = renderer.declarations(prefix)
+    assert list(found) == [tool.name for tool in renderer.form.tools]
+    for name, places in found.items():
+        said = b"".join(renderer.tokenizer.shown(prefix[place]) for place in places).decode()
+        assert said.startswith(f"{name}: ")
+        assert sum(f"\n{other}: " in f"\n{said}" for other in found) == 1
+    rest = set(range(len(prefix))).difference(*found.values())
+    assert b"Tools:" in b"".join(renderer.tokenizer.shown(prefix[place]) for place in sorted(rest))
+
+
 @pytest.mark.model
 def test_the_same_with_the_real_tokenizer(smollm2: Path) -> None:
     renderer = Renderer(smollm2)

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.teach import train
 from benchmarks.teach.adapter import Floats, read_adapter
 from benchmarks.teach.render import Lesson, Renderer
-from benchmarks.teach.train import batches, main, pack, rate
+from benchmarks.teach.train import Training, batches, main, pack, rate
 from rig.methods.tooltalk.prompt import Settings
 
 STEPS = 20
@@ -74,6 +74,19 @@ def test_conversations_are_packed_in_order() -> None:
         ["200"],
         ["10"],
     ]
+
+
+def test_a_batch_sees_the_tools_it_calls_and_some_others(tiny: Path, tmp_path: Path) -> None:
+    options = train._options([str(tiny), str(tmp_path), "--conversations", "3", "--held-out", "1"])
+    training = Training(options)
+    (lesson, *_), *_ = training.batches
+    for others in (0, 6, 100):
+        options.others = others
+        seen = set(training.seen([lesson]).tolist())
+        shown = {name for name, places in training.declarations.items() if seen.issuperset(places)}
+        assert lesson.tools <= shown
+        assert len(shown - lesson.tools) == min(others, len(training.declarations) - len(lesson.tools))
+        assert seen.issuperset(set(range(len(training.prefix))).difference(*training.declarations.values()))
 
 
 def test_a_token_is_asked_for_where_the_one_before_stands() -> None:
