@@ -89,7 +89,7 @@ def command(
     offer, one constrained answer each. The floor is what the engine had llama.cpp decode, decoded again with
     nothing around it. Nothing is judged: ratios are printed with their spread.
     """
-    if prompts is not None and (clashing := [name for name in _WORK if _was_given(context, name)]):
+    if prompts is not None and (clashing := [name for name in _WORK if _is_set(context, name)]):
         raise RigError(f"--prompts and --{clashing[0]} are two answers to one question; give one of them")
     options = Options(
         model=model,
@@ -112,7 +112,7 @@ def command(
     if given["threads"]:
         options = replace(options, threads=given["threads"])
     if as_profile:
-        _profile(options, given["parallel"] if _was_given(context, "parallel") else 1, as_json)
+        _profile(options, given["parallel"] if _is_set(context, "parallel") else 1, as_json)
         return
     if target is not None:
         count = export(options, target)
@@ -158,5 +158,5 @@ def _profile(options: Options, parallel: int, as_json: bool) -> None:
     print_table(("", "seconds", "of wall"), rows)
 
 
-def _was_given(context: click.Context, name: str) -> bool:
+def _is_set(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT

@@ -10,7 +10,7 @@ import click
 from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import Comparison, Noise, Pair, Question, VerdictKind, compare, noise_of
-from rig.displays.pages.compare import comparison_text
+from rig.displays.pages.compare import compare_text
 from rig.paths import runs_file
 from rig.store import Runs
 
@@ -97,7 +97,7 @@ def command(
     if as_json:
         print_json({**found.as_json(), "failed": [pair.arm for pair in worse]})
     else:
-        click.echo(printable(comparison_text(found, terminal_width())))
+        click.echo(printable(compare_text(found, terminal_width())))
         for pair in worse:
             click.echo(
                 printable(f"\n{pair.arm} is worse than {pair.baseline} by more than {fail_if_worse:g} points")

@@ -65,7 +65,7 @@ def command(
     store = runs or runs_file()
     code = 0
     if of is None:
-        given = run.given_options(context, threshold)
+        given = run.options_of(context, threshold)
         todo = plan(_options(given, model), store, name)
         stored, control = run.carry_out(todo, display, as_json=as_json)
         code = run.exit_code(stored, control)

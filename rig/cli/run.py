@@ -168,7 +168,7 @@ def command(
     Ctrl-C stops a run so that --resume can go on with it; the exit code is 130. With --resume, models and
     options are those the run was started with.
     """
-    given = given_options(context, threshold)
+    given = options_of(context, threshold)
     store = runs or runs_file()
     todo = _plan(given, store, name, resume)
     stored, control = carry_out(todo, display, as_json=as_json)
@@ -190,7 +190,7 @@ def command(
     sys.exit(exit_code(stored, control))
 
 
-def given_options(context: click.Context, threshold: float | None) -> dict[str, Any]:
+def options_of(context: click.Context, threshold: float | None) -> dict[str, Any]:
     """The options of a plan that were given, by name: what was left to its default is not among them."""
     given = {
         parameter: value

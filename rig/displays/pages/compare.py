@@ -18,7 +18,7 @@ _MOST_FLIPS = 20
 _OF_NO_USE = {VerdictKind.NOTHING_TO_LOSE, VerdictKind.CANNOT_TELL}
 
 
-def comparison_text(comparison: Comparison, width: int | None = None) -> str:
+def compare_text(comparison: Comparison, width: int | None = None) -> str:
     """Everything but the transcripts; the verdicts last, where a reader of a terminal is.
 
     Arms that do not fit into `width` cells follow below.
