@@ -2,9 +2,10 @@
 
     python benchmarks/scripted_user/measure.py CHECKOUT [--rules]
 
-CHECKOUT is one of github.com/hlmu/AutoDE. To each recorded question the scripted user answers with the recorded
-conversation behind it. What counts is which slots an answer tells for the first time. `--rules` leaves the
-sentence encoder out. The rules were made with half of the dialogues in view; the other half is `unseen`.
+CHECKOUT is one of github.com/hlmu/AutoDE. To each recorded question the scripted user answers with the
+recorded conversation behind it. What counts is which slots an answer tells for the first time. `--rules`
+leaves the sentence encoder out. The rules were made with half of the dialogues in view; the other half is
+`unseen`.
 """
 
 import sys
@@ -41,7 +42,7 @@ class Tally:
     same_dialogues: int = 0
 
     def add(self, answers: list[tuple[set[str], set[str]]]) -> None:
-        """Take in a dialogue: for each question the slots that the recorded user told, and those told by us."""
+        """Take in a dialogue: for each question the slots that the recorded user told, and those we told."""
         if not answers:
             return
         self.dialogues += 1

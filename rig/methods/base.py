@@ -6,7 +6,7 @@ every display shows them, without knowing it by name. `rig.plugins` says how one
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
@@ -163,4 +163,25 @@ class Method(Protocol):
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
         """Get ready for a run with these options. Raises RigError for what would stop it."""
+        ...
+
+
+class Checked(NamedTuple):
+    """What a check of a place found: how many tasks there are, and a line on each fault."""
+
+    place: Path
+    tasks: int
+    faults: tuple[str, ...]
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {"directory": str(self.place), "conversations": self.tasks, "faults": list(self.faults)}
+
+
+@runtime_checkable
+class Checks(Protocol):
+    """A method that can say what is wrong with tasks, a line on each fault."""
+
+    def check(self, place: Path) -> Checked:
+        """Check the tasks of a folder or file. What cannot be read is a fault."""
         ...

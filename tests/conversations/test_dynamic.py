@@ -8,6 +8,7 @@ import pytest
 
 from rig.methods.autode.check import check, faults
 from rig.methods.autode.scenarios import load_directory
+from rig.methods.base import Checked
 from rig.paths import CONVERSATIONS
 
 DYNAMIC = CONVERSATIONS / "dynamic"
@@ -43,7 +44,7 @@ def test_nobody_is_twice_there() -> None:
 
 
 def test_every_scenario_can_be_played_to_its_call() -> None:
-    assert check(DYNAMIC) == (len(SCENARIOS), [])
+    assert check(DYNAMIC) == Checked(DYNAMIC, len(SCENARIOS), ())
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_what_is_no_scenario_is_one_fault(tmp_path: Path, change: dict[str, obje
     data = json.loads((DYNAMIC / "home.json").read_text(encoding="utf-8"))
     row = {name: value for name, value in {**data["scenarios"][0], **change}.items() if value is not None}
     (tmp_path / "home.json").write_text(json.dumps({**data, "scenarios": [row]}), encoding="utf-8")
-    count, found = check(tmp_path)
+    _, count, found = check(tmp_path)
     assert count == 0
     assert len(found) == 1
     assert (fault if change.get("query", 1) else "it has no query") in found[0]

@@ -6,10 +6,12 @@ from pathlib import Path
 from rig.episodes import ASSISTANT as THE_ASSISTANT
 from rig.errors import RigError
 from rig.events import Where
+from rig.methods.autode import checkout
 from rig.methods.autode.dialogue import Dialogue
 from rig.methods.autode.players import Oracle, ScriptedUser, missing
 from rig.methods.autode.prompt import THE_USER, Settings
 from rig.methods.autode.scenarios import USER, Scenario, load_directory
+from rig.methods.base import Checked
 from rig.models import OneByOne
 
 GIVEN_AT_FIRST = 2
@@ -19,13 +21,16 @@ OFFERED = range(2, 7)
 """How many APIs are on offer, so that choosing one matters."""
 
 
-def check(place: Path) -> tuple[int, list[str]]:
-    """How many scenarios a folder has, and a line on each fault in them."""
+def check(place: Path) -> Checked:
+    """Check the scenarios of a folder, or whether every row of upstream's data can be read."""
     try:
+        if checkout.find_dataset(place) is not None:
+            rows = checkout.read(place)
+            return Checked(place, len(rows.scenarios), rows.faults)
         scenarios = load_directory(place)
     except RigError as error:
-        return 0, [str(error)]
-    return len(scenarios), [f"{place}: {fault}" for fault in faults(scenarios)]
+        return Checked(place, 0, (str(error),))
+    return Checked(place, len(scenarios), tuple(f"{place}: {fault}" for fault in faults(scenarios)))
 
 
 def faults(scenarios: Sequence[Scenario]) -> Iterator[str]:

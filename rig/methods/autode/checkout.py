@@ -46,20 +46,25 @@ def find_workbook(dataset: Path) -> Path | None:
 def load(place: Path) -> tuple[Scenario, ...]:
     """The dialogues of a checkout or of one of its files.
 
-    Raises RigError where there are none, and where rows cannot be read: it names the first, how many there
-    are, and the file without them that would do.
+    Raises RigError where there are none, and where a row cannot be read.
     """
+    rows = read(place)
+    if rows.faults:
+        raise RigError(
+            f"{rows.faults[0]} ({len(rows.faults)} such rows; `rig check {place}` has all of them)"
+        )
+    if not rows.scenarios:
+        raise RigError(f"{place}: holds no dialogue")
+    return rows.scenarios
+
+
+def read(place: Path) -> Rows:
+    """Every dialogue of a checkout or of one of its files. Raises RigError where there is no such data."""
     dataset = find_dataset(place)
     workbook = dataset and find_workbook(dataset)
     if dataset is None or workbook is None:
         raise RigError(f"{place}: no AutoDE data; give a checkout, or a .jsonl file with {WORKBOOK} above it")
-    rows = read_rows(dataset, read_documents(workbook))
-    if rows.faults:
-        more = f" (and {len(rows.faults) - 1} more rows)" if len(rows.faults) > 1 else ""
-        raise RigError(f"{rows.faults[0]}{more}; mend or remove the row")
-    if not rows.scenarios:
-        raise RigError(f"{dataset}: holds no dialogue")
-    return rows.scenarios
+    return read_rows(dataset, read_documents(workbook))
 
 
 def read_documents(workbook: Path) -> dict[str, ApiDocument]:

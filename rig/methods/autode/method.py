@@ -9,13 +9,14 @@ from rig.episodes import ASSISTANT as THE_ASSISTANT
 from rig.episodes import PlayedTurn
 from rig.events import Emit, Where
 from rig.methods.autode import checkout, scenarios
+from rig.methods.autode.check import check
 from rig.methods.autode.dialogue import Dialogue
 from rig.methods.autode.judgement import DECLARATION, VERSION, judge
 from rig.methods.autode.players import Oracle, ScriptedUser
 from rig.methods.autode.prompt import THE_USER, Settings, opening
 from rig.methods.autode.scenarios import Scenario
 from rig.methods.autode.talk import Talk
-from rig.methods.base import Grading, Option, Setup
+from rig.methods.base import Checked, Grading, Option, Setup
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
@@ -51,6 +52,9 @@ class AutoDE:
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Scenario:
         return scenarios.parse(source, where, suite)
+
+    def check(self, place: Path) -> Checked:
+        return check(place)
 
     def models(self, tasks: Sequence[Scenario]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks), "scripted": lambda: ScriptedUser(tasks)}

@@ -4,7 +4,7 @@ Nothing here is random, so the same words are always read in the same way.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
@@ -67,7 +67,7 @@ def mentions(text: str, value: Json, parameter: Parameter) -> bool:
 
 def spoken(name: str) -> str:
     """A parameter's name as people would say it."""
-    return " ".join(_WORD.findall(name)).lower()
+    return " ".join(_words(name))
 
 
 def _stemmed(words: str) -> frozenset[str]:
@@ -211,27 +211,49 @@ class _Topic(NamedTuple):
 
 @cache
 def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
+    """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
     taken = set(_stems(f"{api.name} {api.description}")) | _COMMON
     described = {each.name: set(_stems(_ASIDE.sub("", each.description))) - taken for each in api.parameters}
-    return tuple(_topic(each, described) for each in api.parameters)
+    named = {each.name: set(_stems(" ".join(_telling(each.name)))) for each in api.parameters}
+    return tuple(
+        _topic(
+            each,
+            described[each.name].difference(*_but(each.name, described)),
+            set().union(*_but(each.name, named)) - named[each.name],
+        )
+        for each in api.parameters
+    )
 
 
-def _topic(parameter: Parameter, described: dict[str, set[str]]) -> _Topic:
-    words = [word.lower() for word in _WORD.findall(parameter.name)]
-    plain = [word for word in words if word not in _SIDES] or words
-    telling = [word for word in plain if word not in _SUFFIXES]
-    aliases = [_ALIASES.get(word, word).partition("|") for word in telling or plain]
+def _topic(parameter: Parameter, described: set[str], foreign: set[str]) -> _Topic:
+    """`described` are words of this slot's description alone, `foreign` those of other slots' names."""
+    words, telling = _words(parameter.name), _telling(parameter.name)
+    aliases = [_ALIASES.get(word, word).partition("|") for word in telling or words]
     heads, vague = ({stem(word) for each in aliases for word in each[part].split()} for part in (0, 2))
     if not telling or telling == ["content"]:
-        heads |= described[parameter.name].difference(
-            *(found for name, found in described.items() if name != parameter.name)
-        )
-    suffix = plain[-1] if plain[-1] in _SUFFIXES and telling else ""
-    sides = frozenset(side for word in words for side in _SIDES.get(word, ()))
-    phrase = f"{' '.join(words)}: {parameter.description}"
+        heads |= described
+    suffix = words[-1] if words[-1] in _SUFFIXES and telling else ""
     return _Topic(
-        parameter, frozenset(heads), frozenset(vague), _SAME_SUFFIX.get(suffix, suffix), sides, phrase
+        parameter,
+        frozenset(heads - foreign),
+        frozenset(vague - foreign),
+        _SAME_SUFFIX.get(suffix, suffix),
+        frozenset(side for word in words for side in _SIDES.get(word, ())),
+        f"{' '.join(words)}: {parameter.description}",
     )
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def _telling(name: str) -> list[str]:
+    """The words of a slot's name that say what it is about."""
+    return [word for word in _words(name) if word not in _SIDES and word not in _SUFFIXES]
+
+
+def _but(name: str, found: Mapping[str, set[str]]) -> list[set[str]]:
+    return [words for other, words in found.items() if other != name]
 
 
 def _asking(text: str) -> Iterator[str]:

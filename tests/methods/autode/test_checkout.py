@@ -98,6 +98,17 @@ def test_a_place_without_data_is_refused(tmp_path: Path) -> None:
         checkout.load(tmp_path)
 
 
+def test_loading_says_how_many_rows_are_bad_and_where_all_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkout, "read_documents", lambda _: {"SwitchLamp": LAMP})
+    (tmp_path / checkout.WORKBOOK).touch()
+    (tmp_path / checkout.DATASET).write_text("\n".join([json.dumps(ROW), "{", "[]"]))
+    with pytest.raises(RigError, match=r"line 2: not a dialogue.* \(2 such rows; `rig check"):
+        checkout.load(tmp_path)
+    assert (len(checkout.read(tmp_path).scenarios), len(checkout.read(tmp_path).faults)) == (1, 2)
+
+
 def test_the_public_data(autode: Path) -> None:
     scenarios = checkout.load(autode)
     assert len(scenarios) == 276

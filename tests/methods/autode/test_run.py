@@ -52,7 +52,7 @@ def test_somebody_has_to_be_the_user(rig: Rig) -> None:
 
 def test_arms_are_compared_over_dialogues(rig: Rig) -> None:
     run = rig(*RUN, "--set", "form=func", "--set", "form=rig", "--limit", "5").json["run"]
-    assert rig("show", run).out.count("pass") == 10
+    assert rig("show", run).out.count("+ success") == 10
     assert "slot F1" in rig("compare", run).out
 
 
@@ -93,3 +93,13 @@ def test_the_public_dialogues_dynamic_and_static(rig: Rig, autode: Path) -> None
     dataset = autode / "datasets" / "data_v1_2.jsonl"
     done = rig(*options[:3], dataset, *options[4:], "--set", "mode=static", "--only", "Navigate-")
     assert "no conversation named" in done.err
+
+
+def test_check_covers_the_suite_and_public_data(rig: Rig, autode: Path, tmp_path: Path) -> None:
+    found = rig("check", "--json").json
+    assert [Path(each["directory"]).name for each in found] == ["easy", "hard", "dynamic"]
+    assert found[2] == {**found[2], "conversations": 65, "faults": []}
+    assert rig("check", autode).out == f"{autode}: 276 tasks, no faults\n"
+    (tmp_path / "bad.json").write_text('{"domain": "x", "scenarios": [{}], "apis": []}')
+    bad = rig("check", tmp_path)
+    assert (bad.code, len(bad.out.splitlines())) == (1, 2)
