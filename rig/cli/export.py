@@ -9,7 +9,7 @@ from rig.cli import completion
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.rescore import FlatFormat, export_run, flat_lines, write_lines
+from rig.rescore import FlatFormat, export_lines, export_run, flat_lines, setup_of, write_lines
 from rig.store import EXPORTED_VIEWS, Runs
 
 _PATH = click.Path(path_type=Path)
@@ -20,14 +20,15 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["tooltalk", "csv", "jsonl"]),
+    type=click.Choice(["tooltalk", "autode", "csv", "jsonl"]),
     required=True,
-    help="tooltalk: prediction files that its evaluator, and `rig score`, read; csv, jsonl: rows.",
+    help="tooltalk: prediction files that its evaluator, and `rig score`, read; autode: result files that its"
+    " scorer reads; csv, jsonl: rows.",
 )
 @click.option(
     "--output",
     type=_PATH,
-    help="What to write: for tooltalk a directory, new or empty; for rows a new file, else stdout.",
+    help="What to write: for tooltalk, autode a directory, new or empty; for rows a new file, else stdout.",
 )
 @click.option(
     "--rows",
@@ -42,29 +43,34 @@ def command(
     """Write the finished conversations of a run with what was predicted, or a run's rows.
 
     RUN is an id, the beginning of one, a name given with --name, or `latest`. As prediction files, each model
-    of several, and each repeat, is written into a folder of its own.
+    of several, and each repeat, is written into a folder of its own; as result files, each model into a file.
     """
     path = runs or runs_file()
-    if format_ == "tooltalk":
+    if format_ in ("tooltalk", "autode"):
         if rows is not None:
             raise RigError("--rows goes with --format csv or jsonl")
         if output is None:
-            raise RigError("--format tooltalk writes files; name a directory with --output")
-        _export_files(path, run, output, as_json)
+            raise RigError(f"--format {format_} writes files; name a directory with --output")
+        _export_files(path, run, format_, output, as_json)
     else:
         form: FlatFormat = "csv" if format_ == "csv" else "jsonl"
         _export_rows(path, run, rows or "steps", form, output, as_json)
 
 
-def _export_files(path: Path, run: str, output: Path, as_json: bool) -> None:
+def _export_files(path: Path, run: str, form: str, output: Path, as_json: bool) -> None:
     with Runs.open(path) as stored:
         found = stored.get(run)
-    written = export_run(path, found, output)
+    if found.declaration.method != form:
+        raise RigError(f"run {found.id} is of the method {found.declaration.method}, not of {form}")
+    if form == "tooltalk":
+        what, written = "conversations", export_run(path, found, output)
+    else:
+        what, written = "files of results", export_lines(path, found, setup_of(found), output)
     if as_json:
         files = [str(each) for each in written]
-        print_json({"run": found.id, "format": "tooltalk", "output": str(output), "files": files})
+        print_json({"run": found.id, "format": form, "output": str(output), "files": files})
     else:
-        click.echo(printable(f"{len(written)} conversations of run {found.id} are in {output}"))
+        click.echo(printable(f"{len(written)} {what} of run {found.id} are in {output}"))
 
 
 def _export_rows(

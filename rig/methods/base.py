@@ -185,3 +185,12 @@ class Checks(Protocol):
     def check(self, place: Path) -> Checked:
         """Check the tasks of a folder or file. What cannot be read is a fault."""
         ...
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """A setup that can write what was played as a line of a file that the method's upstream reads."""
+
+    def line(self, task: Any, turns: Sequence[PlayedTurn]) -> str:
+        """The line of one finished episode."""
+        ...

@@ -7,7 +7,7 @@ from rig.rescore.group import Group
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored
 from rig.rescore.setups import setup_for_files, setup_of
-from rig.rescore.stored import export_run, score_run
+from rig.rescore.stored import export_lines, export_run, score_run
 
 __all__ = [
     "Effect",
@@ -18,6 +18,7 @@ __all__ = [
     "Scored",
     "effects",
     "effects_of",
+    "export_lines",
     "export_run",
     "flat_lines",
     "reexecute",

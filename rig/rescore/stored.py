@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from rig.errors import RigError
 from rig.events import Where
-from rig.methods.base import Setup
+from rig.methods.base import Recording, Setup
 from rig.rescore.files import with_predictions
 from rig.rescore.scored import Scored, score_turns
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
@@ -38,8 +38,7 @@ def export_run(store: Path, run: StoredRun, directory: Path) -> list[Path]:
     The files of one arm go into the directory itself; several arms, and repeats, have folders of their own.
     Raises RigError unless the directory is new or empty and can be written.
     """
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
+    _require_empty(directory)
     written = []
     with Runs.open(store) as runs:
         for where, transcript in _finished(runs, run):
@@ -51,6 +50,35 @@ def export_run(store: Path, run: StoredRun, directory: Path) -> list[Path]:
             path = folder / f"{_file_name(where.conversation)}.json"
             _write(path, json.dumps(with_predictions(transcript.conversation, transcript.turns), indent=4))
             written.append(path)
+    return _some(written, run)
+
+
+def export_lines(store: Path, run: StoredRun, setup: Setup, directory: Path) -> list[Path]:
+    """Write every finished task of a run as a line, with a file for each arm, one repeat after the other.
+
+    Raises RigError where the method has no such lines, and unless the directory is new or empty and can be
+    written.
+    """
+    _require_empty(directory)
+    if not isinstance(setup, Recording):
+        raise RigError(f"the method {run.declaration.method} has no lines to write")
+    lines: dict[Path, list[str]] = {}
+    with Runs.open(store) as runs:
+        for where, transcript in sorted(_finished(runs, run), key=lambda each: each[0].repeat):
+            path = directory / f"{_file_name(run.arms[where.arm].name)}.jsonl"
+            line = setup.line(transcript.conversation, tuple(transcript.turns.values()))
+            lines.setdefault(path, []).append(line)
+    for path, each in lines.items():
+        _write(path, "".join(f"{line}\n" for line in each))
+    return _some(list(lines), run)
+
+
+def _require_empty(directory: Path) -> None:
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
+
+
+def _some(written: list[Path], run: StoredRun) -> list[Path]:
     if not written:
         raise RigError(
             f"run {run.id} has no finished conversation; `rig run --resume {run.id}` goes on with it"

@@ -14,6 +14,7 @@ from rig.methods.autode.dialogue import Dialogue
 from rig.methods.autode.judgement import DECLARATION, VERSION, judge
 from rig.methods.autode.players import Oracle, ScriptedUser
 from rig.methods.autode.prompt import THE_USER, Settings, opening
+from rig.methods.autode.recorded import record_of
 from rig.methods.autode.scenarios import Scenario
 from rig.methods.autode.talk import Talk
 from rig.methods.base import Checked, Grading, Option, Setup
@@ -98,5 +99,11 @@ class AutoDESetup:
         return Dialogue(task, settings, where, emit)
 
     def score(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Score:
-        talk = Talk(task, self._settings.mode, self._settings.max_rounds)
-        return judge(task, talk.extend(turns), self._settings.compat)
+        return judge(task, self._talk(task, turns), self._settings.compat)
+
+    def line(self, task: Scenario, turns: Sequence[PlayedTurn]) -> str:
+        """A finished dialogue as a line of a result file (`rig.methods.base.Recording`)."""
+        return record_of(task, self._talk(task, turns), compat=self._settings.compat).line()
+
+    def _talk(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Talk:
+        return Talk(task, self._settings.mode, self._settings.max_rounds).extend(turns)

@@ -1,7 +1,7 @@
 """Upstream's result files: read, scored as upstream scores them, and written so that upstream reads them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
@@ -11,13 +11,21 @@ from typing import NamedTuple
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.methods.autode import slots
+from rig.methods.autode.answers import usable
 from rig.methods.autode.checkout import read_lines, read_turns
+from rig.methods.autode.judgement import arguments
 from rig.methods.autode.scenarios import Scenario, Utterance
+from rig.methods.autode.talk import Talk
 
 ROUND_LIMIT = "Round limit reached"
 CONTEXT_FULL = "Context length exceeded"
-UNREADABLE = "Arguments parse failed: "
-GIVEN_UP_BY_USER = "Annotator thought the dialogue is failed"
+_REASONS = {
+    "round_limit": ROUND_LIMIT,
+    "context_full": CONTEXT_FULL,
+    "malformed": "Arguments parse failed: ",
+    "user_failed": "Annotator thought the dialogue is failed",
+}
+"""What is in the reason of a result, by how the conversation ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +50,7 @@ class Record:
         """How it ended, by the name of a count of the method's."""
         if self.success:
             return "called"
-        known = {
-            ROUND_LIMIT: "round_limit",
-            CONTEXT_FULL: "context_full",
-            UNREADABLE: "malformed",
-            GIVEN_UP_BY_USER: "user_failed",
-        }
-        named = (name for text, name in known.items() if text in self.reason)
+        named = (name for name, text in _REASONS.items() if text in self.reason)
         return next(named, "failed" if self.reason else "gave_up")
 
     @property
@@ -61,9 +63,9 @@ class Record:
         """How many messages there were, the first query among them and the call not."""
         return len(self.said) + self.is_cut
 
-    def as_json(self) -> JsonObject:
-        """A row that upstream's scorer reads."""
-        return {
+    def line(self) -> str:
+        """A line that upstream's scorer reads."""
+        row = {
             "uuid": self.id,
             "content": [{"role": role, "message": text} for role, text in self.said],
             "background": self.background,
@@ -73,6 +75,15 @@ class Record:
             "reason": self.reason,
             "trial_uuid": self.trial,
         }
+        return json.dumps(row, ensure_ascii=False)
+
+
+def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> Record:
+    """A finished conversation as upstream records one."""
+    call = usable(arguments(talk.call), compat=compat) if talk.call else {}
+    reason = _REASONS.get(talk.end or "", "")
+    known = scenario.topic, scenario.call.name, tuple(talk.said), call
+    return Record(scenario.id, *known, success=talk.end == "called", reason=reason, trial="rig")
 
 
 class Records(NamedTuple):
@@ -106,12 +117,6 @@ def read(path: Path) -> Records:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             faults.append(f"{path}, line {number}: not a result: {error!r}")
     return Records(tuple(records), tuple(faults))
-
-
-def write(path: Path, records: Iterable[Record]) -> None:
-    """Write a result file. Trials of a dialogue stand in their order."""
-    lines = (json.dumps(record.as_json(), ensure_ascii=False) for record in records)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 class Figures(NamedTuple):

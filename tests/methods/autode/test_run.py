@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from rig.methods.autode import recorded
+from rig.methods.autode.method import AutoDE
+from rig.paths import CONVERSATIONS
+
 Rig = Callable[..., Any]
 RUN = ("run", "oracle", "--suite", "dynamic", "--role", "user=scripted", "--display", "none", "--json")
 
@@ -103,3 +107,34 @@ def test_check_covers_the_suite_and_public_data(rig: Rig, autode: Path, tmp_path
     (tmp_path / "bad.json").write_text('{"domain": "x", "scenarios": [{}], "apis": []}')
     bad = rig("check", tmp_path)
     assert (bad.code, len(bad.out.splitlines())) == (1, 2)
+
+
+def test_an_exported_run_scores_as_it_was_scored(rig: Rig, tmp_path: Path) -> None:
+    options = (
+        "--limit",
+        "8",
+        "--repeats",
+        "2",
+        "--set",
+        "max_rounds=2",
+        "--set",
+        "form=rig",
+        "--set",
+        "form=func",
+    )
+    done = rig(*RUN, *options).json
+    exported = rig("export", done["run"], "--format", "autode", "--output", tmp_path / "out", "--json").json
+    truths = {each.id: each.slots for each in AutoDE().load(CONVERSATIONS / "dynamic")}
+    assert len(exported["files"]) == 2
+    for arm, file in zip(done["arms"], sorted(exported["files"], reverse=True), strict=True):
+        records = recorded.read(Path(file))
+        ids = list(dict.fromkeys(each.id for each in records.records))
+        trials = records.trials(ids)
+        figures = recorded.score(trials, truths)
+        assert (len(trials), len(ids)) == (2, 8)
+        assert figures.f1 == pytest.approx(arm["f1"])
+        assert 0 < arm["f1"] < 1
+        outcomes = [each.outcome for each in records.records]
+        assert outcomes.count("round_limit") / 16 == arm["round_limit_rate"] > 0
+    other = rig("export", done["run"], "--format", "tooltalk", "--output", tmp_path / "other")
+    assert "is of the method autode, not of tooltalk" in other.err
