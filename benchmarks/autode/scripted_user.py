@@ -1,6 +1,6 @@
 """How far the scripted user tells what recorded users told: the figures of docs/autode.md.
 
-    python benchmarks/scripted_user/measure.py CHECKOUT [--rules]
+    python benchmarks/autode/scripted_user.py CHECKOUT [--rules]
 
 CHECKOUT is one of github.com/hlmu/AutoDE. To each recorded question the scripted user answers with the
 recorded conversation behind it. What counts is which slots an answer tells for the first time. `--rules`
