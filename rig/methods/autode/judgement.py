@@ -85,7 +85,7 @@ def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
         "redundant_questions": sum(asked),
         "messages": len(talk.said),
     }
-    return Score(counts, (verdict_of(scenario, call, 0),) if call else ())
+    return Score(counts, (verdict_of(scenario, call, talk.replies),) if call else ())
 
 
 def verdict_of(scenario: Scenario, call: Call, turn: int) -> Verdict:

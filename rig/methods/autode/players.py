@@ -15,6 +15,7 @@ from rig.methods.autode.questions import Alike, mentions, spoken
 from rig.methods.autode.scenarios import Scenario
 from rig.methods.scripted import called, replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
+from rig.scoring.similarity import MiniLM
 
 RULES = "1"
 """Version of the rules; to be raised with any change that can change an answer."""
@@ -36,20 +37,19 @@ class ScriptedUser(OneByOne):
 
     name = "scripted"
 
-    def __init__(self, scenarios: Iterable[Scenario], alike: Alike | None = None) -> None:
+    def __init__(self, scenarios: Iterable[Scenario]) -> None:
         super().__init__()
         self._scenarios = {scenario.name: scenario for scenario in scenarios}
-        self._alike = alike
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
-        return {"engine": "scripted user", "rules": RULES, "near": questions.NEAR}
+        return {"engine": "scripted user", "rules": RULES, "near": questions.NEAR, **similarity().fingerprint}
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         own = [each.text for each in request.messages if isinstance(each, ReplyMessage)]
         heard = [each.text for each in request.messages if isinstance(each, UserMessage)]
         scenario = self._scenarios[request.key.conversation]
-        prediction = replied(answer(scenario, own, heard[-1], self._alike or similarity()))
+        prediction = replied(answer(scenario, own, heard[-1], similarity()))
         on_piece(Piece(prediction.raw, tokens=0))
         return prediction
 
@@ -85,10 +85,8 @@ class Oracle(OneByOne):
 
 
 @cache
-def similarity() -> Alike:
-    """The packaged sentence encoder; it is loaded at the first question that needs it."""
-    from rig.scoring.similarity import MiniLM
-
+def similarity() -> MiniLM:
+    """The packaged sentence encoder; its weights are read at the first question that needs them."""
     return MiniLM()
 
 

@@ -135,6 +135,8 @@ def test_what_happens_is_emitted() -> None:
     judged = heard.events[-1]
     assert isinstance(judged, CallJudged)
     assert judged.verdict.match
+    assert heard.episode.score().verdicts == (judged.verdict,)
+    assert judged.verdict.ground_truth == (1, 0)
 
 
 @pytest.mark.parametrize("done", range(4))

@@ -17,7 +17,7 @@ PUSH = "Can you do that for me, please?"
 @pytest.fixture(autouse=True)
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     similarity.cache_clear()
-    monkeypatch.setattr("rig.scoring.similarity.MiniLM", lambda: lambda *_: 0.0)
+    monkeypatch.setattr("rig.methods.autode.players.MiniLM", lambda: lambda *_: 0.0)
     yield
     similarity.cache_clear()
 
