@@ -95,7 +95,9 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """First event of a run. `finished_turns` counts those an earlier, interrupted start left in the store.
+    """First event of a run.
+
+    `finished_turns` and `finished_conversations` count what an earlier, interrupted start left in the store.
 
     `declaration` says what is counted, and so what the counts of later events are.
     """
@@ -106,6 +108,7 @@ class RunStarted:
     conversations: tuple[ConversationInfo, ...]
     repeats: int = 1
     finished_turns: int = 0
+    finished_conversations: int = 0
     declaration: Declaration = UNDECLARED
 
 

@@ -7,7 +7,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli.output import print_json, print_table
-from rig.displays.numbers import headline, measured
+from rig.displays.numbers import headline, measured, out_of
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.store import Runs, StoredRun, StoredScore, datasette_metadata
@@ -110,6 +110,6 @@ def _row(run: StoredRun) -> tuple[str, ...]:
         f"{run.created.astimezone():%Y-%m-%d %H:%M}",
         run.state,
         str(len(run.conversations)),
-        f"{run.turns_done}/{run.turns}",
+        out_of(run.turns_done, run.turns),
         ", ".join(f"{arm.name} {headline(run.declaration, arm.counts)}" for arm in run.arms),
     )

@@ -8,6 +8,7 @@ from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable, terminal_width
 from rig.cli.runs import print_scores, run_json, score_json
+from rig.displays.numbers import out_of
 from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.pages.tooltalk import tables_markdown
 from rig.displays.pages.transcript import transcript_json, transcript_text
@@ -142,7 +143,7 @@ def _state(run: StoredRun, cell: Cell) -> str:
     """In a few words how a conversation went."""
     errors = "".join(f", {count} {kind}" for kind, count in cell.errors.items())
     if cell.counts is None:
-        return f"{cell.turns_done}/{cell.turns} turns{errors}" if cell.turns_done else "-"
+        return f"{out_of(cell.turns_done, cell.turns)} turns{errors}" if cell.turns_done else "-"
     sign = ended(run.declaration, cell.counts, cell.errors).sign
     return f"{sign.label} {run.declaration.brief(cell.counts)}".rstrip() + errors
 

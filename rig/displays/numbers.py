@@ -6,6 +6,11 @@ UNKNOWN = "-"
 """What stands for a number that there is none of."""
 
 
+def out_of(done: int, total: int) -> str:
+    """How many of how many, as in `3/4`; a total of 0 is one that nobody knows."""
+    return f"{done}/{total}" if total else str(done)
+
+
 def percent(fraction: float | None) -> str:
     """A rate as a percentage, `-` where there is none."""
     return UNKNOWN if fraction is None else f"{100 * fraction:.1f}%"

@@ -62,7 +62,7 @@ class PlainDisplay:
         done = f", {event.finished_turns} done before" if event.finished_turns else ""
         self._line(
             f"run {event.run}: {arms}{len(event.conversations)} conversations, "
-            f"{self._progress.total} turns{done}; stored in {event.store}"
+            f"{self._progress.total} {self._progress.unit}{done}; stored in {event.store}"
         )
 
     def _conversation(self, event: ConversationFinished) -> str:

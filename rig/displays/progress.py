@@ -3,14 +3,22 @@
 from collections.abc import Callable
 from time import monotonic
 
-from rig.events import ConversationSkipped, Event, RunStarted, TurnFinished, TurnStarted
+from rig.events import (
+    ConversationFinished,
+    ConversationSkipped,
+    Event,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
 
 
 class Progress:
-    """Turns done and to be done over all arms, in the order of events. Times are in seconds by `clock`.
+    """What is done and to be done over all arms, in the order of events. Times are in seconds by `clock`.
 
-    A resumed run counts the turns of earlier starts as done, but not as a measure of its pace. Turns of
-    conversations that are skipped are not waited for.
+    It counts turns, or `conversations` where nobody knows beforehand how many turns there will be. A resumed
+    run counts what earlier starts did as done, but not as a measure of its pace. What is skipped is not
+    waited for.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -18,6 +26,7 @@ class Progress:
         self._began: float | None = None
         self._before = 0
         self._skipped = 0
+        self.unit = "turns"
         self.done = 0
         self.total = 0
 
@@ -25,21 +34,29 @@ class Progress:
         """Take one event in."""
         match event:
             case RunStarted():
-                turns = sum(conversation.turns for conversation in event.conversations)
-                self.total = turns * len(event.arms) * event.repeats
-                self.done = self._before = event.finished_turns
+                self._start(event)
             case TurnStarted() if self._began is None:
                 self._began = self._now()
-            case TurnFinished():
+            case TurnFinished() if self.unit == "turns":
+                self.done += 1
+            case ConversationFinished() if self.unit == "conversations":
                 self.done += 1
             case ConversationSkipped():
-                self._skipped += event.turns_left
+                self._skipped += event.turns_left if self.unit == "turns" else 1
             case _:
                 pass
 
+    def _start(self, event: RunStarted) -> None:
+        turns = [conversation.turns for conversation in event.conversations]
+        if not all(turns):
+            self.unit, turns = "conversations", [1] * len(turns)
+        self.total = sum(turns) * len(event.arms) * event.repeats
+        self.done = event.finished_turns if self.unit == "turns" else event.finished_conversations
+        self._before = self.done
+
     @property
     def remaining_s(self) -> float | None:
-        """Seconds left if the other turns take as long as those so far, None before the first."""
+        """Seconds left if the others take as long as those so far, None before the first."""
         made = self.done - self._before
         if self._began is None or made <= 0:
             return None

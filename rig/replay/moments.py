@@ -86,6 +86,7 @@ class StoredEvents:
             ),
             repeats=run.repeats,
             finished_turns=sum(cell.turns_done for cell in self._known.values()),
+            finished_conversations=len(self._known),
             declaration=run.declaration,
         )
 

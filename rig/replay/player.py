@@ -87,7 +87,7 @@ class Player(Playback):
         """Seconds until the end of the run, if the turns that are still to be made take as long as others."""
         if self.is_over or not self._turns:
             return None
-        unmade = self.stored.turns - self._turns if self.is_running else 0.0
+        unmade = max(self.stored.turns - self._turns, 0) if self.is_running else 0
         return max(self._ahead_s - self.slept_s, 0.0) / self.speed + unmade * self._turns_s / self._turns
 
     def play(self, emit: Emit) -> StoredRun:
@@ -197,4 +197,4 @@ class Player(Playback):
 
 def _broken_off(run: StoredRun, *, died: bool) -> str:
     how = "broke off: the process that wrote it is gone" if died else "was stopped"
-    return f"run {run.id} {how}; {run.turns - run.turns_done} turns are left, rig run --resume {run.id}"
+    return f"run {run.id} {how}; {run.turns_left} left, rig run --resume {run.id}"

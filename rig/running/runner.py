@@ -127,6 +127,7 @@ class _Run:
             ),
             repeats=plan.repeats,
             finished_turns=stored.turns_done if stored else 0,
+            finished_conversations=sum(cell.state == "finished" for cell in self._cells.values()),
             declaration=plan.method.declaration,
         )
 

@@ -1,7 +1,7 @@
 """Reading stored runs. `rig show`, `rig runs` and the live views have their numbers from here."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
@@ -203,7 +203,9 @@ class Runs:
             settings=json.loads(row["settings"]),
             repeats=row["repeats"],
             conversations=tuple(conversation["name"] for conversation in conversations),
-            turns=sum(conversation["turns"] for conversation in conversations) * len(arms) * row["repeats"],
+            turns=_total(conversation["turns"] for conversation in conversations)
+            * len(arms)
+            * row["repeats"],
             turns_done=done[0]["n"],
             is_running=held_by(row) is not None,
             arms=tuple(self._arm(arm) for arm in arms),
@@ -282,6 +284,12 @@ class Runs:
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         return list(self._database.query(query, values))
+
+
+def _total(turns: Iterable[int]) -> int:
+    """How many there are in all; 0 as soon as one number is not known."""
+    numbers = list(turns)
+    return sum(numbers) if all(numbers) else 0
 
 
 def held_by(run: dict[str, Any]) -> Holder | None:

@@ -136,7 +136,7 @@ class StoredArm:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as the store has it. `turns` are those of all arms and repeats.
+    """A run as the store has it. `turns` are those of all arms and repeats, 0 where nobody knows how many.
 
     `is_running` says that a live process is writing it, `declaration` what its method counts.
     """
@@ -154,6 +154,11 @@ class StoredRun:
     is_running: bool
     arms: tuple[StoredArm, ...]
     declaration: Declaration
+
+    @property
+    def turns_left(self) -> str:
+        """How many turns are still to be made, as a sentence begins."""
+        return f"{self.turns - self.turns_done} turns are" if self.turns else "an unknown number of turns is"
 
     @property
     def state(self) -> Literal["finished", "running", "interrupted"]:

@@ -5,6 +5,7 @@ import pytest
 from rig.displays.progress import Progress
 from rig.events import (
     ArmInfo,
+    ConversationFinished,
     ConversationInfo,
     ConversationSkipped,
     RunStarted,
@@ -47,3 +48,19 @@ def test_skipped_turns_are_not_waited_for(progress: Progress, clock: list[float]
     progress.tell(TurnFinished(WHERE, 1, {}, Speed()))
     progress.tell(ConversationSkipped(WHERE, 2))
     assert (progress.done, progress.total, progress.remaining_s) == (3, 12, 70.0)
+
+
+def test_conversations_are_counted_where_nobody_knows_the_turns() -> None:
+    now = 0.0
+    told = Progress(lambda: now)
+    infos = tuple(ConversationInfo(name, turns, 0) for name, turns in (("a", 0), ("b", 3), ("c", 0)))
+    told.tell(RunStarted("abcde", "runs.sqlite", (ArmInfo("m"),), infos, 2, 5, 2))
+    assert (told.unit, told.done, told.total) == ("conversations", 2, 6)
+    told.tell(TurnStarted(Where(0, "c"), 0, (), (), ""))
+    told.tell(TurnFinished(Where(0, "c"), 0, {}, Speed()))
+    assert (told.done, told.remaining_s) == (2, None)
+    now = 10.0
+    told.tell(ConversationFinished(Where(0, "c"), {}, {}, Speed()))
+    assert (told.done, told.remaining_s) == (3, 30.0)
+    told.tell(ConversationSkipped(Where(0, "a", 1), 0))
+    assert told.remaining_s == 20.0

@@ -27,7 +27,7 @@ def read(store: Path, run: str, where: Where) -> ConversationState:
     scratch = RunState(declaration=found.declaration)
     scratch.apply_all(events)
     conversation = scratch.conversation(where)
-    conversation.turns = len(transcript.conversation.assistant_turns)
+    conversation.turns = len(transcript.conversation.known_turns)
     conversation.turns_done = len(transcript.turns)
     return conversation
 

@@ -6,6 +6,7 @@ from textual import events
 from textual.strip import Strip
 
 from rig.displays import signs
+from rig.displays.numbers import out_of
 from rig.events import Where
 from tui.live.board import Board, Row
 from tui.live.glyphs import cell
@@ -119,7 +120,7 @@ class ConversationList(Lines):
 
 
 def _progress(conversation: ConversationState) -> str:
-    return f"{conversation.turns_done}/{conversation.turns}"
+    return out_of(conversation.turns_done, conversation.turns)
 
 
 def _line(look: _Look) -> Line:

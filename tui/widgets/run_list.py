@@ -2,7 +2,7 @@
 
 from textual import events
 
-from rig.displays.numbers import headline
+from rig.displays.numbers import headline, out_of
 from rig.store import StoredRun
 from tui.messages import RowOpened, RowPicked
 from tui.stored.run_list import StoredRunList
@@ -64,7 +64,9 @@ def _row(run: StoredRun, is_chosen: bool, is_marked: bool, names: int, width: in
     name = fit([(inert_line(run.name or ""), tint)], names)
     line += [(f" {inert_line(run.id):<7}", tint), *name, (" " * (names - width_of(name) + 1), Tint.PLAIN)]
     line.append((f"{run.created.astimezone():%Y-%m-%d %H:%M} ", Tint.MUTED))
-    line.append((f"{run.turns_done}/{run.turns}".rjust(11), Tint.MUTED if run.state == "finished" else tint))
+    line.append(
+        (out_of(run.turns_done, run.turns).rjust(11), Tint.MUTED if run.state == "finished" else tint)
+    )
     for number, arm in enumerate(run.arms):
         rate = headline(run.declaration, arm.counts)
         line += [(", " if number else "  ", Tint.MUTED), (rate, Tint.NUMBER)]

@@ -80,11 +80,13 @@ class Header(Lines):
 
 
 def _progress(state: RunState, width: int) -> Line:
-    if not state.turns_total:
+    if not state.conversations:
         return ()
     over = sum(conversation.status.over for conversation in state.conversations.values())
+    is_known = all(conversation.turns for conversation in state.conversations.values())
+    parts = (state.turns_done, state.turns_total) if is_known else (over, len(state.conversations))
     size = BAR if width >= 100 else BAR // 2
     return (
-        *progress(state.turns_done, state.turns_total, size),
+        *progress(*parts, size),
         (f" {over}/{len(state.conversations)} ", Tint.STRONG),
     )

@@ -65,7 +65,7 @@ def whereabouts(run: StoredRun, store: str) -> str:
     runs = "" if store == str(runs_file()) else f" --runs {shlex.quote(store)}"
     lines = [f"run {run.id} is stored in {store}", f"  rig show {run.id}{runs}"]
     if run.state == "running":
-        lines.append(f"  rig watch {run.id}{runs}  ({run.turns - run.turns_done} turns are still to be made)")
+        lines.append(f"  rig watch {run.id}{runs}  ({run.turns_left} still to be made)")
     elif run.state != "finished":
-        lines.append(f"  rig run --resume {run.id}{runs}  ({run.turns - run.turns_done} turns are left)")
+        lines.append(f"  rig run --resume {run.id}{runs}  ({run.turns_left} left)")
     return "\n".join(lines)

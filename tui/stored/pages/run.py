@@ -1,7 +1,7 @@
 """A stored run in short: what was run, and the same numbers as `rig show`."""
 
 from rig.calls import Json
-from rig.displays.numbers import clock_time
+from rig.displays.numbers import clock_time, out_of
 from rig.displays.pages.summary import summary
 from rig.store import StoredRun
 from tui.text.inert import inert_line
@@ -30,7 +30,7 @@ def write_run(page: PageWriter, run: StoredRun) -> None:
     """The run's settings and its summary."""
     page.title(f"run {run.id}", (f"  {inert_line(run.name or '')}", Tint.STRONG))
     took = sum(arm.speed.wall_s for arm in run.arms)
-    state = f"{run.state}, {run.turns_done} of {run.turns} turns in {clock_time(took)}"
+    state = f"{run.state}, {out_of(run.turns_done, run.turns)} turns in {clock_time(took)}"
     page.words(("state", Tint.MUTED), state)
     if run.state == "interrupted":
         page.words(("", Tint.MUTED), "resume it with r, or with rig run --resume", Tint.ERROR)
