@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_gguf
 
 TOYS = Path(__file__).parent / "tenants"
 NOTES = Path(__file__).parent / "toolbox" / "notes"
@@ -31,7 +32,7 @@ def call(tmp_path: Path) -> Call:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            env={**os.environ, "RIG_CACHE": str(tmp_path / "cache")},
+            env={**os.environ, "RIG_CACHE": str(tmp_path / "cache"), "RIG_RUNS": "runs.sqlite"},
         )
         assert done.returncode == code, done.stderr
         return done.stdout if code == 0 else done.stderr
@@ -47,10 +48,164 @@ def secrets(tmp_path: Path) -> Path:
     return tmp_path / "secrets"
 
 
-def play(call: Call, secrets: Path, *arguments: object) -> Any:
-    played = call(
-        *("run", "bisecting", "counting", "--suite", secrets, "--role", "user=honest", "--json"),
-        *("--display", "none", *arguments),
-        plugins=("guessing.py",),
+def guess(call: Call, secrets: Path, *arguments: object) -> Any:
+    """Two models of the toy method play against its honest user."""
+    return json.loads(
+        call(
+            *("run", "bisecting", "counting", "--suite", secrets, "--role", "user=honest", "--json"),
+            *("--display", "none", *arguments),
+            plugins=("guessing.py",),
+        )
     )
-    return json.loads(played)["arms"]
+
+
+def test_a_method_with_a_user_and_metrics_of_its_own_runs_and_is_compared(call: Call, secrets: Path) -> None:
+    played = guess(call, secrets)
+    better, worse = played["arms"]
+    assert (better["arm"], better["conversations"], better["hit_rate"]) == ("bisecting", 6, 1.0)
+    assert worse["hit_rate"] == pytest.approx(2 / 6)
+    assert better["guesses_each"] == pytest.approx((4 + 3 + 4 + 1 + 3 + 4) / 6, abs=0.5)
+    assert "recall" not in better
+    summary = call("show", "latest")
+    assert "hits" in summary
+    assert "33.3%" in summary
+    assert "recall" not in summary
+    compared = json.loads(call("compare", "latest", "--json"))
+    flips = [flip["conversation"] for pair in compared["pairs"] for flip in pair["flips"]]
+    assert sorted(flips) == ["number 13", "number 15", "number 6", "number 8"]
+    assert "guesses" in call("compare", "latest")
+    assert "6" in call("runs")
+
+
+def test_both_voices_are_shown_whoever_made_them(call: Call, secrets: Path, tmp_path: Path) -> None:
+    guess(call, secrets)
+    shown = call("show", "latest", "number 13", "--arm", "bisecting", plugins=("guessing.py",))
+    for said in ("assistant", "user", "8", "more", "12", "13", "yes"):
+        assert said in shown
+    call("report", "latest", "-o", "report.html", plugins=("guessing.py",))
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "hits" in page
+    assert "number 13" in page
+    rows = call("export", "latest", "--format", "jsonl", "--output", "steps.jsonl", "--rows", "steps")
+    assert rows is not None
+    steps = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
+    assert {step["role"] for step in steps} == {"assistant", "user"}
+
+
+def test_what_was_stored_with_a_plugin_says_that_it_is_missing(call: Call, secrets: Path) -> None:
+    guess(call, secrets)
+    fault = call("show", "latest", "number 13", code=2)
+    assert (
+        fault == ("rig: no method is called 'guessing'; there are: tooltalk (a plugin's: --plugin FILE)\n")
+        or "no method is called 'guessing'" in fault
+    )
+
+
+def test_a_method_that_was_stopped_goes_on_at_the_first_turn_that_is_not_stored(
+    call: Call, secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIG_PLUGINS", str(TOYS / "guessing.py"))
+    script = """
+import sys
+from pathlib import Path
+from rig.events import TurnFinished
+from rig.running.control import Control
+from rig.running.options import Options
+from rig.running.planning import plan
+from rig.running.runner import run
+control, seen = Control(), []
+def emit(event):
+    if isinstance(event, TurnFinished):
+        seen.append(event)
+        if len(seen) == 7:
+            control.stop()
+options = Options(models=("bisecting", "counting"), suite=sys.argv[1], role=("user=honest",))
+run(plan(options, Path("runs.sqlite")), emit, control)
+"""
+    subprocess.run([sys.executable, "-c", script, str(secrets)], cwd=tmp_path, check=True)
+    assert "interrupted" in call("runs")
+    resumed = json.loads(call("run", "--resume", "latest", "--display", "none", "--json"))
+    (tmp_path / "runs.sqlite").rename(tmp_path / "stopped.sqlite")
+    whole = guess(call, secrets)
+    told = [{name: arm[name] for name in ("arm", "hit_rate", "guesses_each")} for arm in resumed["arms"]]
+    assert told == [
+        {name: arm[name] for name in ("arm", "hit_rate", "guesses_each")} for arm in whole["arms"]
+    ]
+
+
+def test_options_that_only_the_method_knows_make_arms(call: Call, secrets: Path) -> None:
+    arms = guess(call, secrets, "--set", "most=1", "--set", "most=2")["arms"]
+    assert [arm["arm"] for arm in arms] == [
+        f"{model} most={most}" for model in ("bisecting", "counting") for most in (1, 2)
+    ]
+    assert [arm["guesses_each"] <= most for arm, most in zip(arms, (1, 2, 1, 2), strict=True)] == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("--set", "much=1"), "no option of the method is called much; there are: most"),
+        (("--set", "most=lots"), "--set most=lots: not a value such as 5"),
+        (("--docs", "names"), "--docs is of no use to the method guessing"),
+        (("--role", "judge=honest"), "no role of the method guessing; there are: user"),
+        (("--role", "user=nobody"), "nobody"),
+    ],
+)
+def test_what_the_method_does_not_know_is_one_line(
+    call: Call, secrets: Path, arguments: tuple[str, ...], fault: str
+) -> None:
+    asked = ("run", "bisecting", "--suite", secrets, "--role", "user=honest", *arguments)
+    assert fault in call(*asked, plugins=("guessing.py",), code=2)
+
+
+def test_a_role_that_nobody_plays_is_one_line(call: Call, secrets: Path) -> None:
+    asked = ("run", "bisecting", "--suite", secrets)
+    assert "who plays the user? Give --role user=MODEL" in call(*asked, plugins=("guessing.py",), code=2)
+
+
+def test_a_judge_is_driven_stored_and_compared_as_a_model_is(call: Call, secrets: Path) -> None:
+    guess(call, secrets)
+    asked = ("run", "patient", "hasty", "--suite", "runs.sqlite", "--runs", "judged.sqlite", "--json")
+    plugins = ("guessing.py", "judge.py")
+    patient, hasty = json.loads(call(*asked, "--display", "none", plugins=plugins))["arms"]
+    assert (patient["pass_rate"], patient["conversations"]) == (1.0, 12)
+    assert 0 < hasty["pass_rate"] < 1
+    assert "passes" in call("compare", "latest", "--runs", "judged.sqlite", plugins=plugins)
+    shown = call("show", "latest", "bisecting: number 13", "--runs", "judged.sqlite", plugins=plugins)
+    assert "Was this short?" in shown
+    assert "judge" in shown
+    call("report", "latest", "--runs", "judged.sqlite", "-o", "judged.md", plugins=plugins)
+
+
+def test_a_toolbox_in_a_folder_is_used_by_the_method_that_is_there(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "talks").mkdir()
+    note = {"api_name": "AddNote", "parameters": {"text": "Buy stamps"}}
+    answered = {"request": note, "response": {"note_id": "5bff"}, "exception": None}
+    talk = {
+        "name": "stamps",
+        "conversation_id": "1",
+        "user": {"username": "mara"},
+        "metadata": {"location": "Springfield", "timestamp": "2024-03-05 09:00:00"},
+        "conversation": [
+            {"role": "user", "text": "note: buy stamps"},
+            {"role": "assistant", "text": "Noted.", "apis": [answered]},
+        ],
+    }
+    (tmp_path / "talks" / "stamps.json").write_text(json.dumps(talk))
+    asked = ("--suite", "talks", "--toolbox", NOTES, "--similarity", "exact", "--display", "none", "--json")
+    [arm] = json.loads(call("run", "oracle", *asked))["arms"]
+    assert (arm["success_rate"], arm["recall"]) == (1.0, 1.0)
+    assert "Buy stamps" in call("show", "latest", "stamps", "--diff")
+    call("report", "latest", "-o", "report.json")
+
+
+def test_an_answer_format_is_one_more_arm_of_the_same_file(call: Call, tmp_path: Path) -> None:
+    model = tiny_gguf.write(tmp_path / "tiny.gguf")
+    asked = ("--limit", 1, "--max-calls", 1, "--max-tokens", 24, "--threads", 1, "--tools", "exact")
+    formats = ("--format", "rig", "--format", "tagged", "--display", "none", "--json")
+    arms = json.loads(call("run", model, *asked, *formats, plugins=("tagged.py",)))["arms"]
+    assert [arm["arm"] for arm in arms] == ["tiny format=rig", "tiny format=tagged"]
+    assert "format=tagged" in call("compare", "latest")
+    fault = call("run", model, *asked, "--format", "nothing", plugins=("tagged.py",), code=2)
+    assert "nothing" in fault
+    assert "tagged" in fault
