@@ -105,9 +105,9 @@ class Conversation:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """Place, time, and who is logged in."""
-        who = self.metadata.username or "nobody logged in"
-        return {"location": self.metadata.location, "time": self.metadata.timestamp, "user": who}
+        """When and where it takes place, and who is logged in."""
+        when = f"{self.metadata.timestamp}, {self.metadata.location}"
+        return {"when": when, "user": self.metadata.username or "nobody is logged in"}
 
     @property
     def closing(self) -> tuple[str, ...]:

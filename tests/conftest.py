@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from terminals import Terminal
 
 from rig.errors import RigError
 
@@ -177,3 +178,11 @@ def _write_gguf(
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    """A shell in tmux, 80 by 24, in a folder of the test's own."""
+    opened = Terminal(tmp_path)
+    yield opened
+    opened.close()

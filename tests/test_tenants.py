@@ -6,6 +6,7 @@ under `rig/` or `tui/` knows of them.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 import tiny_gguf
+from terminals import RIG, Terminal
 
 TOYS = Path(__file__).parent / "tenants"
 NOTES = Path(__file__).parent / "toolbox" / "notes"
@@ -70,17 +72,17 @@ def test_a_method_with_a_user_and_metrics_of_its_own_runs_and_is_compared(call: 
     assert "hits" in summary
     assert "33.3%" in summary
     assert "recall" not in summary
-    compared = json.loads(call("compare", "latest", "--json"))
+    compared = json.loads(call("compare", "latest", "--json", plugins=("guessing.py",)))
     flips = [flip["conversation"] for pair in compared["pairs"] for flip in pair["flips"]]
     assert sorted(flips) == ["number 13", "number 15", "number 6", "number 8"]
-    assert "guesses" in call("compare", "latest")
+    assert "guesses" in call("compare", "latest", plugins=("guessing.py",))
     assert "6" in call("runs")
 
 
 def test_both_voices_are_shown_whoever_made_them(call: Call, secrets: Path, tmp_path: Path) -> None:
     guess(call, secrets)
     shown = call("show", "latest", "number 13", "--arm", "bisecting", plugins=("guessing.py",))
-    for said in ("assistant", "user", "8", "more", "12", "13", "yes"):
+    for said in ("reply: 8", "user: more", "reply: 13", "user: yes"):
         assert said in shown
     call("report", "latest", "-o", "report.html", plugins=("guessing.py",))
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -209,3 +211,22 @@ def test_an_answer_format_is_one_more_arm_of_the_same_file(call: Call, tmp_path:
     fault = call("run", model, *asked, "--format", "nothing", plugins=("tagged.py",), code=2)
     assert "nothing" in fault
     assert "tagged" in fault
+
+
+@pytest.mark.terminal
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_the_live_view_shows_both_voices_and_the_methods_own_metrics(
+    terminal: Terminal, secrets: Path, tmp_path: Path
+) -> None:
+    plugin = f"{RIG} --plugin {TOYS / 'guessing.py'}"
+    terminal.resize(120, 40)
+    terminal.type(f"{plugin} run bisecting counting --suite {secrets} --role user=honest --runs runs.sqlite")
+    screen = terminal.wait("hits", "guesses", "number 15")
+    assert "recall" not in screen
+    terminal.press("q")
+    terminal.wait("is stored in")
+    terminal.type(f"{plugin} watch latest --runs runs.sqlite --speed 64")
+    terminal.wait("number 15", "hits")
+    terminal.press("Enter")
+    terminal.wait("turn 1", "user")
+    terminal.press("q")

@@ -12,7 +12,7 @@ from rig.calls import ExecutedCall, Json, Outcome, without_token
 from rig.displays import signs
 from rig.displays.clip import Clip, clip, clip_json
 from rig.displays.signs import Sign
-from rig.episodes import PlayedTurn, Step
+from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.metrics import Counts, Declaration
 from rig.models import Prediction
 from rig.verdicts import Difference, Verdict
@@ -156,13 +156,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """The model's reply in words, which ends the turn."""
+    """A reply in words, by the role that spoke. The assistant's ends the turn."""
 
     text: Clip
+    role: str = ASSISTANT
 
     @property
     def sign(self) -> Sign:
-        return signs.REPLY
+        return signs.REPLY if self.role == ASSISTANT else signs.REPLY._replace(word=self.role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +256,7 @@ def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:
     return StepView(
         turn,
         number,
-        made(turn, number, step.prediction, lengths, by_argument=True),
+        made(turn, number, step.prediction, lengths, step.role, by_argument=True),
         returned(turn, number, executed.outcome, lengths) if executed else None,
         judged(turn, number, verdict, lengths) if verdict else None,
         step.prediction.salvage,
@@ -264,16 +265,22 @@ def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:
 
 
 def made(
-    turn: int, step: int, prediction: Prediction, lengths: Lengths, *, by_argument: bool = False
+    turn: int,
+    step: int,
+    prediction: Prediction,
+    lengths: Lengths,
+    role: str = ASSISTANT,
+    *,
+    by_argument: bool = False,
 ) -> Made:
-    """What a prediction is."""
+    """What a prediction of this role is."""
     if prediction.call is not None:
         call = prediction.call
         pairs = pairs_of(call.arguments, lengths) if by_argument else ()
         arguments = clip_json(without_token(call.arguments), lengths.text)
         return Called(turn, step, clip(call.name, lengths.name), arguments, pairs)
     if prediction.reply is not None:
-        return Replied(clip(prediction.reply, lengths.text))
+        return Replied(clip(prediction.reply, lengths.text), role)
     kind = prediction.error.value if prediction.error else "error"
     detail = clip(prediction.error_detail, lengths.value)
     return Failed(kind, detail, clip(prediction.raw, 2 * lengths.value))

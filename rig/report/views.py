@@ -109,12 +109,11 @@ def conversation_views(
     }
     for number, (name, suite) in enumerate(comparison.conversations):
         of_arms = transcripts[number]
-        metadata = of_arms[0].conversation.metadata
         yield ConversationView(
             number,
             name,
             suite,
-            f"{metadata.timestamp}, {metadata.location}, {metadata.username or 'nobody is logged in'}",
+            ", ".join(of_arms[0].conversation.facts.values()),
             tuple(
                 _outcome(
                     letter,
@@ -139,22 +138,20 @@ def _outcome(letter: str, result: ConversationResult, flip: str, declaration: De
 
 
 def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[TurnView]:
-    said: list[str] = []
-    for index, turn in enumerate(transcripts[0].conversation.turns):
-        if turn.role == "user":
-            said.append(_cut(turn.text, max(longest, _TRUTH)))
-            continue
-        made = [_made(transcript) for transcript in transcripts]
+    most = max(longest, _TRUTH)
+    made = [_made(transcript) for transcript in transcripts]
+    for index in sorted({turn for transcript in transcripts for turn in transcript.turn_numbers}):
+        truth = transcripts[0].conversation.expected(index)
+        wanted = (
+            _wanted(index, number, call, letters, made, longest) for number, call in enumerate(truth.calls)
+        )
         yield TurnView(
             index,
-            tuple(said),
-            tuple(
-                _wanted(index, number, call, letters, made, longest) for number, call in enumerate(turn.calls)
-            ),
-            _cut(turn.text, max(longest, _TRUTH)),
+            tuple(_cut(text, most) for text in truth.said),
+            tuple(wanted),
+            _cut(truth.reply, most),
             _cells(index, transcripts, letters, longest),
         )
-        said = []
 
 
 def _wanted(

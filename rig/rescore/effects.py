@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from rig.calls import JsonObject
 from rig.conversations import Conversation
@@ -70,6 +71,7 @@ def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
     now = setup.fingerprint["world_sha256"]
     fingerprint = next((arm.fingerprint for arm in run.arms if arm.name == transcript.arm), None) or {}
     made_in = fingerprint.get("world_sha256")
-    found = effects(transcript.conversation, transcript.turns, setup.simulator)
+    conversation = cast(Conversation, transcript.conversation)
+    found = effects(conversation, transcript.turns, setup.simulator)
     by_call = {(effect.turn, effect.step): effect for effect in found}
     return Effects(by_call, made_in not in (None, now))

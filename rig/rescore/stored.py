@@ -3,11 +3,14 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
+from rig.conversations import Conversation
 from rig.errors import RigError
 from rig.events import Where
 from rig.methods.base import Recording, Setup
+from rig.methods.tooltalk.metrics import DECLARATION
 from rig.rescore.files import with_predictions
 from rig.rescore.scored import Scored, score_turns
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
@@ -39,6 +42,10 @@ def export_run(store: Path, run: StoredRun, directory: Path) -> list[Path]:
     Raises RigError unless the directory is new or empty and can be written.
     """
     _require_empty(directory)
+    if run.declaration.method != DECLARATION.method:
+        raise RigError(
+            f"run {run.id} is of the method {run.declaration.method}; prediction files are ToolTalk's"
+        )
     written = []
     with Runs.open(store) as runs:
         for where, transcript in _finished(runs, run):
@@ -48,7 +55,12 @@ def export_run(store: Path, run: StoredRun, directory: Path) -> list[Path]:
             if run.repeats > 1:
                 folder /= f"repeat-{where.repeat + 1}"
             path = folder / f"{_file_name(where.conversation)}.json"
-            _write(path, json.dumps(with_predictions(transcript.conversation, transcript.turns), indent=4))
+            _write(
+                path,
+                json.dumps(
+                    with_predictions(cast(Conversation, transcript.conversation), transcript.turns), indent=4
+                ),
+            )
             written.append(path)
     return _some(written, run)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
@@ -173,11 +173,16 @@ class Transcript:
 
     arm: str
     repeat: int
-    conversation: Any
+    conversation: Task
     turns: dict[int, PlayedTurn]
     counts: Counts | None
     declaration: Declaration
     faults: tuple[Fault, ...] = ()
+
+    @property
+    def turn_numbers(self) -> list[int]:
+        """The assistant turns in order: those that are known beforehand, and those that were played."""
+        return sorted({*self.conversation.known_turns, *self.turns})
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,8 @@ SELECT {_WHERE}, turns.repeat, turns.turn, predictions.step, predictions.kind, p
     predictions.username, predictions.match, predictions.bad_action, predictions.ground_truth_turn,
     predictions.ground_truth_call, predictions.reason, predictions.differences, predictions.prompt_tokens,
     predictions.cached_tokens, predictions.completion_tokens, predictions.forced_tokens,
-    predictions.prefill_s, predictions.decode_s, predictions.mask_s, predictions.first_token_s
+    predictions.prefill_s, predictions.decode_s, predictions.mask_s, predictions.first_token_s,
+    predictions.role, predictions.parent
 FROM predictions
 JOIN turns ON turns.id = predictions.turn
 JOIN arms ON arms.id = turns.arm

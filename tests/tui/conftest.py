@@ -4,12 +4,10 @@ import asyncio
 import inspect
 import itertools
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import counted
 import pytest
-from terminals import Terminal
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import ErrorKind
@@ -301,11 +299,3 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def watch() -> Callable[[list[Event]], Watched]:
     """Makes an application that watches a stream of events."""
     return Watched
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    """A shell in tmux, 80 by 24, in a folder of the test's own."""
-    opened = Terminal(tmp_path)
-    yield opened
-    opened.close()

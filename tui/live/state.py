@@ -185,7 +185,7 @@ class RunState:
             case PieceGenerated():
                 self._transcript(event.where).draft(event.turn, event.step).add(event.text, event.tokens)
             case PredictionMade():
-                self._transcript(event.where).predicted(event.turn, event.step, event.prediction)
+                self._transcript(event.where).predicted(event.turn, event.step, event.prediction, event.role)
             case CallJudged():
                 self._call_judged(event)
             case TurnStarted():

@@ -22,6 +22,7 @@ from rig.displays.steps import (
     made,
     returned,
 )
+from rig.episodes import ASSISTANT
 from rig.models import Prediction
 from rig.verdicts import Verdict
 
@@ -111,9 +112,9 @@ class Transcript:
         self.entries.append(draft)
         return draft
 
-    def predicted(self, turn: int, step: int, prediction: Prediction) -> None:
+    def predicted(self, turn: int, step: int, prediction: Prediction, role: str = ASSISTANT) -> None:
         """A step is complete."""
-        self.add(made(turn, step, prediction, LENGTHS))
+        self.add(made(turn, step, prediction, LENGTHS, role))
 
     def judged(self, turn: int, step: int, outcome: Outcome, verdict: Verdict) -> None:
         """A call was executed and matched."""

@@ -45,7 +45,7 @@ def outline(record: Record) -> list[Row]:
     matched = record.matched
     rows = [Row(None, None, sign_of(record), "conversation", _share(record))]
     for number, turn in enumerate(record.turns, 1):
-        wanted = record.transcript.conversation.turns[turn].calls
+        wanted = record.transcript.conversation.expected(turn).calls
         steps = record.steps(turn)
         found = sum((turn, call) in matched for call in range(len(wanted)))
         rows.append(

@@ -48,7 +48,7 @@ class Record:
     @property
     def turns(self) -> list[int]:
         """The positions of the assistant turns."""
-        return list(self.transcript.conversation.assistant_turns)
+        return self.transcript.turn_numbers
 
     @property
     def ended(self) -> Ended | None:

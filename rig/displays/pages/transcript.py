@@ -1,10 +1,9 @@
 """A stored conversation as text for people, and as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
 from rig.calls import Json, JsonObject
-from rig.conversations import Turn
 from rig.displays import signs
 from rig.displays.clip import Clip, clip, clip_json
 from rig.displays.steps import (
@@ -23,6 +22,7 @@ from rig.displays.steps import (
 from rig.episodes import Step
 from rig.rescore import Effect, Effects
 from rig.store import Transcript
+from rig.tasks import ExpectedTurn
 from rig.toolbox.diff import ColumnChange, RecordChange
 
 _LONGEST = 2000
@@ -34,20 +34,16 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
 
     With `effects`, what each call did to the world is below it.
     """
-    conversation = transcript.conversation
-    metadata = conversation.metadata
+    task = transcript.conversation
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
     lines = [
-        f"{conversation.name}, {transcript.arm}{repeat}: {_outcome(transcript)}",
-        f"{metadata.timestamp}, {metadata.location}, {metadata.username or 'nobody is logged in'}",
+        f"{task.name}, {transcript.arm}{repeat}: {_outcome(transcript)}",
+        ", ".join(task.facts.values()),
     ]
     matched = _matched(transcript)
-    for index, turn in enumerate(conversation.turns):
-        lines.append("")
-        if turn.role == "user":
-            lines.append(f"{signs.USER.label}: {turn.text}")
-            continue
-        lines.append(f"turn {index}")
+    for index in transcript.turn_numbers:
+        lines += _said(task.expected(index).said)
+        lines += ["", f"turn {index}"]
         played = transcript.turns.get(index)
         for number, step in enumerate(played.steps if played else ()):
             lines += [f"  {line}" for line in _step(step_view(index, number, step, _LONGEST))]
@@ -55,16 +51,21 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
                 lines += [f"     {line}" for line in effect_lines(effects.by_call[index, number])]
         if played is None:
             lines.append("  not played yet")
-        lines += [f"  {line}" for line in _truth(index, turn, matched, over=played is not None)]
+        truth = task.expected(index)
+        lines += [f"  {line}" for line in _truth(index, truth, matched, over=played is not None)]
         faults = (fault for fault in transcript.faults if fault.turn == index)
         lines += [f"  fault: {fault.kind}: {fault.text}" for fault in faults]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_said(task.closing)])
+
+
+def _said(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in ("", f"{signs.USER.label}: {text}")]
 
 
 def _outcome(transcript: Transcript) -> str:
     if transcript.counts is None:
-        done, turns = len(transcript.turns), len(transcript.conversation.assistant_turns)
-        return f"{done} of {turns} turns played"
+        done, turns = len(transcript.turns), len(transcript.conversation.known_turns)
+        return f"{done}{f' of {turns}' if turns else ''} turns played"
     end = ended(transcript.declaration, transcript.counts, errors_of(transcript.turns.values()))
     return ", ".join(filter(None, (end.sign.label, end.text)))
 
@@ -133,15 +134,20 @@ def _column(column: ColumnChange) -> str:
     return f"{column.name} {' -> '.join(parts) if len(parts) == 2 else ''.join(parts)}"
 
 
-def _truth(index: int, turn: Turn, matched: Mapping[CallPlace, StepPlace], *, over: bool) -> list[str]:
+def _truth(
+    index: int, truth: ExpectedTurn, matched: Mapping[CallPlace, StepPlace], *, over: bool
+) -> list[str]:
+    """What should have been done and said; nothing where nobody knows."""
     lines = []
-    for number, executed in enumerate(turn.calls):
+    for number, executed in enumerate(truth.calls):
         call, given = expected(index, number, executed, _LONGEST)
         place = matched.get(CallPlace(index, number))
         found = signs.due(made=place is not None, over=over).label
         where = f" in turn {place.turn}, step {place.step}" if place else ""
         lines += [f"expected: {_call(call)} ({found}{where})", f"   {given.sign.label}: {_line(given.text)}"]
-    return [*lines, f"expected: {signs.REPLY.label}: {turn.text}"]
+    if truth.calls or truth.reply:
+        lines.append(f"expected: {signs.REPLY.label}: {truth.reply}")
+    return lines
 
 
 def _call(call: Called) -> str:
@@ -160,21 +166,23 @@ def _value(value: Json) -> str:
 def transcript_json(transcript: Transcript, effects: Effects | None = None) -> JsonObject:
     """All that is stored of a conversation, with its ground truth; with `effects`, those of its calls."""
     matched = _matched(transcript)
+    task = transcript.conversation
     turns: list[JsonObject] = []
-    for index, turn in enumerate(transcript.conversation.turns):
-        shown: JsonObject = {"turn": index, "role": turn.role, "text": turn.text}
-        if turn.role == "assistant":
-            played = transcript.turns.get(index)
-            shown["ground_truth"] = [
-                {**call.as_json(), "match": (index, number) in matched}
-                for number, call in enumerate(turn.calls)
-            ]
-            shown["steps"] = None if played is None else [_step_json(step) for step in played.steps]
-            if effects is not None and played is not None:
-                for number in range(len(played.executed)):
-                    shown["steps"][number]["effect"] = effects.by_call[index, number].as_json()
-            shown["faults"] = [fault.as_json() for fault in transcript.faults if fault.turn == index]
+    for index in transcript.turn_numbers:
+        truth = task.expected(index)
+        turns += _said_json(truth.said, index - len(truth.said))
+        played = transcript.turns.get(index)
+        shown: JsonObject = {"turn": index, "role": "assistant", "text": truth.reply}
+        shown["ground_truth"] = [
+            {**call.as_json(), "match": (index, number) in matched} for number, call in enumerate(truth.calls)
+        ]
+        shown["steps"] = None if played is None else [_step_json(step) for step in played.steps]
+        if effects is not None and played is not None:
+            for number in range(len(played.executed)):
+                shown["steps"][number]["effect"] = effects.by_call[index, number].as_json()
+        shown["faults"] = [fault.as_json() for fault in transcript.faults if fault.turn == index]
         turns.append(shown)
+    turns += _said_json(task.closing, 1 + max(transcript.turn_numbers, default=-1))
     return {
         "arm": transcript.arm,
         "repeat": transcript.repeat,
@@ -183,10 +191,19 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
     }
 
 
+def _said_json(texts: Sequence[str], first: int) -> list[JsonObject]:
+    """What was said, by its position in the conversation from `first` on, where it has one."""
+    return [
+        {"turn": first + number if first >= 0 else None, "role": "user", "text": text}
+        for number, text in enumerate(texts)
+    ]
+
+
 def _step_json(step: Step) -> JsonObject:
     prediction = step.prediction
     shown: JsonObject = {
         "kind": prediction.kind,
+        "role": step.role,
         **{field.name: getattr(prediction, field.name) for field in fields(prediction)},
         # `asdict` of the whole would recurse into arguments, which a model may have nested deeply.
         "call": prediction.call and {"name": prediction.call.name, "arguments": prediction.call.arguments},

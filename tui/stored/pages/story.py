@@ -17,10 +17,9 @@ NOTHING: Span = ("", Tint.PLAIN)
 def write_conversation(page: PageWriter, record: Record) -> None:
     """Where and when it plays, how it went, what went wrong in it."""
     conversation = record.transcript.conversation
-    metadata = conversation.metadata
     page.title(conversation.name or record.where.conversation)
-    page.words(("when", Tint.MUTED), f"{metadata.timestamp}, {metadata.location}")
-    page.words(("user", Tint.MUTED), metadata.username or "nobody is logged in")
+    for name, fact in conversation.facts.items():
+        page.words((name, Tint.MUTED), fact)
     page.words(("arm", Tint.MUTED), record.name_of(record.where))
     done = len(record.transcript.turns)
     if done < len(record.turns):
@@ -79,15 +78,17 @@ def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> N
 
 
 def write_truth(page: PageWriter, record: Record, turn: int) -> None:
-    """The calls that the turn should have had, and the reply of the ground truth."""
-    truth = record.transcript.conversation.turns[turn]
+    """The calls that the turn should have had, and the reply of the ground truth, where there is any."""
+    truth = record.transcript.conversation.expected(turn)
+    if not (truth.calls or truth.reply):
+        return
     matched, is_played = record.matched, turn in record.transcript.turns
     page.title("expected")
     for number, executed in enumerate(truth.calls):
         call, given = expected(turn, number, executed, page.limit)
         page.call(signs.due(made=(turn, number) in matched, over=is_played), call)
         _write_returned(page, given, Tint.MUTED)
-    page.words(signs.REPLY._replace(tint=Tint.MUTED), truth.text, Tint.MUTED)
+    page.words(signs.REPLY._replace(tint=Tint.MUTED), truth.reply, Tint.MUTED)
 
 
 def _write_returned(page: PageWriter, returned: Returned, tint: Tint) -> None:
@@ -99,12 +100,8 @@ def _write_returned(page: PageWriter, returned: Returned, tint: Tint) -> None:
 
 
 def _write_said(page: PageWriter, record: Record, turn: int) -> None:
-    turns = record.transcript.conversation.turns
-    first = turn
-    while first and turns[first - 1].role == "user":
-        first -= 1
-    for each in turns[first:turn]:
-        page.words(signs.USER, each.text, Tint.STRONG)
+    for text in record.transcript.conversation.expected(turn).said:
+        page.words(signs.USER, text, Tint.STRONG)
 
 
 def _write_judged(page: PageWriter, judged: Judged) -> None:
