@@ -6,9 +6,9 @@ UNKNOWN = "-"
 """What stands for a number that there is none of."""
 
 
-def out_of(done: int, total: int) -> str:
+def out_of(done: int, total: int, between: str = "/") -> str:
     """How many of how many, as in `3/4`; a total of 0 is one that nobody knows."""
-    return f"{done}/{total}" if total else str(done)
+    return f"{done}{between}{total}" if total else str(done)
 
 
 def percent(fraction: float | None) -> str:

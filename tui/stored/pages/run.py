@@ -30,7 +30,7 @@ def write_run(page: PageWriter, run: StoredRun) -> None:
     """The run's settings and its summary."""
     page.title(f"run {run.id}", (f"  {inert_line(run.name or '')}", Tint.STRONG))
     took = sum(arm.speed.wall_s for arm in run.arms)
-    state = f"{run.state}, {out_of(run.turns_done, run.turns)} turns in {clock_time(took)}"
+    state = f"{run.state}, {out_of(run.turns_done, run.turns, between=' of ')} turns in {clock_time(took)}"
     page.words(("state", Tint.MUTED), state)
     if run.state == "interrupted":
         page.words(("", Tint.MUTED), "resume it with r, or with rig run --resume", Tint.ERROR)
