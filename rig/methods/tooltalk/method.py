@@ -104,22 +104,20 @@ class ToolTalkSetup:
         self.matcher = matcher
 
     @cached_property
-    def _world(self) -> World:
-        return self._open_world()
+    def _opened(self) -> tuple[World, str]:
+        """The world, and a hash of it as it is before anything happens in it."""
+        world = self._open_world()
+        return world, world.sha256()
 
     @cached_property
     def simulator(self) -> Simulator:
         """Where calls are executed: by ToolTalk's ways if they are matched by them."""
-        return Simulator(self._world, self.matcher.toolbox, upstream_compat=self.matcher.mode == "upstream")
-
-    @cached_property
-    def world_sha256(self) -> str:
-        """A hash of the world that every conversation begins in."""
-        return self._world.sha256()
+        matcher = self.matcher
+        return Simulator(self._opened[0], matcher.toolbox, upstream_compat=matcher.mode == "upstream")
 
     @property
     def fingerprint(self) -> JsonObject:
-        return {"world_sha256": self.world_sha256}
+        return {"world_sha256": self._opened[1]}
 
     @property
     def grader(self) -> Grading:
