@@ -48,8 +48,7 @@ class Dialogue:
         """Play the next turn: the user's words, unless they are the scenario's, and the assistant's."""
         began = perf_counter()
         turn = len(self._played)
-        said = (self._scenario.query,) if turn == 0 else ()
-        self._emit(TurnStarted(self._where, turn, said, (self._scenario.truth,), ""))
+        self._emit(TurnStarted(self._where, turn, *self._scenario.expected(turn)))
         steps: list[Step] = []
         for role in self._roles(turn):
             key = StepKey(self._scenario.name, turn, len(steps), self._where.repeat)
@@ -82,7 +81,7 @@ class Dialogue:
         step = Step(prediction, role=role)
         if prediction.call is not None and role == THE_ASSISTANT:
             executed = ExecutedCall(prediction.call, Outcome())
-            verdict = verdict_of(self._scenario, prediction.call, key.turn)
+            verdict = verdict_of(self._scenario, prediction.call)
             self._emit(CallJudged(self._where, key.turn, key.step, executed, verdict))
             step = Step(prediction, executed, verdict, role)
         self.talk.add(step)

@@ -85,11 +85,11 @@ def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
         "redundant_questions": sum(asked),
         "messages": len(talk.said),
     }
-    return Score(counts, (verdict_of(scenario, call, talk.replies),) if call else ())
+    return Score(counts, (verdict_of(scenario, call),) if call else ())
 
 
-def verdict_of(scenario: Scenario, call: Call, turn: int) -> Verdict:
-    """Whether a call, made in this turn, is the true one, and what of it differs."""
+def verdict_of(scenario: Scenario, call: Call) -> Verdict:
+    """Whether a call is the true one, which is due from the first turn on, and what of it differs."""
     true, got = scenario.slots, arguments(call)
     names = dict.fromkeys((*true, *got))
     differences = tuple(
@@ -104,7 +104,7 @@ def verdict_of(scenario: Scenario, call: Call, turn: int) -> Verdict:
     if differences:
         named = ", ".join(each.what for each in differences)
         return Verdict(False, reason=f"not as wanted: {named}", differences=differences)
-    return Verdict(True, ground_truth=(turn, 0), reason="all slots are right")
+    return Verdict(True, ground_truth=(0, 0), reason="all slots are right")
 
 
 def arguments(call: Call) -> JsonObject:

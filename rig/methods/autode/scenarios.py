@@ -81,14 +81,11 @@ class Scenario:
     def ground_truth_count(self) -> int:
         return 1
 
-    @property
-    def truth(self) -> ExecutedCall:
-        """The true call. There is no world that it could be executed in."""
-        return ExecutedCall(self.call, Outcome())
-
     def expected(self, turn: int) -> ExpectedTurn:
-        """The first query is known beforehand, and nothing of what follows but the call that ends it."""
-        return ExpectedTurn((self.query,) if turn == 0 else (), (self.truth,), "")
+        """The first query, and the true call: nobody knows in which turn the assistant can make it."""
+        if turn:
+            return ExpectedTurn()
+        return ExpectedTurn((self.query,), (ExecutedCall(self.call, Outcome()),))
 
     @property
     def source(self) -> JsonObject:

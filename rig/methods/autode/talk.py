@@ -16,18 +16,14 @@ End: TypeAlias = Literal["called", "malformed", "gave_up", "round_limit", "conte
 
 
 class Talk:
-    """One conversation. `said` is without the call; `end` is None for as long as it goes on.
-
-    `replies` counts the assistant's words, but for recorded ones: it is the turn in which a call was made.
-    """
+    """One conversation. `said` is without the call; `end` is None for as long as it goes on."""
 
     def __init__(self, scenario: Scenario, mode: Mode, max_rounds: int) -> None:
         is_static = mode == "static"
         self.said: list[Utterance] = list(scenario.history if is_static else scenario.history[:1])
         self.end: End | None = None
         self.call: Call | None = None
-        self.replies = 0
-        self._rounds = 1 if is_static else max_rounds
+        self._left = 1 if is_static else max_rounds
 
     def add(self, step: Step) -> None:
         """Take in a step: words are added to what was said, anything else ends the conversation."""
@@ -58,8 +54,8 @@ class Talk:
 
     def _hear_assistant(self, text: str) -> None:
         self.said.append(Utterance(ASSISTANT, text.replace(DONE, "")))
-        self.replies += 1
+        self._left -= 1
         if DONE in text:
             self.end = "gave_up"
-        elif self.replies == self._rounds:
+        elif not self._left:
             self.end = "round_limit"

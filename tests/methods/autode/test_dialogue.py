@@ -136,7 +136,12 @@ def test_what_happens_is_emitted() -> None:
     assert isinstance(judged, CallJudged)
     assert judged.verdict.match
     assert heard.episode.score().verdicts == (judged.verdict,)
-    assert judged.verdict.ground_truth == (1, 0)
+    assert judged.verdict.ground_truth == (0, 0)
+    started = [event for event in heard.events if isinstance(event, TurnStarted)]
+    assert [(event.history, len(event.ground_truth)) for event in started] == [
+        (("I need light.",), 1),
+        ((), 0),
+    ]
 
 
 @pytest.mark.parametrize("done", range(4))
