@@ -138,3 +138,15 @@ def test_an_exported_run_scores_as_it_was_scored(rig: Rig, tmp_path: Path) -> No
         assert outcomes.count("round_limit") / 16 == arm["round_limit_rate"] > 0
     other = rig("export", done["run"], "--format", "tooltalk", "--output", tmp_path / "other")
     assert "is of the method autode, not of tooltalk" in other.err
+
+
+def test_a_stored_dialogue_can_be_read_with_both_voices(rig: Rig) -> None:
+    run = rig(*RUN, "--only", "light-for-reading").json["run"]
+    shown = rig("show", run, "light-for-reading").out
+    lines = [line.strip() for line in shown.splitlines()]
+    assert "Hanna, a night nurse" in shown
+    assert lines.count("user: Could you put the bedroom light on for me?") == 1
+    assert "0. reply: Could you tell me the colour and the brightness?" in lines
+    assert "0. user: The colour is warm white and the brightness is 20 percent." in lines
+    assert sum(line.startswith("1. call: SwitchLight") for line in lines) == 1
+    assert sum(line.startswith("expected: SwitchLight") for line in lines) == 1
