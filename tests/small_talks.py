@@ -13,10 +13,10 @@ from typing import Any
 import small_world
 
 from rig.calls import Call
-from rig.conversations import Conversation, User, parse_conversation
 from rig.errors import ErrorKind, RigError
 from rig.events import Event
 from rig.methods.scripted import called, failed, replied
+from rig.methods.tooltalk.conversations import Conversation, User, parse_conversation
 from rig.methods.tooltalk.method import ToolTalk, ToolTalkSetup
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rig.calls import Call, ExecutedCall
-from rig.conversations import Metadata
+from rig.methods.tooltalk.conversations import Metadata
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 from rig.tooltalk.world import World

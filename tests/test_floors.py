@@ -23,7 +23,6 @@ RANKS = {
     "rig.meters": (0, 1),
     "rig.models": (0, 2),
     "rig.tasks": (0, 2),
-    "rig.conversations": (0, 3),
     "rig.verdicts": (0, 2),
     "rig.episodes": (0, 3),
     "rig.metrics": (0, 3),

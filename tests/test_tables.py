@@ -9,8 +9,8 @@ import pytest
 import small_talks
 from counted import measured
 
-from rig.conversations import Conversation
 from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import Settings
 from rig.metrics import total
 from rig.rescore import score_run, setup_for_files

@@ -16,8 +16,8 @@ from benchmarks.engine.work import Work
 from rig import displays
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
-from rig.conversations import SUITES
 from rig.errors import RigError
+from rig.methods.tooltalk.conversations import SUITES
 from rig.running.control import Control
 from rig.running.options import Options as RunOptions
 from rig.running.planning import plan

@@ -25,12 +25,12 @@ os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 from benchmarks.engine.contestants.engine import opening, predict_all
 from benchmarks.engine.tape import Tape, recording
 from benchmarks.engine.work import Work, prefixes
-from rig.conversations import load_suite
 from rig.cores import available_cores
 from rig.engine.files.registry import resolve
 from rig.engine.loading import load
 from rig.engine.settings import EngineSettings
 from rig.errors import RigError
+from rig.methods.tooltalk.conversations import load_suite
 from rig.models import Message, Prediction, Request, StepKey
 
 MAX_TOKENS = 64

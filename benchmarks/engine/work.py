@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.conversations import Conversation, load_directory, load_suite
 from rig.errors import RigError
+from rig.methods.tooltalk.conversations import Conversation, load_directory, load_suite
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
 from rig.tasks import select

@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from rig.calls import without_token
-from rig.conversations import Conversation
 from rig.displays.base import Display
 from rig.displays.none import NoDisplay
 from rig.events import ConversationFinished, Emit, Event
 from rig.methods.scripted import Scripted, called, replied
+from rig.methods.tooltalk.conversations import Conversation
 from rig.models import Notify, Prediction, Request
 from rig.running.control import Control
 from rig.running.options import Options

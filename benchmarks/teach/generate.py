@@ -13,7 +13,7 @@ from random import Random
 from benchmarks.teach.scenes import accounts, alarms, calendar, chat, mail, reminders, weather
 from benchmarks.teach.talk import Refused, Talk
 from benchmarks.teach.worlds import things
-from rig.conversations import Conversation
+from rig.methods.tooltalk.conversations import Conversation
 
 Scene = Callable[[Talk], None]
 Weighted = Sequence[tuple[Scene, float]]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.teach.generate import conversations
-from rig.conversations import Conversation
+from rig.methods.tooltalk.conversations import Conversation
 
 RUN = 8
 """So many words in a row are a sentence that could have been copied."""

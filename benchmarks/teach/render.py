@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
-from rig.conversations import Conversation
 from rig.engine.formats.rig import RigFormat
 from rig.engine.gguf.info import inspect
 from rig.engine.llama import LlamaModel
 from rig.engine.prompt import PromptBuilder
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import Settings, call_message, opening
 from rig.models import CallMessage, Message, ReplyMessage, UserMessage
 

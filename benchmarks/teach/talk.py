@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.teach.speech import capital, expand
 from benchmarks.teach.worlds import Person, Things
 from rig.calls import Call, ExecutedCall, Json, JsonObject
-from rig.conversations import Conversation, Metadata, Turn, User
+from rig.methods.tooltalk.conversations import Conversation, Metadata, Turn, User
 from rig.toolbox import Simulator
 from rig.tooltalk import TOOLTALK
 

@@ -7,9 +7,9 @@ import click
 
 from rig import methods
 from rig.cli.output import print_json, printable
-from rig.conversations import available_suites
 from rig.methods.base import Checked, Checks
 from rig.methods.tooltalk.check import Report, check_directory, record_directory
+from rig.methods.tooltalk.conversations import available_suites
 from rig.paths import CONVERSATIONS
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World

@@ -13,10 +13,10 @@ from rig import methods
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
-from rig.conversations import SUITES, Conversation, load_directory, load_suite
 from rig.displays.pages.screen import screen_text
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
+from rig.methods.tooltalk.conversations import SUITES, Conversation, load_directory, load_suite
 from rig.methods.tooltalk.prompt import Docs, History, Settings, Tools
 from rig.paths import runs_file
 from rig.running.options import Options

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from rig.calls import JsonObject
-from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.replay import replay
 from rig.rescore.reexecute import differ
 from rig.rescore.setups import setup_of

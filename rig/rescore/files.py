@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
-from rig.conversations import Conversation, load_conversation, load_directory
 from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.methods.tooltalk.callers import name_callers
+from rig.methods.tooltalk.conversations import Conversation, load_conversation, load_directory
 from rig.methods.tooltalk.method import ToolTalkSetup
 from rig.methods.tooltalk.metrics import DECLARATION
 from rig.models import Prediction

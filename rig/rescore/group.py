@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from rig.calls import JsonObject
-from rig.conversations import Conversation
+from rig.methods.tooltalk.conversations import Conversation
 from rig.metrics import Counts, Declaration, total
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored, breakdown

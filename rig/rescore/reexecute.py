@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.replay import replay
 from rig.toolbox.simulator import Simulator
 

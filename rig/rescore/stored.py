@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import quote
 
-from rig.conversations import Conversation
 from rig.errors import RigError
 from rig.events import Where
 from rig.methods.base import Recording, Setup
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.metrics import DECLARATION
 from rig.rescore.files import with_predictions
 from rig.rescore.scored import Scored, score_turns

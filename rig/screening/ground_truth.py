@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rig.calls import Call
-from rig.conversations import Conversation
 from rig.events import Where
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings

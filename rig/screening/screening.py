@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from rig.calls import Call, JsonObject
-from rig.conversations import Conversation
 from rig.engine.files.registry import ResolvedModel
 from rig.engine.forcing.assessment import Assessment
 from rig.engine.settings import EngineSettings
 from rig.errors import RigError
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Notify
 from rig.screening.ground_truth import TrueStep, true_steps

@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks.engine.work import Work, prefixes
-from rig.conversations import load_suite
 from rig.errors import RigError
 from rig.events import Where
+from rig.methods.tooltalk.conversations import load_suite
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings

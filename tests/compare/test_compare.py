@@ -14,9 +14,9 @@ from graded_talks import model, play
 
 from rig.compare import Comparison, Question, VerdictKind, compare
 from rig.compare.significance import exact_mcnemar, holm
-from rig.conversations import parse_conversation
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
+from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.prompt import Settings
 from rig.metrics import TASKS
 from rig.rescore import score_run, setup_for_files

@@ -12,8 +12,8 @@ from enum import StrEnum
 from functools import cached_property
 
 from rig.calls import Json, JsonObject, without_token
-from rig.conversations import Conversation
 from rig.methods.tooltalk.check.replay import Replayed
+from rig.methods.tooltalk.conversations import Conversation
 from rig.tooltalk import TOOLTALK
 
 _SHORTEST = 4

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from conversations.reading import Feature, Reading
 
-from rig.conversations import parse_conversation
 from rig.methods.tooltalk.check.replay import replayed_calls
+from rig.methods.tooltalk.conversations import parse_conversation
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World

@@ -9,8 +9,8 @@ from conversations.reading import Feature
 from conversations.rules import RULES
 from conversations.suites import check_suite
 
-from rig.conversations import available_suites
 from rig.methods.tooltalk.check import check_directory
+from rig.methods.tooltalk.conversations import available_suites
 from rig.paths import CONVERSATIONS
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World

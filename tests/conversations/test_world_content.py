@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rig.calls import Call
-from rig.conversations import Conversation, available_suites, load_suite
+from rig.methods.tooltalk.conversations import Conversation, available_suites, load_suite
 from rig.paths import WORLD_DATABASE, WORLD_SEED
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.calls import Call, ExecutedCall
-from rig.conversations import parse_conversation
 from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.conversations import parse_conversation
 from rig.models import Prediction
 from rig.rescore.files import load_predictions, with_predictions
 from rig.store import Runs

@@ -10,10 +10,10 @@ import small_talks
 import small_world
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.conversations import Conversation, load_directory, parse_conversation
 from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
 from rig.models import Prediction
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.store import Runs

@@ -169,7 +169,7 @@ def test_nothing_is_overwritten(store: Path, tmp_path: Path) -> None:
 
 
 def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:
-    from rig.conversations import parse_conversation
+    from rig.methods.tooltalk.conversations import parse_conversation
 
     names = ["../up", "..", ".", "/etc/x", "a\\b", "\x1b[31m", "ok name-1"]
     conversations = tuple(

@@ -11,7 +11,7 @@ from counted import measured
 from hypothesis import settings
 
 from rig.calls import Call, ExecutedCall
-from rig.conversations import Conversation, load_directory
+from rig.methods.tooltalk.conversations import Conversation, load_directory
 from rig.methods.tooltalk.error_types import ErrorType, error_types
 from rig.methods.tooltalk.metrics import count
 from rig.scoring import Exact, Grader, Mode

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rig.calls import Call, ExecutedCall
-from rig.conversations import Conversation
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.error_types import ErrorType
 from rig.verdicts import Verdict
 

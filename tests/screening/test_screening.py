@@ -14,13 +14,13 @@ from hypothesis.extra import numpy as arrays
 from scipy.special import rel_entr, softmax
 
 from rig.calls import Call
-from rig.conversations import parse_conversation
 from rig.engine import EngineSettings
 from rig.engine.files.registry import ResolvedModel
 from rig.engine.forcing.assessment import Assessment, Choice
 from rig.engine.forcing.teacher import Teacher
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Request

@@ -7,10 +7,10 @@ import pytest
 import small_talks
 
 from rig.calls import Call
-from rig.conversations import parse_conversation
 from rig.errors import RigError
 from rig.events import ArmFinished, CallJudged, ConversationFinished
 from rig.methods.scripted import Scripted, called
+from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.metrics import DECLARATION
 from rig.metrics import total
 from rig.models import StepKey

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.teach.generate import conversations
 from benchmarks.teach.speech import clock, day, expand
 from benchmarks.teach.worlds import things
-from rig.conversations import Conversation
+from rig.methods.tooltalk.conversations import Conversation
 from rig.tooltalk import TOOLTALK
 
 COUNT = 400

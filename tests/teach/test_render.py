@@ -8,7 +8,7 @@ import tiny_gguf
 
 from benchmarks.teach.generate import conversations
 from benchmarks.teach.render import REPLY_WEIGHT, SETTINGS, Renderer, messages_of
-from rig.conversations import Conversation
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import opening
 from rig.models import CallMessage, ReplyMessage
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rig.calls import ExecutedCall
-from rig.conversations import Conversation, User
 from rig.episodes import PlayedTurn
+from rig.methods.tooltalk.conversations import Conversation, User
 from rig.toolbox.toolbox import Toolbox
 
 

@@ -10,11 +10,11 @@ from time import perf_counter
 from typing import Any
 
 from rig.calls import ExecutedCall
-from rig.conversations import Conversation
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
 from rig.methods.base import Ask, Playing
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.judgement import conclude
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.methods.tooltalk.replay import replay

@@ -11,7 +11,7 @@ from datetime import date, datetime
 
 from rig import times
 from rig.calls import ExecutedCall, Json
-from rig.conversations import Metadata
+from rig.methods.tooltalk.conversations import Metadata
 from rig.toolbox.spec import Equality, Text, Tool
 
 _NUMBER = re.compile(r"\d+")

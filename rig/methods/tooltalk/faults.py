@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rig.calls import ExecutedCall, Json
-from rig.conversations import Conversation
 from rig.methods.tooltalk.claims import claims_success
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.evidence import Seen
 from rig.schemas import Misfit, misfits
 from rig.scoring import reasons

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from rig.calls import ExecutedCall
-from rig.conversations import Conversation
 from rig.episodes import PlayedTurn
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.error_types import error_types
 from rig.methods.tooltalk.faults import Acted, find_faults
 from rig.methods.tooltalk.metrics import count

@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.conversations import Conversation, available_suites, load_directory, parse_conversation
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.methods.base import Grading, Option
 from rig.methods.tooltalk.callers import name_truths
+from rig.methods.tooltalk.conversations import (
+    Conversation,
+    available_suites,
+    load_directory,
+    parse_conversation,
+)
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.judgement import judge
 from rig.methods.tooltalk.metrics import DECLARATION

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from rig.calls import Json, without_token
-from rig.conversations import Conversation
 from rig.methods.scripted import called, replied
+from rig.methods.tooltalk.conversations import Conversation
 from rig.models import OneByOne, OnPiece, Piece, Prediction, Request
 
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
 
 from rig.calls import Call, ExecutedCall, JsonObject, without_token
-from rig.conversations import Conversation, Metadata
 from rig.errors import RigError
+from rig.methods.tooltalk.conversations import Conversation, Metadata
 from rig.models import CallMessage, Request, StepKey, ToolDoc
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rig.calls import ExecutedCall
-from rig.conversations import Conversation, Turn
+from rig.methods.tooltalk.conversations import Conversation, Turn
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 

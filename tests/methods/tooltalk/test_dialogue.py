@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.calls import Call, ExecutedCall
-from rig.conversations import Conversation, load_directory, parse_conversation
 from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
 from rig.methods.scripted import called, failed, replied
+from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, offered_tools

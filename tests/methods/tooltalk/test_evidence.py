@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.conversations import Metadata
+from rig.methods.tooltalk.conversations import Metadata
 from rig.methods.tooltalk.evidence import Seen
 from rig.tooltalk import TOOLTALK
 

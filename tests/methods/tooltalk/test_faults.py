@@ -8,7 +8,7 @@ import pytest
 import small_talks
 
 from rig.calls import Call, ExecutedCall
-from rig.conversations import Conversation, parse_conversation
+from rig.methods.tooltalk.conversations import Conversation, parse_conversation
 from rig.methods.tooltalk.faults import Acted, find_faults
 from rig.methods.tooltalk.metrics import count
 from rig.scoring import Exact, Grader, Mode

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from small_world import call, fail, respond
 
-from rig.conversations import Conversation, load_conversation, load_directory
+from rig.methods.tooltalk.conversations import Conversation, load_conversation, load_directory
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from rig import times
 from rig.calls import ExecutedCall
-from rig.conversations import Conversation
 from rig.methods.tooltalk.check.faults import Fault
+from rig.methods.tooltalk.conversations import Conversation
 from rig.toolbox.arguments import check
 from rig.toolbox.errors import ToolError
 from rig.toolbox.spec import Tool

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.calls import JsonObject
-from rig.conversations import Conversation, load_conversation
 from rig.errors import RigError
 from rig.methods.tooltalk.check.calls import check_calls
 from rig.methods.tooltalk.check.faults import Fault
 from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import check_structure
+from rig.methods.tooltalk.conversations import Conversation, load_conversation
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World

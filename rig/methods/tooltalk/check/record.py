@@ -5,10 +5,10 @@ import uuid
 from pathlib import Path
 
 from rig.calls import SESSION_TOKEN, JsonObject, without_token
-from rig.conversations import parse_conversation
 from rig.errors import RigError
 from rig.methods.tooltalk.check.replay import Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import PARTS
+from rig.methods.tooltalk.conversations import parse_conversation
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World

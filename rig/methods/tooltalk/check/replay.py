@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rig.calls import ExecutedCall, Json, JsonObject
-from rig.conversations import Conversation
+from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.replay import replay
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.spec import Match, Response

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rig import times
 from rig.calls import JsonObject
-from rig.conversations import Conversation
 from rig.methods.tooltalk.check.faults import Fault
+from rig.methods.tooltalk.conversations import Conversation
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
 

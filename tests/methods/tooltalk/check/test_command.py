@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rig.conversations import available_suites
+from rig.methods.tooltalk.conversations import available_suites
 from rig.paths import CONVERSATIONS
 
 Command = Callable[..., Any]

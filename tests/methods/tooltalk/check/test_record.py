@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from rig.conversations import available_suites
 from rig.errors import RigError
 from rig.methods.tooltalk.check import check_directory, record_directory
+from rig.methods.tooltalk.conversations import available_suites
 from rig.paths import CONVERSATIONS
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
