@@ -45,7 +45,7 @@ def source(name: str, *turns: str | tuple[str, list[Call]], logged_in: bool = Tr
     """
     acting = simulator()
     user = USER if logged_in else User("mara")
-    acting.start(small_world.METADATA.now, user.username, user.given)
+    acting.start(small_world.METADATA.now, user.username, user.credentials)
     conversation: list[dict[str, Any]] = []
     for index, turn in enumerate(turns):
         if isinstance(turn, str):

@@ -41,7 +41,6 @@ RANKS = {
     "rig.rescore": (3, 2),
     "rig.replay": (3, 2),
     "rig.compare": (3, 2),
-    "rig.tables": (3, 2),
     "rig.screening": (3, 3),
     # floor 4: what people see
     "rig.displays": (4, 0),

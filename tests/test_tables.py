@@ -9,14 +9,7 @@ import pytest
 import small_talks
 from counted import measured
 
-from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import Settings
-from rig.metrics import total
-from rig.rescore import score_run, setup_for_files
-from rig.running.plan import Arm
-from rig.store import Runs
-from rig.tables import (
+from rig.displays.pages.tooltalk_tables import (
     PAPER_ERRORS,
     PAPER_ERRORS_NAMES,
     PAPER_RATES,
@@ -24,8 +17,15 @@ from rig.tables import (
     ErrorsRow,
     RatesRow,
     Table,
-    paper_tables,
+    published_tables,
 )
+from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.conversations import Conversation
+from rig.methods.tooltalk.prompt import Settings
+from rig.metrics import total
+from rig.rescore import score_run, setup_for_files
+from rig.running.plan import Arm
+from rig.store import Runs
 
 Rig = Callable[..., Any]
 
@@ -44,7 +44,7 @@ def _play(path: Path, *suites: str, docs: tuple[str, ...] = ("full", "names"), n
 def _tables(path: Path) -> list[Table]:
     with Runs.open(path) as runs:
         run = runs.get("abcde")
-        return paper_tables((run, score) for score in runs.suite_scores(run))
+        return published_tables((run, score) for score in runs.suite_scores(run))
 
 
 def test_rates_are_by_suite_and_errors_over_all_suites(tmp_path: Path) -> None:

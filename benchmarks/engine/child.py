@@ -10,7 +10,7 @@ from time import perf_counter, process_time
 
 from benchmarks.engine import prompts as files
 from benchmarks.engine.contestants import ENTRIES
-from benchmarks.engine.given import validator
+from benchmarks.engine.external_prompts import validator
 from benchmarks.engine.job import Answer, Job, Outcome
 from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import Json

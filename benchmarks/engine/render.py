@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.engine import prompts as files
-from benchmarks.engine.given import rendered
+from benchmarks.engine.external_prompts import rendered
 from benchmarks.engine.job import Job
 from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import JsonObject

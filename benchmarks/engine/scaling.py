@@ -23,7 +23,7 @@ from time import perf_counter, process_time
 os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 from benchmarks.engine.contestants.engine import opening, predict_all
-from benchmarks.engine.tape import Tape, recording
+from benchmarks.engine.recorded import Recorded, recording
 from benchmarks.engine.work import Work, prefixes
 from rig.cores import available_cores
 from rig.engine.files.registry import resolve
@@ -77,7 +77,7 @@ def measure(
     )
     loaded = load(resolved.path, settings, resolved.name, notify=lambda text: None)
     try:
-        tape = Tape()
+        tape = Recorded()
         with recording(tape, clock):
             began = clock()
             loaded.prepare(opening(requests[0]), None)

@@ -58,7 +58,7 @@ class Stopwatch:
 
 
 @contextmanager
-def watching(watch: Stopwatch, seams: dict[str, list[tuple[Any, str]]]) -> Iterator[None]:
+def timed(watch: Stopwatch, seams: dict[str, list[tuple[Any, str]]]) -> Iterator[None]:
     """While this lasts, calls of these functions (owner and attribute, by kind) are timed.
 
     Class methods, properties and static methods stay what they are. Raises AttributeError for a name that an

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.engine.stopwatch import REST, Stopwatch, watching
+from benchmarks.engine.stopwatch import REST, Stopwatch, timed
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.events import ArmFinished, ArmReady, Emit, Event, Speed
@@ -113,7 +113,7 @@ def profile(plan: Plan, emit: Emit, control: Control) -> Profile:
             taken.update(watch.seconds)
             ended.append(event)
 
-    with watching(watch, seams()):
+    with timed(watch, seams()):
         run(plan, listen, control)
     if not ended:
         raise RigError("stopped before the run was through; there is no profile of a part")

@@ -11,13 +11,13 @@ from rig.cli.runs import print_scores, run_json, score_json
 from rig.displays.numbers import out_of
 from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.pages.tooltalk import tables_markdown
+from rig.displays.pages.tooltalk_tables import published_tables
 from rig.displays.pages.transcript import transcript_json, transcript_text
 from rig.displays.steps import ended
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.rescore import effects_of
 from rig.store import Cell, Runs, StoredRun, StoredScore
-from rig.tables import paper_tables
 
 
 @click.command()
@@ -105,7 +105,7 @@ def _show_run(
 
 
 def _show_tables(stored: Runs, run: StoredRun, as_json: bool) -> None:
-    tables = paper_tables((run, score) for score in stored.suite_scores(run))
+    tables = published_tables((run, score) for score in stored.suite_scores(run))
     if as_json:
         print_json({"run": run.id, "tables": [table.as_json() for table in tables]})
     else:

@@ -142,7 +142,7 @@ class Options:
         Raises RigError for options that the method does not know, and for several values of one that has one.
         """
         known = {option.name: option for option in method.options}
-        given = self._given(known)
+        given = self._set_values(known)
         for name in _OF_METHODS:
             if name not in known and getattr(self, name) != getattr(_DEFAULTS, name):
                 flag = f"--{name.replace('_', '-')}"
@@ -162,7 +162,7 @@ class Options:
         """Who plays which role, by role. Raises RigError for what says neither."""
         return dict(_split(text, "--role", "ROLE=MODEL") for text in self.role)
 
-    def _given(self, known: Mapping[str, Option]) -> dict[str, list[Any]]:
+    def _set_values(self, known: Mapping[str, Option]) -> dict[str, list[Any]]:
         """The options given by `set`, by name, as values of their defaults' types."""
         given: dict[str, list[Any]] = {}
         for text in self.set:

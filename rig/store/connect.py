@@ -84,7 +84,7 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
 
 
 @contextmanager
-def connect_for_watching(path: Path) -> Iterator[Database]:
+def connect_unnoticed(path: Path) -> Iterator[Database]:
     """A connection to a store that another process may be writing, which it must not notice.
 
     While there is a log, somebody writes or was killed: then not even the tidying that SQLite leaves to the

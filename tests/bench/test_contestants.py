@@ -13,8 +13,8 @@ from benchmarks.engine.child import perform
 from benchmarks.engine.contestants import ENTRIES, PEERS, Entry
 from benchmarks.engine.job import Job, Outcome
 from benchmarks.engine.prompts import BenchPrompt
+from benchmarks.engine.recorded import Recorded
 from benchmarks.engine.render import render
-from benchmarks.engine.tape import Tape
 from rig.errors import RigError
 
 MakeJob = Callable[..., Job]
@@ -34,7 +34,7 @@ def given(job: Job, *prompts: BenchPrompt) -> Job:
 
 
 def decodes(tape: Path) -> list[list[object]]:
-    return [operation for operation in Tape.read(tape).operations if operation[0] == "decode"]
+    return [operation for operation in Recorded.read(tape).operations if operation[0] == "decode"]
 
 
 def installed(name: str) -> Entry:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from benchmarks.engine import stopwatch
-from benchmarks.engine.stopwatch import REST, Stopwatch, watching
+from benchmarks.engine.stopwatch import REST, Stopwatch, timed
 from benchmarks.engine.time_shares import seams
 
 
@@ -68,7 +68,7 @@ def test_functions_of_every_sort_are_timed_and_given_back(clock: Clock) -> None:
     before = dict(vars(Thing))
     watch = Stopwatch()
     places: list[tuple[Any, str]] = [(Thing, name) for name in ("method", "value", "made", "alone")]
-    with watching(watch, {"thing": places}):
+    with timed(watch, {"thing": places}):
         assert (Thing().method(1), Thing().value, Thing.made(), Thing.alone()) == (
             "method",
             "value",
@@ -84,7 +84,7 @@ def test_a_seam_that_is_not_there_is_an_error_and_changes_nothing() -> None:
         def there(self) -> None: ...
 
     before = Thing.there
-    with pytest.raises(AttributeError), watching(Stopwatch(), {"a": [(Thing, "there"), (Thing, "gone")]}):
+    with pytest.raises(AttributeError), timed(Stopwatch(), {"a": [(Thing, "there"), (Thing, "gone")]}):
         pass
     assert Thing.there is before
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.engine.given import give
+from benchmarks.engine.external_prompts import give
 from benchmarks.engine.job import Answer, Job
 from benchmarks.engine.prompts import BenchPrompt
-from benchmarks.engine.tape import Tape, recording
+from benchmarks.engine.recorded import Recorded, recording
 from rig.calls import JsonObject
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
@@ -34,7 +34,7 @@ class Engine:
             ]
         self._predictions: list[Prediction] = []
         self._prepare_s = 0.0
-        self._tape = Tape()
+        self._tape = Recorded()
 
     def run(self) -> Sequence[Answer]:
         with recording(self._tape):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.engine.contestants.engine import Engine, open_model, opening
-from benchmarks.engine.given import give
+from benchmarks.engine.external_prompts import give
 from benchmarks.engine.job import Job
 from benchmarks.engine.prompts import BenchPrompt
 

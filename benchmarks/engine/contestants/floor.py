@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.engine.job import Answer, Job
 from benchmarks.engine.prompts import BenchPrompt
-from benchmarks.engine.tape import Player, Tape, catching_context
+from benchmarks.engine.recorded import Player, Recorded, catching_context
 from rig.calls import JsonObject
 from rig.engine.loading import load
 from rig.errors import RigError
@@ -24,7 +24,7 @@ class Floor:
             settings = replace(job.settings, parallel=clients)
             self._model = load(Path(job.model), settings, job.name, notify=_ignore)
         self._context = contexts[-1]
-        self._tape = Tape.read(Path(job.tape))
+        self._tape = Recorded.read(Path(job.tape))
         self._player = Player(self._tape)
 
     def run(self) -> Sequence[Answer]:

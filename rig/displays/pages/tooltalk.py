@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from rig.displays.numbers import percent
+from rig.displays.pages.tooltalk_tables import ErrorsRow, RatesRow, Table
 from rig.displays.table import inert, markdown
 from rig.methods.tooltalk.error_types import ErrorType
-from rig.tables import ErrorsRow, RatesRow, Table
 
 _RATES = ("model", "suite", "success", "precision", "recall", "incorrect actions", "conversations")
 _ERRORS = ("model", *(str(kind) for kind in ErrorType), "total")

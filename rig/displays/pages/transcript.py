@@ -145,7 +145,7 @@ def _truth(
         found = signs.due(made=place is not None, over=over).label
         where = f" in turn {place.turn}, step {place.step}" if place else ""
         lines += [f"expected: {_call(call)} ({found}{where})", f"   {given.sign.label}: {_line(given.text)}"]
-    if truth.calls or truth.reply:
+    if truth.reply:
         lines.append(f"expected: {signs.REPLY.label}: {truth.reply}")
     return lines
 

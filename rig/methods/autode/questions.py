@@ -214,7 +214,7 @@ def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
     """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
     taken = set(_stems(f"{api.name} {api.description}")) | _COMMON
     described = {each.name: set(_stems(_ASIDE.sub("", each.description))) - taken for each in api.parameters}
-    named = {each.name: set(_stems(" ".join(_telling(each.name)))) for each in api.parameters}
+    named = {each.name: set(_stems(" ".join(_naming_words(each.name)))) for each in api.parameters}
     return tuple(
         _topic(
             each,
@@ -227,7 +227,7 @@ def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
 
 def _topic(parameter: Parameter, described: set[str], foreign: set[str]) -> _Topic:
     """`described` are words of this slot's description alone, `foreign` those of other slots' names."""
-    words, telling = _words(parameter.name), _telling(parameter.name)
+    words, telling = _words(parameter.name), _naming_words(parameter.name)
     aliases = [_ALIASES.get(word, word).partition("|") for word in telling or words]
     heads, vague = ({stem(word) for each in aliases for word in each[part].split()} for part in (0, 2))
     if not telling or telling == ["content"]:
@@ -247,7 +247,7 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-def _telling(name: str) -> list[str]:
+def _naming_words(name: str) -> list[str]:
     """The words of a slot's name that say what it is about."""
     return [word for word in _words(name) if word not in _SIDES and word not in _SUFFIXES]
 

@@ -46,7 +46,7 @@ class User:
     verification_code: str | None = None
 
     @property
-    def given(self) -> dict[str, Json]:
+    def credentials(self) -> dict[str, Json]:
         """What the user's account starts with: the token of a login, a verification code."""
         found = {"session_token": self.session_token, "verification_code": self.verification_code}
         return {name: value for name, value in found.items() if value is not None}
@@ -86,7 +86,7 @@ class Conversation:
     @property
     def start(self) -> tuple[datetime, str, dict[str, Json]]:
         """How its world begins: the clock, the user, and what the user is given."""
-        return self.metadata.now, self.user.username, self.user.given
+        return self.metadata.now, self.user.username, self.user.credentials
 
     @property
     def assistant_turns(self) -> tuple[int, ...]:

@@ -42,7 +42,7 @@ def test_any_calls_have_the_callers_that_the_simulator_knows(compat: bool, logge
     user = User("mara", session_token=small_world.TOKEN if logged_in else None)
     for seed in range(150):
         choices = random.Random(seed)
-        simulator.start(small_world.METADATA.now, user.username, user.given)
+        simulator.start(small_world.METADATA.now, user.username, user.credentials)
         session = Session(user, TOOLTALK)
         for call in choices.choices(CALLS, k=12):
             executed = simulator.execute(call)

@@ -12,8 +12,8 @@ from benchmarks.engine.child import perform
 from benchmarks.engine.contestants import PARALLEL, PARALLEL_FLOOR, RIG
 from benchmarks.engine.contestants.floor import Floor
 from benchmarks.engine.job import Job
+from benchmarks.engine.recorded import Player, Recorded, recording
 from benchmarks.engine.render import render
-from benchmarks.engine.tape import Player, Tape, recording
 from rig.engine.llama import LlamaContext, LlamaModel
 from rig.errors import RigError
 
@@ -27,7 +27,7 @@ def test_the_floor_plays_what_the_engine_did(make_job: MakeJob, kind: str, paral
     render(make_job("render", kind))
     outcome = perform(make_job(PARALLEL, kind, parallel=parallel))
     assert outcome.details["slots"] == parallel
-    tape = Tape.read(Path(make_job(PARALLEL).tape or ""))
+    tape = Recorded.read(Path(make_job(PARALLEL).tape or ""))
     assert tape.batches == outcome.details["batches"] > 4
     assert tape.tokens == outcome.details["batch_tokens"]
     # What all prompts share, what else was not cached, and all but the last of the generated was decoded.
@@ -37,7 +37,7 @@ def test_the_floor_plays_what_the_engine_did(make_job: MakeJob, kind: str, paral
     assert tape.tokens <= shared + read - int(str(outcome.details["cached_tokens"])) + generated
 
     floor = Floor(make_job(PARALLEL_FLOOR, kind), parallel)
-    again = Tape()
+    again = Recorded()
     try:
         with recording(again):
             assert floor.run() == ()
@@ -57,7 +57,7 @@ def test_the_floor_ends_with_the_same_logits(tiny: Callable[..., Path]) -> None:
         "kv_type": "f16",
     }
     first, second = LlamaContext(model, **choices), LlamaContext(model, **choices)
-    tape = Tape()
+    tape = Recorded()
     count = 3
     batch = llama_cpp.llama_batch_init(count, 0, 2)
     batch.n_tokens = count
@@ -92,18 +92,18 @@ def test_the_floor_ends_with_the_same_logits(tiny: Callable[..., Path]) -> None:
 
 def test_recording_ends_when_it_ends() -> None:
     original = llama_cpp.llama_decode
-    with recording(Tape()):
+    with recording(Recorded()):
         assert llama_cpp.llama_decode is not original
     assert llama_cpp.llama_decode is original
 
 
 def test_a_tape_survives_its_file(tmp_path: Path) -> None:
-    tape = Tape([["decode", [1, 2], [0, 1], [[0], [0, 3]], [0, 1]], ["llama_memory_seq_cp", 0, 1, 0, 2]])
+    tape = Recorded([["decode", [1, 2], [0, 1], [[0], [0, 3]], [0, 1]], ["llama_memory_seq_cp", 0, 1, 0, 2]])
     tape.write(tmp_path / "tape")
-    assert Tape.read(tmp_path / "tape").operations == tape.operations
+    assert Recorded.read(tmp_path / "tape").operations == tape.operations
     assert (tape.batches, tape.tokens) == (1, 2)
 
 
 def test_only_known_operations_are_played() -> None:
     with pytest.raises(RigError, match="llama_free"):
-        Player(Tape([["llama_free", 1]]))
+        Player(Recorded([["llama_free", 1]]))

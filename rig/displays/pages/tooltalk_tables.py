@@ -89,7 +89,7 @@ _SUBJECTS = ("Types of error", "Results")
 _DOCS = ("documented", "only named")
 
 
-def paper_tables(scored: Iterable[tuple[StoredRun, StoredScore]]) -> list[Table]:
+def published_tables(scored: Iterable[tuple[StoredRun, StoredScore]]) -> list[Table]:
     """The tables that these scores, each of one suite, have anything to say in, grader by grader.
 
     The paper's rows stand below those measured on a suite of the same name.

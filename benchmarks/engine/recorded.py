@@ -43,7 +43,7 @@ _WAITS = ("llama_get_logits", "llama_get_logits_ith", "llama_synchronize")
 
 
 @dataclass(slots=True)
-class Tape:
+class Recorded:
     """The operations, and the seconds that llama.cpp took for them, its waiting for the device included."""
 
     operations: list[Operation] = field(default_factory=list)
@@ -61,12 +61,12 @@ class Tape:
         path.write_text("".join(json.dumps(operation) + "\n" for operation in self.operations))
 
     @classmethod
-    def read(cls, path: Path) -> "Tape":
+    def read(cls, path: Path) -> "Recorded":
         return cls([json.loads(line) for line in path.read_text().splitlines()])
 
 
 @contextmanager
-def recording(tape: Tape, clock: Callable[[], float] = perf_counter) -> Iterator[None]:
+def recording(tape: Recorded, clock: Callable[[], float] = perf_counter) -> Iterator[None]:
     """While this lasts, what the process has llama.cpp do is added to the tape, and timed."""
 
     def timed(function: Callable[..., Any], note: Callable[..., Operation] | None) -> Callable[..., Any]:
@@ -136,7 +136,7 @@ def catching_context(caught: list[Any]) -> Iterator[None]:
 class Player:
     """Plays a tape on a context. What can be prepared is, so that `play` does little but call llama.cpp."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Recorded) -> None:
         batches = [operation for operation in tape.operations if operation[0] == "decode"]
         widest = max((len(batch[1]) for batch in batches), default=1)
         most = max((len(ids) for batch in batches for ids in batch[3]), default=1)

@@ -28,7 +28,7 @@ def validator(schema: JsonObject) -> Callable[[str], str | None]:
     return fault
 
 
-class GivenForm:
+class ExternalForm:
     """Stands for an answer form where there is only a schema: an answer is any text that satisfies it."""
 
     def __init__(self, schema: JsonObject) -> None:
@@ -42,7 +42,7 @@ class GivenForm:
         return Reading(content=text)
 
 
-class _GivenPrompts:
+class _ExternalPrompts:
     """Stands for the builder of prompts: a request's only tool names the prompt."""
 
     def __init__(self, prompts: Mapping[str, BenchPrompt]) -> None:
@@ -54,14 +54,14 @@ class _GivenPrompts:
 
 def give(model: LlamaCppModel, prompts: Sequence[BenchPrompt]) -> list[Request]:
     """Have the model answer these prompts from now on, and no others; the requests that stand for them."""
-    by_schema: dict[str, GivenForm] = {}
+    by_schema: dict[str, ExternalForm] = {}
     forms: dict[str, Form] = {}
     for prompt in prompts:
         schema = json.dumps(prompt.schema, sort_keys=True)
-        given: Any = by_schema.setdefault(schema, GivenForm(prompt.schema))
+        given: Any = by_schema.setdefault(schema, ExternalForm(prompt.schema))
         forms[prompt.id] = Form(given, given.language)
     inside: Any = model
-    inside._prompts = _GivenPrompts({prompt.id: prompt for prompt in prompts})
+    inside._prompts = _ExternalPrompts({prompt.id: prompt for prompt in prompts})
     inside._form = lambda tools: forms[tools[0].name]
     return [
         Request(StepKey(prompt.id, 0, 0), "", (ToolDoc(prompt.id, "", {}),), "", ()) for prompt in prompts
