@@ -23,6 +23,12 @@ NOTES = Path(__file__).parent / "toolbox" / "notes"
 Call = Callable[..., str]
 
 
+def live(test: Callable[..., None]) -> Callable[..., None]:
+    """A test that also looks at the live view, in a real terminal."""
+    missing = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+    return pytest.mark.terminal(missing(test))
+
+
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
     """Runs `rig` with plugins in a process of its own, and gives what it printed."""
@@ -165,7 +171,10 @@ def test_a_role_that_nobody_plays_is_one_line(call: Call, secrets: Path) -> None
     assert "who plays the user? Give --role user=MODEL" in call(*asked, plugins=("guessing.py",), code=2)
 
 
-def test_a_judge_is_driven_stored_and_compared_as_a_model_is(call: Call, secrets: Path) -> None:
+@live
+def test_a_judge_is_driven_stored_and_shown_as_a_model_is(
+    call: Call, secrets: Path, tmp_path: Path, terminal: Terminal
+) -> None:
     guess(call, secrets)
     asked = ("run", "patient", "hasty", "--suite", "runs.sqlite", "--runs", "judged.sqlite", "--json")
     plugins = ("guessing.py", "judge.py")
@@ -177,9 +186,17 @@ def test_a_judge_is_driven_stored_and_compared_as_a_model_is(call: Call, secrets
     assert "Was this short?" in shown
     assert "judge" in shown
     call("report", "latest", "--runs", "judged.sqlite", "-o", "judged.md", plugins=plugins)
+    assert "passes" in (tmp_path / "judged.md").read_text(encoding="utf-8")
+    places = " ".join(f"--plugin {TOYS / plugin}" for plugin in plugins)
+    terminal.resize(120, 40)
+    terminal.type(f"{RIG} {places} watch latest --runs judged.sqlite --speed 64")
+    terminal.wait("counting: number 1", "passes", "Was this short?")
 
 
-def test_a_toolbox_in_a_folder_is_used_by_the_method_that_is_there(call: Call, tmp_path: Path) -> None:
+@live
+def test_a_toolbox_in_a_folder_is_used_by_the_method_that_is_there(
+    call: Call, tmp_path: Path, terminal: Terminal
+) -> None:
     (tmp_path / "talks").mkdir()
     note = {"api_name": "AddNote", "parameters": {"text": "Buy stamps"}}
     answered = {"request": note, "response": {"note_id": "5bff"}, "exception": None}
@@ -195,26 +212,39 @@ def test_a_toolbox_in_a_folder_is_used_by_the_method_that_is_there(call: Call, t
     }
     (tmp_path / "talks" / "stamps.json").write_text(json.dumps(talk))
     asked = ("--suite", "talks", "--toolbox", NOTES, "--similarity", "exact", "--display", "none", "--json")
-    [arm] = json.loads(call("run", "oracle", *asked))["arms"]
-    assert (arm["success_rate"], arm["recall"]) == (1.0, 1.0)
+    arms = json.loads(call("run", "oracle", *asked, "--docs", "full", "--docs", "names"))["arms"]
+    assert [(arm["success_rate"], arm["recall"]) for arm in arms] == [(1.0, 1.0)] * 2
     assert "Buy stamps" in call("show", "latest", "stamps", "--diff")
+    assert "oracle docs=names" in call("compare", "latest")
     call("report", "latest", "-o", "report.json")
+    assert "Buy stamps" in (tmp_path / "report.json").read_text(encoding="utf-8")
+    terminal.resize(120, 40)
+    terminal.type(f"{RIG} watch latest --runs runs.sqlite --speed 64")
+    terminal.wait("AddNote", "Buy stamps")
 
 
-def test_an_answer_format_is_one_more_arm_of_the_same_file(call: Call, tmp_path: Path) -> None:
+@live
+def test_an_answer_format_is_one_more_arm_of_the_same_file(
+    call: Call, tmp_path: Path, terminal: Terminal
+) -> None:
     model = tiny_gguf.write(tmp_path / "tiny.gguf")
     asked = ("--limit", 1, "--max-calls", 1, "--max-tokens", 24, "--threads", 1, "--tools", "exact")
     formats = ("--format", "rig", "--format", "tagged", "--display", "none", "--json")
     arms = json.loads(call("run", model, *asked, *formats, plugins=("tagged.py",)))["arms"]
     assert [arm["arm"] for arm in arms] == ["tiny format=rig", "tiny format=tagged"]
     assert "format=tagged" in call("compare", "latest")
+    assert "format=tagged" in call("show", "latest")
+    call("report", "latest", "-o", "report.html")
+    assert "format=tagged" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    terminal.resize(120, 40)
+    terminal.type(f"{RIG} watch latest --runs runs.sqlite --speed 64")
+    terminal.wait("format=rig", "format=tagged")
     fault = call("run", model, *asked, "--format", "nothing", plugins=("tagged.py",), code=2)
     assert "nothing" in fault
     assert "tagged" in fault
 
 
-@pytest.mark.terminal
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+@live
 def test_the_live_view_shows_both_voices_and_the_methods_own_metrics(
     terminal: Terminal, secrets: Path, tmp_path: Path
 ) -> None:
