@@ -13,7 +13,8 @@ class Difference:
 
     `what` names an argument, or is `arguments` (of the wrong type), `response`, `exception` or
     `logged-in user`. For free text, `similarity` was below `threshold`, or `note` says why texts of any
-    similarity differ.
+    similarity differ. `unclear` says that they may mean the same: the rules do not settle it, and it
+    counts as no match.
     """
 
     what: str
@@ -22,6 +23,7 @@ class Difference:
     similarity: float | None = None
     threshold: float | None = None
     note: str | None = None
+    unclear: bool = False
 
     def as_json(self) -> JsonObject:
         """All of it by name."""

@@ -7,15 +7,15 @@ grader reads it and the tables into docs/free-text.md.
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fitting import GRID, Score, auc, fit, thresholds
-from pairs import Labelled, Measured, fresh, measure, own
+from fitting import GRID, Score, auc, bands, fit
+from pairs import Labelled, Measured, Piece, attacks, fresh, measure, own
 
 from rig.scoring.similarity import MiniLM
-from rig.scoring.texts import Wording
-from rig.scoring.texts.checks import CHECKS
+from rig.scoring.texts import Band, Meaning, Wording
+from rig.scoring.texts.refusals import CHECKS, DOUBTS
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import BODY, EVENT, KINDS, LOCATION, SUBJECT, TASK
 
@@ -31,7 +31,10 @@ LABELS = {
     SUBJECT: "email subject",
     BODY: "email body, message",
 }
-Rows = Iterator[Sequence[str]]
+ERRORS = ("false accepts", "false rejects", "unclear")
+BY_KIND = ("pairs", "AUC, cosine", "AUC", "same from", "unclear from", *ERRORS)
+Rows = Iterable[Sequence[str]]
+Bands = Mapping[Text, Band]
 
 
 def main() -> None:
@@ -40,89 +43,121 @@ def main() -> None:
     )
     parser.add_argument("--write", action="store_true", help="write calibration.json and docs/free-text.md")
     parser.add_argument(
-        "--errors", action="store_true", help="list the pairs of the fitted half judged wrong"
+        "--errors", action="store_true", help="list the pairs that are judged wrong or not clear"
+    )
+    parser.add_argument(
+        "--held-out", action="store_true", help="measure on the attacks that were put aside, too"
     )
     options = parser.parse_args()
     minilm = MiniLM()
     measured = measure(own(), minilm)
-    fitted = [each for each in measured if each.labelled.for_calibration]
+    tuned = measure(attacks("tuned"), minilm)
+    fitted = [*(each for each in measured if each.labelled.for_calibration), *tuned]
     unseen = [each for each in measured if not each.labelled.for_calibration]
     wording = fit(fitted)
-    limits = thresholds(fitted, _score(wording))
-    sets = {name: measure(pairs, minilm) for name, pairs in fresh().items()}
-    text = "\n\n".join(_tables(fitted, unseen, sets, wording, limits))
+    chosen = bands(fitted, _score(wording))
+    sets = {f"fresh set {name}": measure(pairs, minilm) for name, pairs in fresh().items()}
+    hostile = {"attacks, seen": tuned}
+    if options.held_out:
+        hostile["attacks, not seen"] = measure(attacks("held_out"), minilm)
+    text = "\n\n".join(_tables(fitted, unseen, sets, hostile, wording, chosen))
     print(text)
     if options.errors:
-        _list_errors(fitted, wording, limits)
+        _list_errors([*fitted, *unseen], wording, chosen)
     if options.write:
-        _write(wording, limits, text)
+        _write(wording, chosen, text)
         counts = _error_counts(unseen, _score(wording))
         ERROR_COUNTS.write_text(json.dumps(counts) + "\n", encoding="utf-8")
 
 
 def _score(wording: Wording, without: Sequence[str] = ()) -> Score:
-    """0 for what a check refuses, the checks `without` left out; else how alike the wording is."""
-    return lambda each: 0.0 if each.refused_by.difference(without) else wording(each.features)
+    """How alike the worst piece is, 0 if a check refuses it, and whether a check doubts it. The checks
+    `without` are left out.
+    """
+
+    def of_piece(piece: Piece) -> tuple[float, bool]:
+        if piece.refused_by.difference(without):
+            return 0.0, False
+        value = wording(piece.features) if piece.fixed is None else piece.fixed
+        return value, bool(piece.doubted_by.difference(without))
+
+    def score(each: Measured) -> tuple[float, bool]:
+        scores = [of_piece(piece) for piece in each.pieces]
+        worst = min((value for value, _ in scores), default=0.0 if each.hopeless else 1.0)
+        return worst, any(doubt for _, doubt in scores)
+
+    return score
 
 
 def _tables(
     fitted: Sequence[Measured],
     unseen: Sequence[Measured],
     sets: Mapping[str, Sequence[Measured]],
+    hostile: Mapping[str, Sequence[Measured]],
     wording: Wording,
-    limits: Mapping[Text, float],
+    chosen: Bands,
 ) -> Iterator[str]:
     score = _score(wording)
     yield f"Fitted on {_count(fitted)}; measured on {_count(unseen)} of the other half."
-    yield _table(
-        ("unseen half", "pairs", "AUC, cosine", "AUC", "threshold", "false accepts", "false rejects"),
-        _by_kind(unseen, score, limits),
-    )
-    yield _table(("near miss", "pairs", "accepted"), _by_case(unseen, score, limits))
-    yield _table(
-        ("on the unseen half", "AUC", "false accepts", "false rejects"), _ablations(fitted, unseen, wording)
-    )
-    for name, pairs in sets.items():
+    for name, pairs in {"unseen half": unseen, **sets}.items():
+        yield _table((name, *BY_KIND), _by_kind(pairs, score, chosen))
+    yield _table(("near miss", "pairs", "accepted", "unclear"), _by_case(unseen, score, chosen, same=False))
+    for name, pairs in hostile.items():
+        yield _table((name, *ERRORS), [("all", *_errors(pairs, score, chosen))])
         yield _table(
-            (
-                f"fresh set {name}",
-                "pairs",
-                "AUC, cosine",
-                "AUC",
-                "threshold",
-                "false accepts",
-                "false rejects",
-            ),
-            _by_kind(pairs, score, limits),
+            (f"{name}: other meaning", "pairs", "accepted", "unclear"),
+            _by_case(pairs, score, chosen, same=False),
         )
+        yield _table(
+            (f"{name}: same meaning", "pairs", "rejected", "unclear"),
+            _by_case(pairs, score, chosen, same=True),
+        )
+    everything = [*unseen, *(each for pairs in hostile.values() for each in pairs)]
+    yield _table(
+        ("without a check, unseen half and attacks", "AUC", *ERRORS), _ablations(fitted, everything, wording)
+    )
 
 
-def _by_kind(pairs: Sequence[Measured], score: Score, limits: Mapping[Text, float]) -> Rows:
+def _by_kind(pairs: Sequence[Measured], score: Score, chosen: Bands) -> Rows:
     for kind, label in LABELS.items():
         of_kind = [each for each in pairs if each.labelled.kind is kind]
-        yield label, *_row(of_kind, score, limits, f"{limits[kind]:.2f}")
-    yield "all", *_row(pairs, score, limits, "")
+        yield label, *_row(of_kind, score, chosen, f"{chosen[kind].same:.2f}", f"{chosen[kind].unclear:.2f}")
+    yield "all", *_row(pairs, score, chosen, "", "")
 
 
-def _row(pairs: Sequence[Measured], score: Score, limits: Mapping[Text, float], shown: str) -> Sequence[str]:
-    areas = (f"{auc(pairs, by):.3f}" for by in (lambda each: each.cosine, score))
-    return str(len(pairs)), *areas, shown, *_errors(pairs, score, limits)
+def _row(pairs: Sequence[Measured], score: Score, chosen: Bands, *shown: str) -> Sequence[str]:
+    areas = (f"{auc(pairs, by):.3f}" for by in (lambda each: (each.cosine, False), score))
+    return str(len(pairs)), *areas, *shown, *_errors(pairs, score, chosen)
 
 
-def _errors(pairs: Sequence[Measured], score: Score, limits: Mapping[Text, float]) -> Sequence[str]:
+def _errors(pairs: Sequence[Measured], score: Score, chosen: Bands) -> Sequence[str]:
+    """False accepts, false rejects and unclear pairs."""
     shown = []
-    for same in (False, True):
-        verdicts = [_accepted(each, score, limits) != same for each in pairs if each.labelled.same is same]
-        shown.append(f"{sum(verdicts)}/{len(verdicts)} ({sum(verdicts) / len(verdicts):.1%})")
-    return shown
+    for same, wrong in ((False, Meaning.SAME), (True, Meaning.DIFFERENT)):
+        verdicts = [_meaning(each, score, chosen) is wrong for each in pairs if each.labelled.same is same]
+        shown.append(_share(verdicts))
+    return *shown, _share([_meaning(each, score, chosen) is Meaning.UNCLEAR for each in pairs])
+
+
+def _share(verdicts: Sequence[bool]) -> str:
+    return f"{sum(verdicts)}/{len(verdicts)} ({sum(verdicts) / max(1, len(verdicts)):.1%})"
 
 
 def _error_counts(pairs: Sequence[Measured], score: Score) -> dict[str, object]:
-    """By kind, how many pairs there are and how many are judged wrongly at every threshold, for reports."""
+    """By kind, how many pairs there are and how many are judged wrongly at every threshold, for reports.
+    Doubt counts as a refusal.
+    """
     counts: dict[str, object] = {"thresholds": GRID}
     for kind in KINDS.values():
         same, other = (
-            [score(each) for each in pairs if each.labelled.kind is kind and each.labelled.same is label]
+            [
+                0.0 if doubted else value
+                for value, doubted in (
+                    score(each)
+                    for each in pairs
+                    if each.labelled.kind is kind and each.labelled.same is label
+                )
+            ]
             for label in (True, False)
         )
         counts[kind.name] = {
@@ -134,27 +169,36 @@ def _error_counts(pairs: Sequence[Measured], score: Score) -> dict[str, object]:
     return counts
 
 
-def _accepted(each: Measured, score: Score, limits: Mapping[Text, float]) -> bool:
-    return score(each) >= limits[each.labelled.kind]
+def _meaning(each: Measured, score: Score, chosen: Bands) -> Meaning:
+    value, doubted = score(each)
+    band = chosen[each.labelled.kind]
+    if value < band.unclear:
+        return Meaning.DIFFERENT
+    return Meaning.SAME if value >= band.same and not doubted else Meaning.UNCLEAR
 
 
-def _by_case(pairs: Sequence[Measured], score: Score, limits: Mapping[Text, float]) -> Rows:
-    cases = sorted({each.labelled.case for each in pairs if not each.labelled.same})
-    for case in cases:
-        of_case = [each for each in pairs if each.labelled.case == case]
-        yield case, str(len(of_case)), str(sum(_accepted(each, score, limits) for each in of_case))
+def _by_case(pairs: Sequence[Measured], score: Score, chosen: Bands, *, same: bool) -> Rows:
+    wrong = Meaning.DIFFERENT if same else Meaning.SAME
+    cases = dict.fromkeys(each.labelled.case for each in pairs if each.labelled.same is same)
+    for case in sorted(cases):
+        found = [
+            _meaning(each, score, chosen)
+            for each in pairs
+            if each.labelled.case == case and each.labelled.same is same
+        ]
+        yield case, str(len(found)), str(found.count(wrong)), str(found.count(Meaning.UNCLEAR))
 
 
 def _ablations(fitted: Sequence[Measured], unseen: Sequence[Measured], wording: Wording) -> Rows:
-    def row(label: str, score: Callable[[Measured], float]) -> Sequence[str]:
-        return label, f"{auc(unseen, score):.3f}", *_errors(unseen, score, thresholds(fitted, score))
+    def row(label: str, score: Score) -> Sequence[str]:
+        return label, f"{auc(unseen, score):.3f}", *_errors(unseen, score, bands(fitted, score))
 
     yield row("everything", _score(wording))
     for name in CHECKS:
         yield row(f"without: {name}", _score(wording, [name]))
-    yield row("without any check", _score(wording, list(CHECKS)))
-    yield row("the cosine and the checks", lambda each: 0.0 if each.refused_by else each.cosine)
-    yield row("the cosine alone", lambda each: each.cosine)
+    yield row("without any doubt", _score(wording, list(DOUBTS)))
+    yield row("without any check", _score(wording, [*CHECKS, *DOUBTS]))
+    yield row("the cosine alone", lambda each: (each.cosine, False))
 
 
 def _count(pairs: Sequence[Measured]) -> str:
@@ -167,20 +211,23 @@ def _table(head: Sequence[str], rows: Rows) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _list_errors(pairs: Sequence[Measured], wording: Wording, limits: Mapping[Text, float]) -> None:
+def _list_errors(pairs: Sequence[Measured], wording: Wording, chosen: Bands) -> None:
+    score = _score(wording)
     for each in pairs:
-        if _accepted(each, _score(wording), limits) != each.labelled.same:
+        meaning = _meaning(each, score, chosen)
+        if meaning is not (Meaning.SAME if each.labelled.same else Meaning.DIFFERENT):
             pair: Labelled = each.labelled
+            by = sorted({name for piece in each.pieces for name in piece.refused_by | piece.doubted_by})
             said = f"{pair.first!r} | {pair.second!r}"
-            refused = ", ".join(sorted(each.refused_by))
-            print(f"{_score(wording)(each):.2f} {pair.kind} {pair.case}: {said} {refused}")
+            print(f"{meaning} {score(each)[0]:.2f} {pair.kind} {pair.case}: {said} {', '.join(by)}")
 
 
-def _write(wording: Wording, limits: Mapping[Text, float], text: str) -> None:
+def _write(wording: Wording, chosen: Bands, text: str) -> None:
     fit_values = {
         "intercept": wording.intercept,
         "coefficients": dict(wording.coefficients),
-        "thresholds": {kind.name: limit for kind, limit in limits.items()},
+        "thresholds": {kind.name: band.same for kind, band in chosen.items()},
+        "unclear": {kind.name: band.unclear for kind, band in chosen.items()},
     }
     CALIBRATION.write_text(json.dumps(fit_values, indent=2) + "\n", encoding="utf-8")
     head, begin, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)

@@ -1,11 +1,12 @@
 """Fitting the measure of wording, and choosing the thresholds. Only numpy, and nothing random."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from pairs import Measured
 
-from rig.scoring.texts import Wording
+from rig.scoring.texts import Band, Wording
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import KINDS
 
@@ -14,21 +15,28 @@ PENALTY = 1.0
 STEPS = 50
 FALSE_ACCEPT_COST = 3
 """A false accept counts as three false rejects: the goals are 5% and 15%."""
+UNCLEAR_COST = 0.25
+"""And a pair that stays unclear as a quarter of one."""
 BORROWED = 100
 """Pairs of all kinds that weigh in on a kind's threshold, which has only some 50 of its own to go by."""
 BLUR = 0.05
 """How far beside its value a score may come out, so that a threshold keeps its distance to all of them."""
 GRID = [round(0.02 * step, 2) for step in range(1, 50)]
 
-Score = Callable[[Measured], float]
+Score = Callable[[Measured], tuple[float, bool]]
+"""How alike a pair is, 0 where it is refused, and whether that is in doubt."""
 
 
 def fit(pairs: Sequence[Measured]) -> Wording:
     """Logistic regression on the pairs that no check refuses, both classes weighing the same."""
-    left = [each for each in pairs if not each.refused_by]
-    names = list(left[0].features)
-    x = np.array([[each.features[name] for name in names] for each in left])
-    y = np.array([each.labelled.same for each in left], float)
+    left = [
+        (each.labelled.same, each.pieces[0].features)
+        for each in pairs
+        if len(each.pieces) == 1 and not each.pieces[0].refused_by and each.pieces[0].fixed is None
+    ]
+    names = list(left[0][1])
+    x = np.array([[measured[name] for name in names] for _, measured in left])
+    y = np.array([same for same, _ in left], float)
     mean, scale = x.mean(0), x.std(0)
     x = np.hstack([np.ones((len(x), 1)), (x - mean) / scale])
     weight = np.where(y == 1, len(y) / (2 * y.sum()), len(y) / (2 * (len(y) - y.sum())))
@@ -44,32 +52,41 @@ def fit(pairs: Sequence[Measured]) -> Wording:
     return Wording(round(intercept, 3), {n: round(float(s), 3) for n, s in zip(names, slopes, strict=True)})
 
 
-def thresholds(pairs: Sequence[Measured], score: Score) -> dict[Text, float]:
-    """For each kind the threshold that costs least on these pairs; the lowest of several."""
-    values = [(each.labelled.kind, each.labelled.same, score(each)) for each in pairs]
-    return {kind: min(GRID, key=lambda t: round(_cost(values, kind, t), 6)) for kind in KINDS.values()}
+def bands(pairs: Sequence[Measured], score: Score) -> dict[Text, Band]:
+    """For each kind from which likeness on texts are the same, and from which on it is not clear: what
+    costs least on these pairs.
+    """
+    outcomes = [(each.labelled.kind, each.labelled.same, *score(each)) for each in pairs]
+    return {
+        kind: _band([(k is kind, same, value, doubt) for k, same, value, doubt in outcomes])
+        for kind in KINDS.values()
+    }
 
 
-def _cost(values: Sequence[tuple[Text, bool, float]], kind: Text, threshold: float) -> float:
-    accepts, rejects = (_rate(values, kind, threshold, same) for same in (False, True))
-    return FALSE_ACCEPT_COST * accepts + rejects
+def _band(outcomes: Sequence[tuple[bool, bool, float, bool]]) -> Band:
+    of_kind, same, value, doubted = (np.array(column) for column in zip(*outcomes, strict=True))
+    grid = np.array(GRID)
+    above = 1 / (1 + np.exp((grid[:, None] - value) / BLUR))
+    accepted = np.where(doubted, 0.0, above)
 
+    def rate(chance: Any, label: bool) -> Any:
+        """How likely something is at each threshold, drawn towards all kinds."""
+        overall = chance[:, same == label].mean(1)
+        own = chance[:, (same == label) & of_kind]
+        return (own.sum(1) + BORROWED * overall) / (own.shape[1] + BORROWED)
 
-def _rate(values: Sequence[tuple[Text, bool, float]], kind: Text, threshold: float, same: bool) -> float:
-    """The rate of errors on pairs of a kind, drawn towards that on all kinds."""
-    errors = [
-        (k == kind, 1 / (1 + np.exp((threshold - value) / BLUR * (-1 if same else 1))))
-        for k, label, value in values
-        if label is same
-    ]
-    overall = sum(wrong for _, wrong in errors) / len(errors)
-    own = [wrong for is_kind, wrong in errors if is_kind]
-    return float((sum(own) + BORROWED * overall) / (len(own) + BORROWED))
+    false_accepts, missed = rate(accepted, False), 1 - rate(accepted, True)
+    false_rejects, kept = 1 - rate(above, True), rate(above, False)
+    unclear = (missed[:, None] - false_rejects) + (kept - false_accepts[:, None])
+    cost = FALSE_ACCEPT_COST * false_accepts[:, None] + false_rejects + UNCLEAR_COST * unclear
+    cost[grid[:, None] < grid] = np.inf
+    at, low = np.unravel_index(np.argmin(np.round(cost, 6)), cost.shape)
+    return Band(GRID[at], GRID[low])
 
 
 def auc(pairs: Sequence[Measured], score: Score) -> float:
     """The area under the ROC curve: how often a pair that means the same scores above one that does not."""
-    same = np.array([score(each) for each in pairs if each.labelled.same])
-    other = np.array([score(each) for each in pairs if not each.labelled.same])
+    same = np.array([score(each)[0] for each in pairs if each.labelled.same])
+    other = np.array([score(each)[0] for each in pairs if not each.labelled.same])
     above = (same[:, None] > other).mean() + (same[:, None] == other).mean() / 2
     return float(above)

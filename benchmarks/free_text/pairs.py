@@ -7,8 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from rig.scoring.similarity import MiniLM
-from rig.scoring.texts import features, pair
-from rig.scoring.texts.checks import CHECKS
+from rig.scoring.texts import Judgement, Meaning, Pair, features
+from rig.scoring.texts.judgement import known_likeness, pieces
+from rig.scoring.texts.refusals import CHECKS, DOUBTS
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import KINDS
 
@@ -32,13 +33,25 @@ class Labelled:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """What is judged of a pair at once: what the wording is judged by, and which checks refuse it or doubt
+    it. `equal` says that its words are the same.
+    """
+
+    features: dict[str, float]
+    refused_by: frozenset[str]
+    doubted_by: frozenset[str]
+    fixed: float | None
+
+
+@dataclass(frozen=True)
 class Measured:
-    """A pair, the cosine of its texts, what the wording is judged by, and which checks refuse it."""
+    """A pair, the cosine of its texts, and the pieces that are judged. The worst of them counts."""
 
     labelled: Labelled
     cosine: float
-    features: dict[str, float]
-    refused_by: frozenset[str]
+    pieces: tuple[Piece, ...]
+    hopeless: bool = False
 
 
 def read(path: Path) -> Iterator[Labelled]:
@@ -57,11 +70,25 @@ def fresh() -> dict[str, list[Labelled]]:
     return {path.stem: list(read(path)) for path in sorted((HERE / "fresh").glob("*.jsonl"))}
 
 
+def attacks(name: str) -> list[Labelled]:
+    """Pairs written to mislead the judgement: `tuned` were seen while it was built, `held_out` were not."""
+    return list(read(HERE / "attacks" / f"{name}.jsonl"))
+
+
 def measure(pairs: Iterable[Labelled], minilm: MiniLM) -> list[Measured]:
     return [_measured(each, minilm) for each in pairs]
 
 
 def _measured(each: Labelled, minilm: MiniLM) -> Measured:
-    read_pair = pair(each.kind, each.first, each.second)
-    refused_by = frozenset(name for name, check in CHECKS.items() if check(read_pair))
-    return Measured(each, minilm(each.first, each.second), features(read_pair, minilm.embedded), refused_by)
+    cosine = minilm(each.first, each.second)
+    found = pieces(each.kind, each.first, each.second)
+    if isinstance(found, Judgement):
+        return Measured(each, cosine, (), found.meaning is not Meaning.SAME)
+    return Measured(each, cosine, tuple(_piece(piece, minilm) for piece in found))
+
+
+def _piece(read_pair: Pair, minilm: MiniLM) -> Piece:
+    by = [
+        frozenset(name for name, check in checks.items() if check(read_pair)) for checks in (CHECKS, DOUBTS)
+    ]
+    return Piece(features(read_pair, minilm.embedded), by[0], by[1], known_likeness(read_pair))

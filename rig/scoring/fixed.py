@@ -8,7 +8,7 @@ from rig.calls import ExecutedCall, Json
 from rig.errors import RigError
 from rig.scoring.rules import Rules
 from rig.scoring.similarity import Similarity
-from rig.scoring.texts import pair, refusal
+from rig.scoring.texts import Meaning, beside
 from rig.toolbox.spec import Equality, Text, Tool
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference
@@ -24,8 +24,9 @@ class FixedRules(Rules):
     - Times and instants are equal if they mean the same. A reminder is due at its time of day, unless the
       ground truth has none.
     - Places, and locations of events, are equal but for case and spaces.
-    - Texts mean the same by a calibrated measure of their wording, unless a check finds that they name
-      different days, amounts, names or things, or the contrary (docs/free-text.md).
+    - Texts mean the same by a calibrated measure of their wording, unless a check finds that they state
+    different facts, say the contrary or swap who does what. Where neither settles it the texts are
+    unclear, which counts as no match (docs/free-text.md).
     - An empty text in the ground truth stands for any text.
     - A search that should find nothing is not matched by one that finds something, unless it was asked alike.
     """
@@ -44,15 +45,17 @@ class FixedRules(Rules):
     def thresholds(self) -> Mapping[Text, float]:
         return self._thresholds
 
-    def text(self, name: str, kind: Text, expected: Json, got: Json) -> Difference | None:
+    def text(
+        self, name: str, kind: Text, expected: Json, got: Json, others: Iterable[str] = ()
+    ) -> Difference | None:
         threshold = self.thresholds[kind]
         if not (isinstance(expected, str) and isinstance(got, str)):
             return Difference(name, expected, got, 0.0, threshold)
-        similarity = self.similarity.wording(kind, expected, got)
-        note = refusal(pair(kind, expected, got)) if self.similarity.checked else None
-        if note is None and similarity >= threshold:
+        judged = self.similarity.judge(kind, expected, got, beside(others))
+        if judged.meaning is Meaning.SAME:
             return None
-        return Difference(name, expected, got, similarity, threshold, note)
+        unclear = judged.meaning is Meaning.UNCLEAR
+        return Difference(name, expected, got, judged.likeness, threshold, judged.note, unclear)
 
     def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         if not tool.auth:

@@ -15,7 +15,7 @@ from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference, Verdict
 
-GRADER_VERSION = "4"
+GRADER_VERSION = "5"
 """Raised whenever a change to this room can change a score; stored with every score."""
 
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]

@@ -26,8 +26,12 @@ class Rules(ABC):
         """From which similarity on free texts count as the same."""
 
     @abstractmethod
-    def text(self, name: str, kind: Text, expected: Json, got: Json) -> Difference | None:
-        """Why two values of a free-text argument do not mean the same."""
+    def text(
+        self, name: str, kind: Text, expected: Json, got: Json, others: Iterable[str] = ()
+    ) -> Difference | None:
+        """Why two values of a free-text argument do not mean the same. `others` are the texts of the other
+        arguments that both calls have: what stands there need not be said again.
+        """
 
     @abstractmethod
     def caller(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
@@ -88,7 +92,7 @@ class Rules(ABC):
             expected, got = truth.arguments[name], predicted.arguments.get(name)
             if not self.compares_text(kind, expected, got):
                 continue
-            if difference := self.text(name, kind, expected, got):
+            if difference := self.text(name, kind, expected, got, _others(name, tool, predicted, truth)):
                 yield difference
 
     def _response(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
@@ -113,6 +117,18 @@ class Rules(ABC):
             for call in (truth, predicted)
         )
         return bool(expected == got)
+
+
+def _others(name: str, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> list[str]:
+    """The texts in the arguments beside one that the truth gives; free text only where both calls have it."""
+    found: list[str] = []
+    for other, value in truth.arguments.items():
+        free = isinstance(tool.match.arguments.get(other), Text)
+        if other == name or other in tool.injected or (free and predicted.arguments.get(other) != value):
+            continue
+        values = value if isinstance(value, list) else [value]
+        found += [each for each in values if isinstance(each, str)]
+    return found
 
 
 def _ids(tool: Tool, response: Json) -> set[str]:

@@ -18,7 +18,9 @@ class UpstreamRules(Rules):
         own = self.similarity.cosine_threshold
         return {kind: kind.cosine if own is None else own for kind in self.toolbox.texts}
 
-    def text(self, name: str, kind: Text, expected: Json, got: Json) -> Difference | None:
+    def text(
+        self, name: str, kind: Text, expected: Json, got: Json, others: Iterable[str] = ()
+    ) -> Difference | None:
         similarity, threshold = self.similarity(expected, got), self.thresholds[kind]
         return Difference(name, expected, got, similarity, threshold) if similarity < threshold else None
 

@@ -9,7 +9,7 @@ import pytest
 
 from rig.scoring.similarity import MiniLM
 from rig.scoring.similarity.minilm import calibration
-from rig.scoring.texts import pair, refusal
+from rig.scoring.texts import Elsewhere, Meaning
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import KINDS
 
@@ -34,7 +34,9 @@ def test_there_are_enough_pairs_of_every_kind_and_both_sorts() -> None:
 
 def test_no_pair_is_there_twice() -> None:
     every = [
-        frozenset((each["first"], each["second"])) for folder in ("pairs", "fresh") for each in pairs(folder)
+        frozenset((each["first"], each["second"]))
+        for folder in ("pairs", "fresh", "attacks")
+        for each in pairs(folder)
     ]
     assert [set(each) for each, count in Counter(every).items() if count > 1] == []
     assert all(len(each) == 2 for each in every)
@@ -42,22 +44,25 @@ def test_no_pair_is_there_twice() -> None:
 
 def test_the_documented_thresholds_are_those_that_decide() -> None:
     rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines()]
-    documented = [float(row[4]) for row in rows if len(row) == 7 and row[4].strip().startswith("0.")]
-    assert documented[: len(KINDS)] == [calibration()[1][kind] for kind in KINDS]
+    documented = [
+        (float(row[4]), float(row[5])) for row in rows if len(row) == 9 and row[4].strip().startswith("0.")
+    ]
+    _, same, unclear = calibration()
+    assert documented[: len(KINDS)] == [(same[kind], unclear[kind]) for kind in KINDS]
+    assert all(unclear[kind] <= same[kind] for kind in KINDS)
 
 
-def test_the_fresh_pairs_are_judged_within_the_goals() -> None:
+@pytest.mark.parametrize("folder", ["fresh", "attacks"])
+def test_pairs_written_to_mislead_are_judged_within_the_goals(folder: str) -> None:
     minilm = MiniLM()
-    wrong: Counter[bool] = Counter()
-    total: Counter[bool] = Counter()
-    for each in pairs("fresh"):
-        kind, first, second = KINDS[each["kind"]], each["first"], each["second"]
-        alike = minilm.wording(kind, first, second) >= minilm.threshold(kind)
-        same = alike and refusal(pair(kind, first, second)) is None
-        total[each["same"]] += 1
-        wrong[each["same"]] += same != each["same"]
-    assert wrong[False] / total[False] <= 0.05
-    assert wrong[True] / total[True] <= 0.15
+    said: Counter[tuple[bool, Meaning]] = Counter()
+    for each in pairs(folder):
+        judged = minilm.judge(KINDS[each["kind"]], each["first"], each["second"], Elsewhere())
+        said[each["same"], judged.meaning] += 1
+    different, same = (sum(said[label, meaning] for meaning in Meaning) for label in (False, True))
+    assert said[False, Meaning.SAME] / different <= 0.05
+    assert said[True, Meaning.DIFFERENT] / same <= 0.10
+    assert (said[False, Meaning.UNCLEAR] + said[True, Meaning.UNCLEAR]) / (different + same) <= 0.15
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

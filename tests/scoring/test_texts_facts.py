@@ -3,8 +3,9 @@
 import pytest
 
 from rig.scoring.texts import pair, refusal
-from rig.scoring.texts.facts import Sort
+from rig.scoring.texts.facts.fact import Sort
 from rig.scoring.texts.pair import side
+from rig.scoring.texts.reading.words import opened
 from rig.tooltalk.texts import BODY, TASK
 
 AGREE = [
@@ -107,8 +108,8 @@ def test_another_fact_is_refused_with_a_reason(first: str, second: str, reason: 
     ],
 )
 def test_what_only_looks_like_a_fact_is_none(text: str, sorts: list[Sort]) -> None:
-    assert [fact.sort for fact in side(text).facts] == sorts
+    assert [fact.sort for fact in side(opened(text)).facts] == sorts
 
 
-def test_a_fact_that_only_one_states_is_no_disagreement() -> None:
-    assert refusal(pair(TASK, "pay rent by Friday", "pay rent")) is None
+def test_a_fact_that_only_one_states_is_missing() -> None:
+    assert refusal(pair(TASK, "pay rent by Friday", "pay rent")) == "only one says: friday"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import pair, refusal
 from rig.scoring.texts.pair import side
-from rig.scoring.texts.phrases import merged
-from rig.scoring.texts.reading import MAX_WORDS, read
+from rig.scoring.texts.reading.phrases import merged
+from rig.scoring.texts.reading.words import MAX_WORDS, opened, read
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import BODY, EVENT, KINDS
 
@@ -46,12 +46,14 @@ def test_a_text_means_what_it_means(kind: Text, text: str) -> None:
 
 @given(TEXTS)
 def test_case_and_space_around_change_no_fact(text: str) -> None:
-    assert {fact.sort for fact in side(text).facts} == {fact.sort for fact in side(f"  {text}  ").facts}
+    assert {fact.sort for fact in side(opened(text)).facts} == {
+        fact.sort for fact in side(opened(f"  {text}  ")).facts
+    }
 
 
 @given(TEXTS)
 def test_merging_loses_no_word(text: str) -> None:
-    words = read(text).words
+    words = read(opened(text)).words
     before = sorted(part for word in words for part in word.stem.split())
     assert sorted(part for word in merged(words) for part in word.stem.split()) == before
 
@@ -93,4 +95,4 @@ def test_long_and_hostile_texts_are_read_in_a_moment(text: str) -> None:
     started = time.process_time()
     refusal(pair(BODY, text, other))
     assert time.process_time() - started < 2
-    assert len(read(text).words) <= MAX_WORDS + 4
+    assert len(read(opened(text)).words) <= MAX_WORDS + 4

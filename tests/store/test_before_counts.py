@@ -11,6 +11,7 @@ import pytest
 
 from rig import __version__
 from rig.methods.tooltalk.metrics import DECLARATION
+from rig.scoring import GRADER_VERSION
 from rig.store import Runs
 
 SQL = Path(__file__).with_name("before_counts.sql")
@@ -66,10 +67,13 @@ def test_it_compares_as_before(store: Path, rig: Rig) -> None:
 
 def test_it_is_resumed(store: Path, rig: Rig) -> None:
     with closing(sqlite3.connect(store)) as database, database:
-        # Another version may not go on with a run; what is tested here is the store.
+        # Another version of rig or of the grader may not go on with a run; what is tested here is the store.
         database.execute(
-            "UPDATE arms SET fingerprint = json_set(fingerprint, '$.rig', ?) WHERE run = 'q385d'",
-            [__version__],
+            """
+            UPDATE arms SET fingerprint = json_set(fingerprint, '$.rig', ?, '$."grader.grader_version"', ?)
+            WHERE run = 'q385d'
+            """,
+            [__version__, GRADER_VERSION],
         )
         database.execute("UPDATE runs SET settings = json_set(settings, '$.threads', 2)")
     done = rig("run", "--resume", "q385d", "--display", "none", "--json", "--runs", store)

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from rig.calls import Json
 from rig.methods.autode.documents import ApiDocument, Parameter
-from rig.scoring.texts.listed import in_order, vocabulary
-from rig.scoring.texts.stems import stem
+from rig.scoring.texts.reading.listed import in_order, vocabulary
+from rig.scoring.texts.reading.stems import stem
 
 Alike: TypeAlias = Callable[[str, str], float]
 """The cosine of two texts' embeddings."""

@@ -15,6 +15,7 @@ from typing import Any
 from rig.calls import Json
 from rig.errors import RigError
 from rig.scoring.similarity.encoder import Encoder, Recipe, load_encoder
+from rig.scoring.texts import Band, Elsewhere, Judgement, Pair, judge, pair
 from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
 
@@ -30,7 +31,6 @@ class Embedding:
     `threshold` is from which cosine on texts of every kind count as the same; without one nobody knows.
     """
 
-    checked = True
     recipe = Recipe.AS_SAVED
 
     def __init__(
@@ -66,8 +66,20 @@ class Embedding:
         return cosine(self._embedding(_readable(first)), self._embedding(_readable(second)))
 
     def wording(self, kind: Text, first: str, second: str) -> float:
+        return 1.0 if first == second else self._likeness(pair(kind, first, second))
+
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
+        return judge(kind, first, second, self._likeness, self._band(kind), elsewhere)
+
+    def _band(self, kind: Text) -> Band:
+        threshold = self.threshold(kind)
+        if threshold is None:
+            raise RigError(f"from which similarity on texts are the same is not known of {self.name}")
+        return Band(threshold, threshold)
+
+    def _likeness(self, read: Pair) -> float:
         """The cosine: how else to judge the wording is known of no other model than the packaged one."""
-        return self(first, second)
+        return self(*read.texts)
 
     def _embed(self, text: str) -> Any:
         with self._lock:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from rig.calls import Json
+from rig.scoring.texts import Elsewhere, Judgement, Meaning
 from rig.toolbox.spec import Text
 
 
@@ -12,7 +13,6 @@ class Exact:
     name = "exact"
     fingerprint: Mapping[str, Json] = {"similarity": "exact"}
     cosine_threshold: float | None = None
-    checked = False
 
     def threshold(self, kind: Text) -> float:
         return 1.0
@@ -22,3 +22,7 @@ class Exact:
 
     def wording(self, kind: Text, first: str, second: str) -> float:
         return self(first, second)
+
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
+        likeness = self(first, second)
+        return Judgement(Meaning.SAME if likeness else Meaning.DIFFERENT, likeness)

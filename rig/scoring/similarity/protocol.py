@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from rig.calls import Json
+from rig.scoring.texts import Elsewhere, Judgement
 from rig.toolbox.spec import Text
 
 
@@ -32,15 +33,16 @@ class Similarity(Protocol):
         """What the user wants instead of ToolTalk's thresholds for the cosine."""
         ...
 
-    @property
-    def checked(self) -> bool:
-        """Whether checks of days, amounts, names and the like stand beside it."""
-        ...
-
     def __call__(self, first: Json, second: Json) -> float:
         """The cosine, from -1 to 1; 0 when either is no text."""
         ...
 
     def wording(self, kind: Text, first: str, second: str) -> float:
         """How alike two texts of a kind are worded, by the best this similarity can do; at most 1."""
+        ...
+
+    def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
+        """Whether two texts of a kind mean the same, or whether that is not clear; `elsewhere` is what is
+        said beside them.
+        """
         ...

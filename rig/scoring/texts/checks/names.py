@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from rig.scoring.texts.content import EMPTY
-from rig.scoring.texts.lexicon import given_names, is_common, places, synonymous
-from rig.scoring.texts.listed import vocabulary
-from rig.scoring.texts.reading import Reading, Word
-from rig.scoring.texts.stems import roots
+from rig.scoring.texts.reading.content import EMPTY
+from rig.scoring.texts.reading.lexicon import given_names, is_common, places, synonymous
+from rig.scoring.texts.reading.listed import vocabulary
+from rig.scoring.texts.reading.stems import roots
+from rig.scoring.texts.reading.words import Reading, Word
 
 WORDS_TOO = vocabulary(
     "al april art ash august basil bea bill cam carol cat chase chuck cole daisy dale dawn dean "
@@ -36,6 +36,37 @@ def other_name(first: Reading, second: Reading, titles: bool = False) -> str | N
     if not titles and all(_may_begin(name) for names in unsaid for name in names[:1]):
         return None
     return _reason(*unsaid)
+
+
+def only_name(
+    first: tuple[Reading, frozenset[int]], second: tuple[Reading, frozenset[int]], elsewhere: frozenset[str]
+) -> str | None:
+    """What name only one of the texts has, as the reason why they differ, given the indices of the words
+    that state facts. A surname beside a first name that both have is no new one.
+    """
+    for (reading, stated), (other, _) in ((first, second), (second, first)):
+        facts = {reading.words[at].text for at in stated}
+        words = (*other.words, *other.greeted, *other.signed)
+        sure = [name for name in _named(reading, other, titles=False) if not _may_begin(name)]
+        alone = [
+            name
+            for name in _unshared(sure, words)
+            if name.stem not in elsewhere
+            and name.text not in facts
+            and not any(name.text in word.text for word in words)
+        ]
+        known = {word.stem for word in words}
+        for name in alone:
+            if not (_beside(reading.words, name) & known):
+                return f"only one says: {name.text.capitalize()}"
+    return None
+
+
+def _beside(words: Sequence[Word], name: Word) -> set[str]:
+    """The stems of the names that stand directly before and after a name."""
+    at = words.index(name)
+    near = [words[n] for n in (at - 1, at + 1) if 0 <= n < len(words)]
+    return {word.stem for word in near if word.is_word and word.capital and not is_common(word.text)}
 
 
 def _people(words: Iterable[Word]) -> list[Word]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from rig.scoring.texts.content import EMPTY
-from rig.scoring.texts.listed import in_order
-from rig.scoring.texts.reading import Word
-from rig.scoring.texts.stems import stem
+from rig.scoring.texts.reading.content import EMPTY
+from rig.scoring.texts.reading.listed import in_order
+from rig.scoring.texts.reading.stems import stem
+from rig.scoring.texts.reading.words import Word
 
 SELF, OTHER = frozenset(("i", "we")), frozenset(("you",))
 OWNERS = {"my": "my", "our": "my", "your": "your"}

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rig.scoring.texts.lexicon import LONGEST_PHRASE, phrases
-from rig.scoring.texts.listed import vocabulary
-from rig.scoring.texts.reading import Word
+from rig.scoring.texts.reading.lexicon import LONGEST_PHRASE, phrases
+from rig.scoring.texts.reading.listed import vocabulary
+from rig.scoring.texts.reading.words import Word
 
 PARTICLES = vocabulary("up down on off out back away over")
 PREPOSITIONS = frozenset(("on", "over"))

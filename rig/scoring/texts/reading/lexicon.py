@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from rig.scoring.texts.stems import UNCHANGED, folded, lines, stem
+from rig.scoring.texts.reading.stems import UNCHANGED, folded, lines, stem
 
 LONGEST_PHRASE = 4
 PREFIXES = (

@@ -1,10 +1,19 @@
 """Looking for facts word by word: what is there, and what has been read already."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from rig.scoring.texts.reading import Word
+from rig.scoring.texts.reading.words import Word
 
 LONGEST_SHOWN = 40
+
+
+class Span(NamedTuple):
+    """Words that state a fact: as they were written, and from which index to before which."""
+
+    shown: str
+    start: int
+    end: int
 
 
 class Scan:
@@ -29,8 +38,9 @@ class Scan:
         text = self.text(at)
         return int(text) if text.isdecimal() and len(text) <= digits else None
 
-    def take(self, start: int, end: int) -> str:
+    def take(self, start: int, end: int) -> Span:
         """Mark what lies from one index to before another as read, and say how it was written."""
         self.taken.update(range(start, end))
         parts = ("" if word.joined or not n else " " for n, word in enumerate(self.words[start:end]))
-        return "".join(a + b.text for a, b in zip(parts, self.words[start:end], strict=True))[:LONGEST_SHOWN]
+        shown = "".join(a + b.text for a, b in zip(parts, self.words[start:end], strict=True))
+        return Span(shown[:LONGEST_SHOWN], start, end)

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from rig.scoring.texts.facts import Fact, Sort
-from rig.scoring.texts.listed import in_order, vocabulary
-from rig.scoring.texts.numerals import ORDINAL_ENDINGS, ORDINALS
-from rig.scoring.texts.scan import Scan
+from rig.scoring.texts.facts.fact import Fact, Sort
+from rig.scoring.texts.facts.numerals import ORDINAL_ENDINGS, ORDINALS
+from rig.scoring.texts.facts.scan import Scan
+from rig.scoring.texts.reading.listed import in_order, vocabulary
 
 WEEKDAYS = in_order("monday tuesday wednesday thursday friday saturday sunday")
 MONTHS = in_order("january february march april may june july august september october november december")
@@ -46,7 +46,7 @@ OFTEN = {
     "annual": "year",
     "annually": "year",
 }
-BEFORE_MONTH = vocabulary("in of by until since for this next last early late through")
+BEFORE_MONTH = vocabulary("in of by until since for this next last early late through my our your")
 BEFORE_DAY = vocabulary("on this next last by every until before after and for")
 NOUNLESS = vocabulary(
     "and or to at in on of for with from by until till through but is are was will so because if "
@@ -81,10 +81,10 @@ def _numeric(scan: Scan, at: int) -> Iterator[Fact]:
     readings = [(m, d) for m, d in ((one, other), (other, one)) if 1 <= m <= 12 and 1 <= d <= 31]
     if not readings:
         return
-    end, year_text = at + 3, scan.text(at + 4)
+    end = at + 3
     if scan.text(at + 3) == "/" and (value := scan.number(at + 4, digits=4)) is not None:
         end = at + 5
-        yield Fact(Sort.YEAR, frozenset({value if value > 99 else 2000 + value}), year_text)
+        yield Fact(Sort.YEAR, frozenset({value if value > 99 else 2000 + value}), scan.take(at + 4, end))
     said = scan.take(at, end)
     yield Fact(Sort.MONTH, frozenset(m for m, _ in readings), said)
     yield Fact(Sort.DAY, frozenset(d for _, d in readings), said)

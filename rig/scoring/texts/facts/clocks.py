@@ -4,14 +4,16 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from rig.scoring.texts.dates import NOUNLESS, PARTS, RELATIVE, SPANS, WEEKDAYS, WHICH
-from rig.scoring.texts.facts import Fact, Sort
-from rig.scoring.texts.listed import vocabulary
-from rig.scoring.texts.numerals import small
-from rig.scoring.texts.scan import Scan
+from rig.scoring.texts.facts.dates import NOUNLESS, PARTS, RELATIVE, SPANS, WEEKDAYS, WHICH
+from rig.scoring.texts.facts.fact import Fact, Sort
+from rig.scoring.texts.facts.numerals import small
+from rig.scoring.texts.facts.scan import Scan
+from rig.scoring.texts.reading.listed import vocabulary
 
 INTRODUCING = vocabulary("at by around from until before after between till since about")
 """After these a bare number may be a time of day."""
+POINTS = vocabulary("at by until till around about it's is")
+"""After these comes one time and no span of time."""
 FOLLOWING = NOUNLESS | PARTS.keys() | RELATIVE.keys() | WHICH.keys() | {*WEEKDAYS, "sharp", "the"}
 OCLOCK = frozenset(("oclock", "o'clock"))
 TO, PAST = frozenset(("to", "till", "before")), frozenset(("past", "after"))
@@ -48,7 +50,7 @@ def clocks(scan: Scan) -> Iterator[Fact]:
 
 
 def _fact(scan: Scan, at: int, clock: _Clock) -> Fact:
-    bare = scan.number(at) if clock.end == at + 1 else None
+    bare = min(clock.hours) % 12 or 12 if not clock.minute else None
     said = scan.take(at, clock.end)
     return Fact(Sort.CLOCK, frozenset((hour, clock.minute) for hour in clock.hours), said, bare)
 
@@ -73,12 +75,15 @@ def _half_past(scan: Scan, at: int) -> _Clock | None:
     """As in: half past four, quarter to five, ten past six"""
     text = scan.text(at)
     minutes = {"half": 30, "quarter": 15}.get(text, small(text))
+    if text == "half" and scan.text(at - 1) in POINTS and (hour := small(scan.text(at + 1))) and hour <= 12:
+        return _of_day(scan, hour, 30, at + 2)
     link = at + 1 + (scan.text(at + 1) == "minutes")
     hour = small(scan.text(link + 1))
     if minutes is None or minutes not in range(5, 35, 5) or hour is None or not 1 <= hour <= 12:
         return None
-    # "from 10 to 12" is no time before twelve.
+    # "from 10 to 12" is no time before twelve, but "at ten to twelve" is.
     spoken = text in ("half", "quarter") or scan.text(link) == "past" or link == at + 2
+    spoken = spoken or (not text.isdecimal() and scan.text(at - 1) in POINTS and scan.text(link) == "to")
     if not spoken or scan.text(link) not in TO | PAST:
         return None
     if scan.text(link) in TO:

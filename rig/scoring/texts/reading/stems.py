@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from rig.scoring.texts.listed import in_order, vocabulary
+from rig.scoring.texts.reading.listed import in_order, vocabulary
 
 VOWELS = "aeiou"
 SHORTEST_ROOT = 5

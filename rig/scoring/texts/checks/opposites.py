@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from rig.scoring.texts.content import missing
-from rig.scoring.texts.lexicon import opposites
-from rig.scoring.texts.reading import Word
-from rig.scoring.texts.stems import stem
+from rig.scoring.texts.reading.content import missing
+from rig.scoring.texts.reading.lexicon import opposites
+from rig.scoring.texts.reading.stems import stem
+from rig.scoring.texts.reading.words import Word
 
 GIVEN = frozenset(stem(word) for word in ("lend", "loan", "give", "send"))
 TAKEN = frozenset(stem(word) for word in ("borrow", "get", "receive", "have"))

@@ -1,7 +1,7 @@
 """Things of one sort: whether the texts are about different ones."""
 
-from rig.scoring.texts.content import Unshared
-from rig.scoring.texts.lexicon import contrast_sets, contrasting
+from rig.scoring.texts.reading.content import Unshared
+from rig.scoring.texts.reading.lexicon import contrast_sets, contrasting
 
 
 def other_thing(unshared: Unshared) -> str | None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from rig.scoring.texts.facts import Fact, Sort
-from rig.scoring.texts.listed import in_order, vocabulary
-from rig.scoring.texts.numerals import MULTIPLIERS, ORDINAL_ENDINGS, ORDINALS, SMALL, TENS
-from rig.scoring.texts.scan import Scan
+from rig.scoring.texts.facts.fact import Fact, Sort
+from rig.scoring.texts.facts.numerals import MULTIPLIERS, ORDINAL_ENDINGS, ORDINALS, SMALL, TENS
+from rig.scoring.texts.facts.scan import Scan
+from rig.scoring.texts.facts.units import POWERS, UNITS
+from rig.scoring.texts.reading.listed import in_order, vocabulary
 
 SIGNS = {"$": "usd", "€": "eur", "£": "gbp"}
 MONEY = {
@@ -13,6 +14,10 @@ MONEY = {
     **dict.fromkeys(in_order("eur euro euros"), "eur"),
     **dict.fromkeys(in_order("gbp quid pounds pound"), "gbp"),
 }
+CENTS = frozenset(in_order("cent cents pence penny"))
+PARTS_OF_ONE = {"half": 50.0, "third": 100 / 3, "quarter": 25.0, "fifth": 20.0, "tenth": 10.0}
+DEGREES = {"c": "celsius", "celsius": "celsius", "centigrade": "celsius"}
+DEGREES |= {"f": "fahrenheit", "fahrenheit": "fahrenheit"}
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "h": 3600, "hr": 3600}
 DAY = 86_400
 DAYS = {"day": 1, "week": 7, "fortnight": 14}
@@ -28,6 +33,9 @@ NUMBERED = vocabulary(
 """What a number or a letter after it tells from others of its kind."""
 NOT_NUMBERED = vocabulary("thing of and or to at in on for with if please i we you aid hand name class")
 """What does not follow "first" where it is a number."""
+LASTING = vocabulary("in for within after about takes take lasts last")
+"""After these "a week" is seven days, and not how often."""
+PLACED = vocabulary("in came come finished placed ranked")
 LOCATED = vocabulary("room floor level tower building hall gate terminal platform track wing suite")
 LONGEST_NUMBER = 15
 """Digits. Longer ones are compared as they are written."""
@@ -47,26 +55,86 @@ def _quantity(scan: Scan, at: int) -> Fact | None:
         return None
     if scan.text(at) == "q" and scan.joined(at + 1) and (quarter := scan.number(at + 1)):
         return Fact(Sort.NUMBER, frozenset({("quarter", quarter)}), scan.take(at, at + 2))
+    if part := _part(scan, at):
+        return part
     found = _value(scan, first)
     if found is None:
         return _hour(scan, at)
     value, end = found
+    meant: list[float | str] = _meant(scan, first, value) if isinstance(value, float) else [value]
     unit = scan.text(end)
-    if money or unit in MONEY:
-        currency = SIGNS.get(scan.text(at)) or MONEY[unit]
-        return Fact(Sort.MONEY, frozenset({(value, currency)}), scan.take(at, end + (unit in MONEY)))
+    if unit in CENTS and isinstance(value, float):
+        worth: frozenset[object] = frozenset((value / 100, currency) for currency in SIGNS.values())
+        return Fact(Sort.MONEY, worth, scan.take(at, end + 1))
+    if money or unit in MONEY or unit in SIGNS:
+        currency = SIGNS.get(scan.text(at)) or MONEY.get(unit) or SIGNS[unit]
+        worth = frozenset((each, currency) for each in meant)
+        return Fact(Sort.MONEY, worth, scan.take(at, end + (unit in MONEY or unit in SIGNS)))
     if unit in ("%", "percent", "pct"):
-        return Fact(Sort.PERCENT, frozenset({value}), scan.take(at, end + 1))
+        return Fact(Sort.PERCENT, frozenset(meant), scan.take(at, end + 1))
     if unit == "quarter":
         return Fact(Sort.NUMBER, frozenset({("quarter", value)}), scan.take(at, end + 1))
-    if isinstance(value, float) and (lasting := _lasting(scan, end, value)) is not None:
+    ordinal = scan.text(end - 1) in ORDINALS or scan.text(end - 1) in ORDINAL_ENDINGS
+    if isinstance(value, float) and not ordinal and (lasting := _lasting(scan, end, value)) is not None:
         return Fact(Sort.DURATION, lasting, scan.take(at, end + 1))
+    if isinstance(value, float) and (measured := _measured(scan, end)):
+        dimension, size, after = measured
+        return Fact(
+            Sort.MEASURE,
+            frozenset((round(float(each) * size, 6), dimension) for each in meant),
+            scan.take(at, after),
+        )
     if scan.joined(end) and unit.isalpha() and len(unit) == 1:
         return Fact(Sort.LETTER, frozenset({(value, unit)}), scan.take(at, end + 1))
     if scan.text(first) in ("one", "first", "second") and not _counts(scan, first):
         return None
     bare = int(value) if isinstance(value, float) and value.is_integer() else None
-    return Fact(Sort.NUMBER, frozenset({value}), scan.take(at, end), bare, _located(scan, at, end))
+    values: frozenset[object] = frozenset(meant)
+    return Fact(Sort.NUMBER, values, scan.take(at, end), bare, _located(scan, at, end))
+
+
+def _meant(scan: Scan, at: int, value: float) -> list[float | str]:
+    """What a number can mean: 1.200 is also twelve hundred, as half the world writes it."""
+    whole, point, thousands = scan.text(at).partition(".")
+    if point and len(thousands) == 3 and whole != "0":
+        return [value, float(whole + thousands)]
+    return [value]
+
+
+def _part(scan: Scan, at: int) -> Fact | None:
+    """As in: half of it, a third of it, two thirds of it; half a kilo"""
+    text, following = scan.text(at), at + 1
+    number = 1 if text in ("a", "the", "one") else SMALL.get(text)
+    if text == "half":
+        if scan.text(at + 1) == "a" and (measured := _measured(scan, at + 2)):
+            dimension, size, after = measured
+            return Fact(Sort.MEASURE, frozenset({(round(size / 2, 6), dimension)}), scan.take(at, after))
+        share = PARTS_OF_ONE["half"]
+    elif number is not None and scan.text(at + 1).removesuffix("s") in PARTS_OF_ONE:
+        share, following = number * PARTS_OF_ONE[scan.text(at + 1).removesuffix("s")], at + 2
+    else:
+        return None
+    if scan.text(following) != "of" and not (text == "half" and scan.text(following) in ("the", "my", "our")):
+        return None
+    return Fact(Sort.PERCENT, frozenset({round(share, 3)}), scan.take(at, following))
+
+
+def _measured(scan: Scan, at: int) -> tuple[str, float, int] | None:
+    """The unit that begins at an index: its dimension, its size, and the index after it."""
+    text, power, end = scan.text(at), "", at + 1
+    if text in ("degree", "degrees"):
+        kind = DEGREES.get(scan.text(end))
+        return (kind, 1.0, end + 1) if kind else None
+    if text in POWERS:
+        text, power, end = scan.text(end), POWERS[text], end + 1
+    elif scan.text(end) in ("2", "3") and scan.joined(end):
+        power, end = scan.text(end), end + 1
+    if text not in UNITS:
+        return None
+    dimension, size = UNITS[text]
+    if not power:
+        return dimension, size, end
+    return f"{dimension}{power}", size ** int(power), end
 
 
 def _value(scan: Scan, at: int) -> tuple[float | str, int] | None:
@@ -118,6 +186,8 @@ def _hour(scan: Scan, at: int) -> Fact | None:
     ):
         if words[: len(said)] == said:
             return Fact(Sort.DURATION, frozenset({seconds}), scan.take(at, at + len(said)))
+    if words[0] in ("a", "one") and scan.text(at - 1) in LASTING and (lasting := _lasting(scan, at + 1, 1.0)):
+        return Fact(Sort.DURATION, lasting, scan.take(at, at + 2))
     if words[0] == "a" and words[1] == "fortnight":
         return Fact(Sort.DURATION, frozenset({("days", 14.0)}), scan.take(at, at + 2))
     return None
@@ -151,6 +221,8 @@ def _counts(scan: Scan, at: int) -> bool:
     if scan.text(at - 1) in NUMBERED or scan.text(at + 1) in NUMBERED:
         return True
     following = scan.words[at + 1] if at + 1 < len(scan.words) else None
+    if scan.text(at - 1) in PLACED and (following is None or not following.is_word):
+        return True
     ordinal = scan.text(at) in ORDINALS and scan.text(at - 1) not in ("a", "one", "per", "at")
     return ordinal and following is not None and following.is_word and following.text not in NOT_NUMBERED
 

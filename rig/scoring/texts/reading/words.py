@@ -1,20 +1,24 @@
 """A text as the checks read it: words brought to one form, with greeting and signature set apart."""
 
 import re
-import unicodedata
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from rig.scoring.texts.lexicon import abbreviations, fillers, given_names
-from rig.scoring.texts.listed import vocabulary
-from rig.scoring.texts.stems import folded, stem
+from rig.scoring.texts.reading.characters import emoji, readable
+from rig.scoring.texts.reading.lexicon import abbreviations, fillers, given_names
+from rig.scoring.texts.reading.listed import vocabulary
+from rig.scoring.texts.reading.stems import folded, stem
 
-MAX_CHARACTERS = 16_384
-MAX_WORDS = 1_024
-"""What lies beyond is not read: no such text is longer, and hostile ones are."""
+MAX_CHARACTERS = 4_096
+MAX_WORDS = 512
+"""Of a piece. Long texts are read piece by piece."""
 
 _REPAIRS = (
     (re.compile(r"\b([ap])\.? ?m\.?(?![\w'])", re.I), r"\1m"),
     (re.compile(r"\b(?:[A-Za-z]\.){2,4}"), lambda found: found.group().replace(".", "")),
+    (re.compile(r"\bb4\b", re.I), "before"),
+    (re.compile(r"\b(?:bi-?weekly|fortnightly)\b", re.I), "every other week"),
+    (re.compile(r"\b([a-z]+)-free\b", re.I), r"without \1"),
     (re.compile(r"\bw/o\b", re.I), "without "),
     (re.compile(r"\bw/", re.I), "with "),
     (re.compile(r"\bb/c\b", re.I), "because"),
@@ -23,6 +27,16 @@ _REPAIRS = (
     (re.compile(r"(?<=\w)-(?=[^\W\d])"), " "),
     (re.compile(r"\b(?:no|nr)\.? ?(?=\d)", re.I), "#"),
     (re.compile(r"&"), " and "),
+    (re.compile(r"\b(?:1[:-]1|1-on-1|one[- ]on[- ]one|one[- ]to[- ]one)\b", re.I), "oneonone"),
+    (re.compile(r"\bno longer\b|\b(?:anywhere|anything) but\b", re.I), "not"),
+    (re.compile(r"\b(?:any ?more|any longer)\b", re.I), " "),
+    (
+        re.compile(
+            r"\b(have|has|had|haven't|hasn't|'ve|'s) got\b(?= (?:a|an|any|no|the|some|my|your|to|\d))", re.I
+        ),
+        r"\1",
+    ),
+    (re.compile(r"\b(?:a |one )?couple of\b", re.I), "two"),
 )
 _SAINT = re.compile(r"\bst\.? (?=[A-Z])", re.I)
 _DIRECTION = re.compile(r"(?<=\d )([NSEW])\.?(?= )|^([NSEW])\.?(?= \d)")
@@ -30,14 +44,16 @@ _DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 _SHORTENED = re.compile(r"(?<=\w)('m|'re|'ve|'ll|'d)\b", re.I)
 _LONG = {"'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would"}
 _NOT = re.compile(
-    r"\b(ca|wo|do|does|did|is|are|was|were|have|has|had|should|could|would|must|ai)n'?t\b", re.I
+    r"\b(ca|wo|do|does|did|is|are|was|were|have|has|had|should|could|would|must|ai|need|might|ought)n'?t\b",
+    re.I,
 )
 _CUT_SHORT = {"ca": "can", "wo": "will", "ai": "is"}
 _CANNOT = re.compile(r"\bcannot\b", re.I)
 
 _TOKEN = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}:\d{2}(?::\d{2})?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
-    r"|[^\W\d_]+(?:'[^\W\d_]+)*|[$€£%#@]|\n|[.!?,;:()/\-–—]"
+    r"|[不没]|(?:(?![不没])[一-鿿々])+|ません|ない|なかった|(?:(?!ません|ない|なかった)[぀-ゟ])+|[゠-ヿ]+"
+    r"|[^\W\d_]+(?:'[^\W\d_]+)*|[$€£%#@]|\n|[.!?,;:()/\-–—、。！？]"
 )
 
 _REPLY = re.compile(r"\s*(?:(?:re|fw|fwd)\s?:\s*)+(?=\S)", re.I)
@@ -84,6 +100,7 @@ class Word:
 
     @property
     def is_number(self) -> bool:
+        """Whether it is written in digits."""
         return self.text[0].isdecimal()
 
     @property
@@ -106,11 +123,28 @@ class Reading:
         return not inner or sum(word.capital for word in inner) > len(inner) / 2
 
 
-def read(text: str) -> Reading:
-    """Read any string. Never raises; what lies beyond MAX_CHARACTERS is not read."""
-    text = _prepared(text)
+class Parts(NamedTuple):
+    """A text taken apart: its greeting and its signature, what lies between, and the pictures (emoji) in it,
+    by name.
+    """
+
+    greeted: str
+    body: str
+    signed: str
+    pictures: tuple[str, ...] = ()
+
+
+def opened(text: str) -> Parts:
+    """Take any string apart. Never raises."""
+    text, pictures = emoji(_readable(text))
     greeted, body = _greeted(text)
     body, signed = _signed(body)
+    return Parts(greeted, body, signed, pictures)
+
+
+def read(parts: Parts) -> Reading:
+    """Read a text, or a piece of one. What lies beyond MAX_CHARACTERS of a piece is not read."""
+    greeted, body, signed = (_prepared(part[:MAX_CHARACTERS]) for part in parts[:3])
     said = fillers().sub(" ", body)
     if said.strip(" .,!?"):
         body = said
@@ -129,7 +163,8 @@ def _greeted(text: str) -> tuple[str, str]:
 
 def _signed(text: str) -> tuple[str, str]:
     found = _SIGNATURE.search(text, max(0, len(text) - _ENVELOPE))
-    if found and found.start() > 0 and _may_be_names(found["name"]):
+    # Of "OK, see you then" the rest says what the beginning does not.
+    if found and len(text[: found.start()].split()) > 1 and _may_be_names(found["name"]):
         return text[: found.start() + 1], found["name"]
     return text, ""
 
@@ -140,11 +175,13 @@ def _may_be_names(text: str) -> bool:
     return all(word[0].isupper() or word in _NOBODY or folded(word) in given_names() for word in words)
 
 
+def _readable(text: str) -> str:
+    text = readable(text)
+    found = _REPLY.match(text)
+    return text[found.end() :] if found else text
+
+
 def _prepared(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])[:MAX_CHARACTERS]
-    if found := _REPLY.match(text):
-        text = text[found.end() :]
-    text = text.replace("’", "'").replace("‘", "'").replace("`", "'")
     for pattern, replacement in _REPAIRS:
         text = pattern.sub(replacement, text)
     text = _DIRECTION.sub(lambda found: _DIRECTIONS[found.group()[0]], text)

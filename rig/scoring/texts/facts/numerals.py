@@ -1,6 +1,6 @@
 """Numbers in words."""
 
-from rig.scoring.texts.listed import in_order
+from rig.scoring.texts.reading.listed import in_order
 
 SMALL = {
     word: value

@@ -1,0 +1,1 @@
+"""What no wording can make the same: each check says why two texts differ, or nothing."""

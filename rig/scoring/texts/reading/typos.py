@@ -1,0 +1,110 @@
+"""Typing mistakes: a word that nobody knows, and one like it in the other text."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from rig.scoring.texts.reading.content import EMPTY
+from rig.scoring.texts.reading.lexicon import given_names, is_common, opposites, places
+from rig.scoring.texts.reading.listed import vocabulary
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_INNER = re.compile(r"(?<=[\w,;:] )[^\W\d_]+")
+VOWELS = frozenset("aeiouy")
+SHORTEST = 3
+LONG = 8
+"""Letters from which on a word may have two mistakes."""
+MOST_WORDS = 400
+"""Words that only one text has. Of more, none is a mistake: the texts are about something else."""
+CALENDAR = vocabulary(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april june july "
+    "august september october november december tomorrow today yesterday tonight morning evening"
+)
+
+
+def corrected(first: str, second: str) -> tuple[str, str]:
+    """Both texts with their mistyped words written as in the other. Names are left alone: Ahmed is not
+    Ahmadi.
+    """
+    words = [{word.casefold(): word for word in _WORD.findall(text)} for text in (first, second)]
+    only = [[word for word in words[n] if word not in words[1 - n]] for n in (0, 1)]
+    if not (only[0] and only[1]) or max(map(len, only)) > MOST_WORDS:
+        return first, second
+    names = _capitals(first) | _capitals(second)
+    found: dict[str, str] = {}
+    for own, against in (only, only[::-1]):
+        for word in own:
+            if (right := _meant(word, against, names)) and right not in found:
+                found[word] = right
+    return (_written(first, found), _written(second, found)) if found else (first, second)
+
+
+def _written(text: str, right: Mapping[str, str]) -> str:
+    def replaced(found: re.Match[str]) -> str:
+        word = found.group()
+        other = right.get(word.casefold(), word)
+        return other.capitalize() if word[0].isupper() and other != word else other
+
+    return _WORD.sub(replaced, text)
+
+
+def _capitals(text: str) -> set[str]:
+    """Words that stand within a sentence with a capital, where not all do."""
+    inner = [found.group() for found in _INNER.finditer(text)]
+    capital = {word.casefold() for word in inner if word[0].isupper()}
+    return capital if len(capital) <= len(inner) / 2 else set()
+
+
+def _meant(word: str, candidates: Iterable[str], names: Collection[str]) -> str | None:
+    if len(word) < SHORTEST or not word.isalpha() or _known(word) or _is_name(word):
+        return None
+    return min((other for other in candidates if _can_be(other, word, names)), default=None)
+
+
+def _can_be(right: str, wrong: str, names: Collection[str]) -> bool:
+    if not _close(right, wrong) or opposites(right, (wrong,)) or _is_name(right):
+        return False
+    if _known(right):
+        return True
+    same = wrong not in names and right not in names and right[0] == wrong[0]
+    return same and right < wrong and len(right) >= LONG - 1
+
+
+def _known(word: str) -> bool:
+    return word in CALENDAR or word in EMPTY or is_common(word)
+
+
+def _is_name(word: str) -> bool:
+    return (word in given_names() and not is_common(word)) or word in places()
+
+
+def _close(right: str, wrong: str) -> bool:
+    """Whether few enough letters differ, and only in ways in which fingers and ears err."""
+    most = 1 if min(len(right), len(wrong)) < LONG else 2
+    if abs(len(right) - len(wrong)) > most:
+        return False
+    start = next(
+        (n for n, (a, b) in enumerate(zip(right, wrong, strict=False)) if a != b), min(len(right), len(wrong))
+    )
+    return _mistakes(right[start:], wrong[start:], most, len(right), start) <= most
+
+
+def _mistakes(right: str, wrong: str, most: int, length: int, at: int) -> int:
+    """How many mistakes turn one rest into the other, if no more than `most`; more than that otherwise."""
+    while right and wrong and right[0] == wrong[0]:
+        right, wrong, at = right[1:], wrong[1:], at + 1
+    if not right and not wrong:
+        return 0
+    if most == 0:
+        return 1
+    tries = []
+    if len(right) > 1 and len(wrong) > 1 and right[:2] == wrong[1::-1]:
+        tries.append((right[2:], wrong[2:]))
+    if length > 3 and at > 0:
+        inner = length >= LONG or (right[1:] and wrong[1:])
+        if right and inner:
+            tries.append((right[1:], wrong))
+        if wrong and inner:
+            tries.append((right, wrong[1:]))
+        if right and wrong and (length >= LONG or {right[0], wrong[0]} <= VOWELS):
+            tries.append((right[1:], wrong[1:]))
+    return 1 + min((_mistakes(*each, most - 1, length, at + 1) for each in tries), default=most)

@@ -1,0 +1,234 @@
+"""The judgement of whole texts, by what misled it before: the same, different, or not clear."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rig.scoring.texts import Band, Meaning, Pair, beside, judge
+from rig.toolbox.spec import Text
+from rig.tooltalk.texts import BODY, KINDS, TASK
+
+BAND = Band(same=0.5, unclear=0.4)
+
+
+def meaning(first: str, second: str, *, kind: Text = BODY, likeness: float = 1.0) -> Meaning:
+    """What the checks alone say: the wording is taken for alike."""
+    return judge(kind, first, second, lambda _: likeness, BAND).meaning
+
+
+DIFFERENT = {
+    "negation": [
+        ("The pass is valid.", "The pass is no longer valid."),
+        ("We have sent the form.", "We have not yet sent the form."),
+        ("I heard a sound.", "I heard no sound."),
+        ("I am sure of it.", "I am not sure of it."),
+        ("Wait for me.", "Do not wait for me."),
+        ("Ich schlafe.", "Ich schlafe nicht."),
+        ("Она спит.", "Она не спит."),
+        ("我去。", "我不去。"),
+    ],
+    "numbers": [
+        ("Bring 2 chairs on 3 June.", "Bring 3 chairs on 3 June."),
+        ("Bring 2 chairs and 5 lamps.", "Bring 5 chairs and 2 lamps."),
+        ("It has 9 doors, I counted 9.", "It has 9 doors, I counted 8."),
+        ("Book 4 seats for 9 May.", "Book 9 seats for 4 May."),
+        ("A third of the fish died.", "A quarter of the fish died."),
+    ],
+    "what only one says": [
+        ("Come on Thursday.", "Come."),
+        ("Give Omar 30 dollars.", "Give Omar dollars."),
+        ("Ask Wilma about it.", "Ask about it."),
+        ("Buy rope, tar and nails", "Buy rope and tar"),
+        ("Feed the hens and lock the gate.", "Feed the hens."),
+    ],
+    "places": [
+        ("Igor thanked Vera.", "Vera thanked Igor."),
+        ("The goat bit the calf.", "The calf bit the goat."),
+        ("Sing at 7 and dance at 8.", "Sing at 8 and dance at 7."),
+        ("Vera was thanked by Igor.", "Igor was thanked by Vera."),
+        ("Igor's goat bit Vera's calf.", "Vera's calf bit Igor's goat."),
+        ("Eat before you swim.", "Swim before you eat."),
+    ],
+    "units": [
+        ("It costs 5%.", "It costs 5 euros."),
+        ("It costs 5 cents.", "It costs 5 dollars."),
+        ("It is 5 miles.", "It is 5 km."),
+        ("It has 5 m².", "It has 5 m³."),
+    ],
+    "small words": [
+        ("You must sing.", "You may sing."),
+        ("Diving is allowed.", "Diving is forbidden."),
+        ("Both boats sank.", "One of the boats sank."),
+        ("Bring at least 3 ropes.", "Bring at most 3 ropes."),
+        ("Everyone except Igor sang.", "Everyone including Igor sang."),
+        ("He promised to sing.", "He sang."),
+        ("I will paint the boat.", "I have painted the boat."),
+    ],
+    "pictures": [("The boat: ✅", "The boat: ❌"), ("👍", "👎"), ("🍕", "🍣")],
+}
+
+
+@pytest.mark.parametrize(("first", "second"), [pair for pairs in DIFFERENT.values() for pair in pairs])
+def test_alike_words_do_not_make_another_meaning_the_same(first: str, second: str) -> None:
+    assert meaning(first, second) is Meaning.DIFFERENT
+    assert meaning(second, first) is Meaning.DIFFERENT
+
+
+SAME = {
+    "typos": [
+        ("The restuarant is full.", "The restaurant is full."),
+        ("Tommorow I row.", "Tomorrow I row."),
+        ("Definately bring it.", "Definitely bring it."),
+    ],
+    "negation": [
+        ("It is not a problem if you row.", "No problem if you row."),
+        ("Don't forget to row.", "Forget not to row."),
+        ("I do not agree.", "I disagree."),
+        ("The engine does not run any more.", "The engine no longer runs."),
+    ],
+    "times and numbers": [
+        ("We row at ten to six.", "We row at 5:50."),
+        ("We row at half seven.", "We row at 7:30."),
+        ("The Q3 plan", "The third quarter plan"),
+        ("We row at 7 in the evening.", "We row at 19:00."),
+        ("It costs 1.200 EUR.", "It costs 1200 euros."),
+        ("Row 3 km.", "Row three kilometres."),
+        ("Half of it", "50% of it"),
+    ],
+    "places": [
+        ("The boat was painted by Igor.", "Igor painted the boat."),
+        ("Buy rope, tar and nails.", "Buy nails, rope and tar."),
+        ("If it rains, we row.", "We row if it rains."),
+        ("Igor met Vera.", "Vera met Igor."),
+        ("Igor met Vera at the pier.", "Vera met Igor at the pier."),
+    ],
+    "characters": [
+        ("Call Аnna.", "Call Anna."),
+        ("Row the bo\u200bat.", "Row the boat."),
+        ("It’s late.", "It's late."),
+        ("Row ５ km.", "Row 5 km."),
+    ],
+    "pictures": [("Happy landing 🎂", "Happy landing"), ("Yes 👍", "Yes")],
+    "languages": [
+        ("Am Montag rudern wir nicht.", "Wir rudern am Montag nicht."),
+        ("会議は火曜日です。", "火曜日に会議があります。"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("first", "second"), [pair for pairs in SAME.values() for pair in pairs])
+def test_another_way_to_write_it_is_not_refused(first: str, second: str) -> None:
+    assert meaning(first, second) is Meaning.SAME
+    assert meaning(second, first) is Meaning.SAME
+
+
+UNCLEAR = [
+    ("He was released.", "He was released on bail."),
+    ("The boat is late.", "The boat might be late."),
+    ("If Igor agrees, we row.", "Igor agrees and we row."),
+    ("Is the pier open?", "The pier is open."),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), UNCLEAR)
+def test_what_may_or_may_not_matter_is_not_clear(first: str, second: str) -> None:
+    judged = judge(BODY, first, second, lambda _: 1.0, BAND)
+    assert judged.meaning is Meaning.UNCLEAR
+    assert judged.reason.startswith("not clear: ")
+
+
+@pytest.mark.parametrize(
+    ("likeness", "expected"), [(0.39, Meaning.DIFFERENT), (0.45, Meaning.UNCLEAR), (0.5, Meaning.SAME)]
+)
+def test_the_band_decides_what_no_check_does(likeness: float, expected: Meaning) -> None:
+    assert meaning("Row to the pier.", "Paddle to the jetty.", likeness=likeness) is expected
+
+
+def test_another_argument_can_carry_a_fact() -> None:
+    def judged(*values: str) -> Meaning:
+        return judge(TASK, "pay rent by Friday", "pay rent", lambda _: 1.0, BAND, beside(values)).meaning
+
+    assert judged() is Meaning.DIFFERENT
+    assert judged("2023-09-15 00:00:00") is Meaning.SAME
+    assert judged("2023-09-14 00:00:00") is Meaning.DIFFERENT
+
+
+SENTENCES = [
+    f"The {who} painted the {what}."
+    for who in ("baker", "smith", "potter")
+    for what in ("wall", "gate", "boat", "barn")
+]
+LONG = SENTENCES * 8
+
+
+def test_a_long_text_is_read_to_its_end() -> None:
+    text = " ".join(LONG)
+    assert meaning(text, "\n\n".join(LONG)) is Meaning.SAME
+    assert meaning(text, " ".join(LONG[::-1])) is Meaning.SAME
+    assert meaning(text, " ".join(LONG[:-4])) is Meaning.DIFFERENT
+    for at in (0, 40, len(LONG)):
+        with_one = " ".join([*LONG[:at], "Pay Igor 4,200 francs.", *LONG[at:]])
+        with_other = " ".join([*LONG[:at], "Pay Igor 2,400 francs.", *LONG[at:]])
+        assert meaning(with_one, with_other) is Meaning.DIFFERENT
+
+
+def test_the_worst_sentence_counts() -> None:
+    def likeness(pair: Pair) -> float:
+        return 0.1 if any("harp" in text for text in pair.texts) else 0.9
+
+    changed = [each.replace("painted", "coated") for each in SENTENCES]
+    assert judge(BODY, " ".join(SENTENCES), " ".join(changed), likeness, BAND).meaning is Meaning.SAME
+    changed[5] = "The smith tuned the harp."
+    assert judge(BODY, " ".join(SENTENCES), " ".join(changed), likeness, BAND).meaning is Meaning.DIFFERENT
+
+
+PIECES = """
+I you not never Anna Bob beat 2 3 rooms at 5:50 on Tuesday May the a . ! ? , by was paid 👍 ❌ if must may
+all both one $300 5 km ten to six Hi Best restuarant nicht 不 は
+"""
+WORDS = st.sampled_from([*PIECES.split(), "\n"])
+TEXTS = st.one_of(st.text(), st.lists(WORDS, max_size=40).map(" ".join))
+
+
+@settings(deadline=None)
+@given(st.sampled_from([*KINDS.values()]), TEXTS, TEXTS)
+def test_a_judgement_is_symmetric_and_never_raises(kind: Text, first: str, second: str) -> None:
+    one, other = (judge(kind, *texts, lambda _: 0.9, BAND) for texts in ((first, second), (second, first)))
+    assert one == other
+    assert one.reason.isprintable()
+
+
+@settings(deadline=None)
+@given(st.sampled_from([*KINDS.values()]), TEXTS)
+def test_a_text_is_the_same_as_itself(kind: Text, text: str) -> None:
+    assert meaning(text, text, kind=kind) is Meaning.SAME
+    assert meaning(text, f"  {text}\n", kind=kind, likeness=1.0) is Meaning.SAME
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "9",
+        "a'",
+        "not ",
+        "½",
+        "Ken beat Lara and ",
+        "at 3 to 4 pm ",
+        "! ",
+        " ",
+        "x. ",
+        "👍",
+        "ß",
+        "а",
+        "5 km ",
+    ],
+    ids=repr,
+)
+def test_two_hostile_texts_are_judged_in_a_moment(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    started = time.process_time()
+    meaning(text, text[: len(text) // 2] + " and one more thing " + text[len(text) // 2 :])
+    meaning(text, f"{text} 7")
+    assert time.process_time() - started < 4
