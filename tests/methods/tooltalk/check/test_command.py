@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rig.methods.tooltalk.conversations import available_suites
+from rig import methods
 from rig.paths import CONVERSATIONS
 
 Command = Callable[..., Any]
@@ -15,15 +15,15 @@ Command = Callable[..., Any]
 def test_the_shipped_suites(rig: Command) -> None:
     done = rig("check")
     assert done.code == 0
-    assert len(done.out.splitlines()) == len(available_suites())
+    assert len(done.out.splitlines()) == len(methods.suites())
     assert all(line.endswith("no faults") for line in done.out.splitlines())
 
 
 def test_json(rig: Command) -> None:
     done = rig("check", "--json")
     assert done.code == 0
-    assert [report["faults"] for report in done.json] == [[] for _ in available_suites()]
-    assert [Path(report["directory"]).name for report in done.json] == list(available_suites())
+    assert [report["faults"] for report in done.json] == [[] for _ in methods.suites()]
+    assert [Path(report["directory"]).name for report in done.json] == list(methods.suites())
 
 
 def test_one_line_for_each_fault(rig: Command, tmp_path: Path) -> None:
