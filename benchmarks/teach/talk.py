@@ -141,7 +141,7 @@ class Talk:
         if self._simulator is None:
             self._world = self.things.world(self.random)
             self._simulator = Simulator(self._world, TOOLTALK)
-            self._simulator.start(self._metadata.now, self._user.username, self._user.given)
+            self._simulator.start(self._metadata.now, self._user.username, self._user.credentials)
         return self._simulator
 
     def conversation(self, name: str) -> Conversation:
