@@ -13,7 +13,7 @@ import pytest
 from rig.engine.template import ChatMessage, ChatTemplate, ContentText, TemplateError, ToolCall
 from rig.errors import RigError
 
-FOLDER = Path(os.environ.get("RIG_CHAT_TEMPLATES", "/work/shared/upstream/templates"))
+FOLDER = Path(os.environ.get("RIG_CHAT_TEMPLATES", "there-are-none"))
 TEMPLATES = sorted(FOLDER.glob("*.jinja"))
 real = pytest.mark.skipif(not TEMPLATES, reason="no folder of chat templates; set RIG_CHAT_TEMPLATES")
 
