@@ -6,10 +6,10 @@ from typing import Any
 from rig.calls import Call
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.events import Event, Where
+from rig.methods.autode.data.documents import ApiDocument
+from rig.methods.autode.data.scenarios import USER, Scenario, Utterance
 from rig.methods.autode.dialogue import Dialogue
-from rig.methods.autode.documents import ApiDocument
 from rig.methods.autode.prompt import THE_USER, Settings
-from rig.methods.autode.scenarios import USER, Scenario, Utterance
 from rig.methods.base import Ask
 from rig.models import Prediction
 

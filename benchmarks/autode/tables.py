@@ -12,10 +12,12 @@ from statistics import fmean
 
 import numpy as np
 
-from rig.methods.autode import checkout, recorded, slots
-from rig.methods.autode.agreement import agreement, icc3, mean_f1, pearson
-from rig.methods.autode.recorded import Record
-from rig.methods.autode.scenarios import Scenario
+from rig.methods.autode.data import checkout
+from rig.methods.autode.data.scenarios import Scenario
+from rig.methods.autode.recorded import records as recorded
+from rig.methods.autode.recorded.records import Record
+from rig.methods.autode.scoring import slots
+from rig.methods.autode.scoring.agreement import agreement, icc3, mean_f1, pearson
 from rig.rates import Vector
 
 METHODS = ("GPT-3.5", "Llama-2-7B", "static", "human")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rig.methods.autode.check import check, faults
-from rig.methods.autode.scenarios import load_directory
+from rig.methods.autode.data.scenarios import load_directory
 from rig.methods.base import Checked
 from rig.paths import CONVERSATIONS
 

@@ -6,11 +6,12 @@ from pathlib import Path
 from rig.episodes import ASSISTANT as THE_ASSISTANT
 from rig.errors import RigError
 from rig.events import Where
-from rig.methods.autode import checkout
+from rig.methods.autode.data import checkout
+from rig.methods.autode.data.scenarios import USER, Scenario, load_directory
 from rig.methods.autode.dialogue import Dialogue
-from rig.methods.autode.players import Oracle, ScriptedUser, missing
+from rig.methods.autode.players.oracle import Oracle
+from rig.methods.autode.players.scripted_user import ScriptedUser, missing
 from rig.methods.autode.prompt import THE_USER, Settings
-from rig.methods.autode.scenarios import USER, Scenario, load_directory
 from rig.methods.base import Checked
 from rig.models import OneByOne
 

@@ -14,9 +14,9 @@ from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.events import CallJudged, Emit, PredictionMade, TurnStarted, Where
 from rig.methods.autode import answers
-from rig.methods.autode.judgement import judge, verdict_of
+from rig.methods.autode.data.scenarios import Scenario, Utterance
 from rig.methods.autode.prompt import THE_USER, Settings, messages, opening, submitted
-from rig.methods.autode.scenarios import Scenario, Utterance
+from rig.methods.autode.scoring.judgement import judge, verdict_of
 from rig.methods.autode.talk import Talk
 from rig.methods.base import Ask, Playing
 from rig.metrics import Score

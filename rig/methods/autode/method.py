@@ -8,14 +8,15 @@ from rig.calls import JsonObject
 from rig.episodes import ASSISTANT as THE_ASSISTANT
 from rig.episodes import PlayedTurn
 from rig.events import Emit, Where
-from rig.methods.autode import checkout, scenarios
 from rig.methods.autode.check import check
+from rig.methods.autode.data import checkout, scenarios
+from rig.methods.autode.data.scenarios import Scenario
 from rig.methods.autode.dialogue import Dialogue
-from rig.methods.autode.judgement import DECLARATION, VERSION, judge
-from rig.methods.autode.players import Oracle, ScriptedUser
+from rig.methods.autode.players.oracle import Oracle
+from rig.methods.autode.players.scripted_user import ScriptedUser
 from rig.methods.autode.prompt import THE_USER, Settings, opening
-from rig.methods.autode.recorded import record_of
-from rig.methods.autode.scenarios import Scenario
+from rig.methods.autode.recorded.records import record_of
+from rig.methods.autode.scoring.judgement import DECLARATION, VERSION, judge
 from rig.methods.autode.talk import Talk
 from rig.methods.base import Checked, Grading, Option, Setup
 from rig.metrics import Score

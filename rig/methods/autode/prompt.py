@@ -13,8 +13,8 @@ from typing import Literal, get_args
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT as THE_ASSISTANT
 from rig.errors import RigError
-from rig.methods.autode.documents import Required
-from rig.methods.autode.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode.data.documents import Required
+from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Utterance
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
 
 THE_USER = "user"

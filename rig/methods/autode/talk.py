@@ -7,9 +7,9 @@ from rig.calls import Call
 from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.methods.autode.answers import DONE
-from rig.methods.autode.players import FAILED
+from rig.methods.autode.data.scenarios import ASSISTANT, USER, Scenario, Utterance
+from rig.methods.autode.players.scripted_user import FAILED
 from rig.methods.autode.prompt import THE_USER, Mode
-from rig.methods.autode.scenarios import ASSISTANT, USER, Scenario, Utterance
 
 End: TypeAlias = Literal["called", "malformed", "gave_up", "round_limit", "context_full", "user_failed"]
 """How a conversation ended; each is a count of the method's."""

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rig.methods.autode import answers, slots
+from rig.methods.autode import answers
+from rig.methods.autode.scoring import slots
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}
 NAMED = {"functionName": "Navigate"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rig.errors import RigError
-from rig.methods.autode import checkout
-from rig.methods.autode.documents import ApiDocument
-from rig.methods.autode.scenarios import parse
+from rig.methods.autode.data import checkout
+from rig.methods.autode.data.documents import ApiDocument
+from rig.methods.autode.data.scenarios import parse
 
 LAMP = ApiDocument.from_row(
     "Home",

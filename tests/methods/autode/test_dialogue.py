@@ -10,9 +10,9 @@ from rig.calls import Call
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, PredictionMade, TurnStarted
+from rig.methods.autode.data.scenarios import USER, Utterance
 from rig.methods.autode.method import AutoDE
 from rig.methods.autode.prompt import THE_USER, Settings
-from rig.methods.autode.scenarios import USER, Utterance
 from rig.methods.scripted import called, failed, replied
 from rig.models import Prediction, ReplyMessage, UserMessage
 

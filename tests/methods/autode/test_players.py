@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from small_scenarios import Heard, scenario
 
-from rig.methods.autode.players import FAILED, Oracle, ScriptedUser, answer, missing, similarity
+from rig.methods.autode.players.oracle import Oracle
+from rig.methods.autode.players.scripted_user import FAILED, ScriptedUser, answer, missing, similarity
 from rig.methods.autode.prompt import Settings
 from rig.methods.scripted import replied
 from rig.models import Prediction
@@ -17,7 +18,7 @@ PUSH = "Can you do that for me, please?"
 @pytest.fixture(autouse=True)
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     similarity.cache_clear()
-    monkeypatch.setattr("rig.methods.autode.players.MiniLM", lambda: lambda *_: 0.0)
+    monkeypatch.setattr("rig.methods.autode.players.scripted_user.MiniLM", lambda: lambda *_: 0.0)
     yield
     similarity.cache_clear()
 

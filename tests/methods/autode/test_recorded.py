@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from rig.errors import RigError
-from rig.methods.autode import checkout, recorded, slots
-from rig.methods.autode.agreement import agreement, icc3, mean_f1, pearson
-from rig.methods.autode.scenarios import Scenario, Utterance
+from rig.methods.autode.data import checkout
+from rig.methods.autode.data.scenarios import Scenario, Utterance
+from rig.methods.autode.recorded import records as recorded
+from rig.methods.autode.scoring import slots
+from rig.methods.autode.scoring.agreement import agreement, icc3, mean_f1, pearson
 
 FIGURES = {
     "u_gpt35_a_gpt35_v2": (78.1395, 73.8389, 75.4260, 0.5584),

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rig.methods.autode import recorded
 from rig.methods.autode.method import AutoDE
+from rig.methods.autode.recorded import records as recorded
 from rig.paths import CONVERSATIONS
 
 Rig = Callable[..., Any]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
-from rig.methods.autode.documents import ApiDocument
+from rig.methods.autode.data.documents import ApiDocument
 from rig.tasks import ExpectedTurn
 
 Slots = Mapping[str, Json]

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
 from rig.errors import RigError
-from rig.methods.autode.documents import ApiDocument
-from rig.methods.autode.scenarios import Scenario, Utterance, parse
+from rig.methods.autode.data.documents import ApiDocument
+from rig.methods.autode.data.scenarios import Scenario, Utterance, parse
 
 WORKBOOK = "API_list.xlsx"
 DATASET = "data_v1_2.jsonl"

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from rig.calls import Json
-from rig.methods.autode.documents import ApiDocument, Parameter
+from rig.methods.autode.data.documents import ApiDocument, Parameter
 from rig.scoring.texts.reading.listed import in_order, vocabulary
 from rig.scoring.texts.reading.stems import stem
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
-from rig.methods.autode import slots
 from rig.methods.autode.answers import usable
-from rig.methods.autode.checkout import read_lines, read_turns
-from rig.methods.autode.judgement import arguments
-from rig.methods.autode.scenarios import Scenario, Utterance
+from rig.methods.autode.data.checkout import read_lines, read_turns
+from rig.methods.autode.data.scenarios import Scenario, Utterance
+from rig.methods.autode.scoring import slots
+from rig.methods.autode.scoring.judgement import arguments
 from rig.methods.autode.talk import Talk
 
 ROUND_LIMIT = "Round limit reached"

@@ -1,19 +1,18 @@
-"""Two who need no language model: a user who follows a script, and an assistant who knows the true call.
+"""A user who needs no language model: it follows the script of its scenario.
 
-The same words always get the same answer. The user follows upstream's manual for people who play the user:
+The same words always get the same answer. It follows upstream's manual for people who play the user:
 short sentences, values in the script's own words, "I don't know" to whatever is not in it, and one request
 to the assistant to do it itself.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from rig.calls import Json
-from rig.methods.autode import questions
-from rig.methods.autode.questions import Alike, mentions, spoken
-from rig.methods.autode.scenarios import Scenario
-from rig.methods.scripted import called, replied
+from rig.methods.autode.data.scenarios import Scenario
+from rig.methods.autode.players import questions
+from rig.methods.autode.players.questions import Alike, mentions, spoken
+from rig.methods.scripted import replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import MiniLM
 
@@ -25,9 +24,6 @@ FAILED = "[fail]"
 
 AT_ONCE = 2
 """How many values the user gives when asked in general for what is missing."""
-
-ASKED_AT_ONCE = 2
-"""How many values the oracle asks for in one question."""
 
 _PUSH = "Can you do that for me, please?"
 
@@ -50,36 +46,6 @@ class ScriptedUser(OneByOne):
         heard = [each.text for each in request.messages if isinstance(each, UserMessage)]
         scenario = self._scenarios[request.key.conversation]
         prediction = replied(answer(scenario, own, heard[-1], similarity()))
-        on_piece(Piece(prediction.raw, tokens=0))
-        return prediction
-
-
-class Oracle(OneByOne):
-    """Asks once for each value that the user has not said, two at a time, and then makes the true call."""
-
-    name = "oracle"
-
-    def __init__(self, scenarios: Iterable[Scenario]) -> None:
-        super().__init__()
-        self._scenarios = {scenario.name: scenario for scenario in scenarios}
-
-    @property
-    def fingerprint(self) -> Mapping[str, Json]:
-        return {"engine": "oracle"}
-
-    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        scenario = self._scenarios[request.key.conversation]
-        heard = [each.text for each in request.messages if isinstance(each, UserMessage)]
-        own = [each.text for each in request.messages if isinstance(each, ReplyMessage)]
-        left = [name for name in missing(scenario, heard) if not _is_asked(name, own)]
-        if left:
-            asked = " and the ".join(map(spoken, left[:ASKED_AT_ONCE]))
-            prediction = replied(f"Could you tell me the {asked}?")
-        elif request.tools:
-            prediction = called(scenario.call.name, dict(scenario.slots))
-        else:
-            call = {"functionName": scenario.call.name, **scenario.slots}
-            prediction = replied(f"<func>{json.dumps(call, ensure_ascii=False)}</func>")
         on_piece(Piece(prediction.raw, tokens=0))
         return prediction
 
@@ -148,7 +114,3 @@ def _listed(parts: Iterable[str]) -> str:
     """Parts with commas and an "and"."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def _is_asked(name: str, own: Sequence[str]) -> bool:
-    return any(f"the {spoken(name)}?" in text or f"the {spoken(name)} and" in text for text in own)

@@ -7,9 +7,10 @@ conversations that ended in some way. Micro F1 is over all slots of all conversa
 from collections.abc import Iterator, Sequence
 
 from rig.calls import Call, JsonObject
-from rig.methods.autode import questions, slots
 from rig.methods.autode.answers import usable
-from rig.methods.autode.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode.data.scenarios import ASSISTANT, Scenario, Utterance
+from rig.methods.autode.players import questions
+from rig.methods.autode.scoring import slots
 from rig.methods.autode.talk import Talk
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.verdicts import Difference, Verdict

@@ -1,0 +1,1 @@
+"""What is played: scenarios, API documents, and where both are read from."""

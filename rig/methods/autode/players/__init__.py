@@ -1,0 +1,1 @@
+"""Those who need no language model: the scripted user, and the oracle."""

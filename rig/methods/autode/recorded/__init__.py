@@ -1,0 +1,1 @@
+"""What upstream recorded: its result files."""

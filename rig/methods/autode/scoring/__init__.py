@@ -1,0 +1,1 @@
+"""What a finished conversation is worth, and how far ways of evaluating agree."""
