@@ -103,7 +103,8 @@ class Declaration(NamedTuple):
     """What a method counts and what is made of the counts. A run keeps the one that it was played by.
 
     `success` names the count that is 1 of a task that succeeded and 0 of any other. `counts` have rows of
-    their own in tables, `outcome` is what is said of a single task.
+    their own in tables, `outcome` is what is said of a single task. `error_types` is what tables call the
+    types of error that scores have; empty where they have none.
     """
 
     method: str = ""
@@ -111,6 +112,7 @@ class Declaration(NamedTuple):
     success: str = ""
     counts: tuple[NamedCount, ...] = ()
     outcome: tuple[Part, ...] = ()
+    error_types: str = ""
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "Declaration":
@@ -121,12 +123,14 @@ class Declaration(NamedTuple):
             data["success"],
             tuple(_of(NamedCount, each) for each in data["counts"]),
             tuple(_of(Part, each) for each in data["outcome"]),
+            data.get("error_types", ""),
         )
 
     def to_json(self) -> JsonObject:
         """All of it by name."""
         parts = {name: [each._asdict() for each in getattr(self, name)] for name in _SEVERAL}
-        return {"method": self.method, "success": self.success, **parts}
+        named = {"method": self.method, "success": self.success, "error_types": self.error_types}
+        return {**named, **parts}
 
     def shown(self, place: Place) -> tuple[Metric, ...]:
         """The metrics that are shown there, in order."""

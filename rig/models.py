@@ -170,11 +170,12 @@ class Model(Protocol):
         """How many steps it can predict at once."""
         ...
 
-    def prepare(self, opening: Request, slots: int | None) -> None:
+    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Get ready for requests that begin like this one, which has no messages.
 
-        `slots`, where given, is how many there shall be if the model's settings leave it open. The
-        fingerprint is complete only after this.
+        `slots`, where given, is how many there shall be if the model's settings leave it open. `before` is
+        the fingerprint that it had when a run began that is resumed: it answers in the way of then, where it
+        still can. The fingerprint is complete only after this.
         """
         ...
 
@@ -216,7 +217,9 @@ class OneByOne(ABC):
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """Predict one step."""
 
-    def prepare(self, opening: Request, slots: int | None) -> None:  # noqa: B027 - most have no need
+    def prepare(  # noqa: B027 - most have no need
+        self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None
+    ) -> None:
         """Nothing to get ready."""
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:

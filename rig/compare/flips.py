@@ -109,8 +109,8 @@ def _flip(
 def _turns(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
     found: dict[int, list[bool]] = {}
     for cell in cells.values():
-        for turn in cell.turns:
-            found.setdefault(turn.turn, []).append(turn.right)
+        for turn, right in cell.rights.items():
+            found.setdefault(turn, []).append(right)
     return found
 
 

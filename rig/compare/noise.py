@@ -110,7 +110,7 @@ def _differences(
         yield "steps", _text(one) != _text(other)
         if _verdict(one) or _verdict(other):
             yield "calls", _verdict(one) != _verdict(other)
-    rights = [{turn.turn: turn.right for turn in cell.turns} for cell in cells]
+    rights = [cell.rights for cell in cells]
     for turn in rights[0].keys() & rights[1].keys():
         yield "turns", rights[0][turn] != rights[1][turn]
     succeeded = arms[0].run.declaration.succeeded

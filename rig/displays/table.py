@@ -63,7 +63,9 @@ def one_line(text: str) -> str:
 
 
 def by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[Row]:
-    """A row of totals, and one for each kind that any of the columns has."""
+    """A row of totals, and one for each kind that any of the columns has; none without a label."""
+    if not label:
+        return []
     kinds = sorted({kind for each in counts for kind in each})
     total = Row(label, [str(sum(each.values())) for each in counts])
     return [total, *(Row(kind, [str(each.get(kind, 0)) for each in counts], detail=True) for kind in kinds)]

@@ -134,7 +134,8 @@ class LlamaCppModel:
         """What was given, and the number of sequences with what follows from it."""
         several = {"prefill_piece": PREFILL_PIECE} if self.slots > 1 else {}
         # Prompts are prefilled in other batches then, whose low bits differ.
-        cut = {} if self._tools_are_shared else {"prompt_cut": "before the tools"}
+        is_cut = self._prompts.cuts_before_tools and not self._tools_are_shared
+        cut = {"prompt_cut": "before the tools"} if is_cut else {}
         return {**self._fingerprint, "n_seq": self.slots, **several, **cut}
 
     @property
@@ -159,12 +160,13 @@ class LlamaCppModel:
             self._settings,
         )
 
-    def prepare(self, opening: Request, slots: int | None) -> None:
+    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Prefill what all prompts share, and settle how many steps are predicted at once.
 
         Raises RigError when there is not memory enough, and for tools that the grammar cannot hold it to.
         """
         self._tools_are_shared = opening.tools_are_shared
+        self._prompts.cuts_before_tools = before is None or "prompt_cut" in before
         form = self._form(opening.tools)
         try:
             self._grammar.start(form.language)

@@ -17,13 +17,17 @@ Segment: TypeAlias = tuple[int, ...]
 
 
 class PromptBuilder:
-    """Renders requests through a chat template and tokenises them."""
+    """Renders requests through a chat template and tokenises them.
+
+    Runs begun before `cuts_before_tools` was thought of go on without it: their logits have other low bits.
+    """
 
     def __init__(self, template: ChatTemplate, tokenizer: Tokenizer) -> None:
         self._template = template
         self._tokenizer = tokenizer
         self._shield = Shield(tokenizer)
         self._contents: dict[str, list[int]] = {}
+        self.cuts_before_tools = True
 
     def build(self, request: Request, form: AnswerFormat) -> list[Segment]:
         """The prompt's segments; the last one is the template's opening of the assistant's answer.
@@ -39,7 +43,7 @@ class PromptBuilder:
             self._shield.value(offer.declarations),
         )
         cut = 0
-        if offer.tools and not request.tools_are_shared:
+        if offer.tools and self.cuts_before_tools and not request.tools_are_shared:
             cut = self._common(shared, f"{request.instructions}\n\n{offer.rules}")
         segments: list[Segment] = []
         open_segment: list[int] = []

@@ -1,14 +1,11 @@
 """Runs: which task next, on which arm. Emits what happens, stores every turn, resumes."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from time import perf_counter
 
-from rig import __version__
-from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import (
@@ -31,10 +28,12 @@ from rig.events import (
 )
 from rig.meters import Costs, Meters
 from rig.methods.base import Ask, Episode
+from rig.metrics import total
 from rig.models import Model, OneByOne, Piece
 from rig.running.control import Control, Stopped
 from rig.running.drive import Asking, drive
-from rig.running.plan import Arm, Loader, Plan
+from rig.running.fingerprints import Changed, fingerprint_of, of_model, regraded, require_same
+from rig.running.plan import Loader, Plan
 from rig.running.totals import Totals, errors_of
 from rig.store import Cell, ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, StoreError
 from rig.tasks import Task
@@ -48,10 +47,6 @@ def run(plan: Plan, emit: Emit, control: Control) -> bool:
     """
     with closing(_Run(plan, emit, control)) as current:
         return current.run()
-
-
-class _Changed(RigError):
-    """What is resumed is not what was started."""
 
 
 class _Run:
@@ -143,7 +138,9 @@ class _Run:
             if not self._is_finished(where := Where(position, task.name, repeat))
         ]
         failure = None
-        if left:
+        if not left:
+            self._rescore(position, totals)
+        else:
             self.control.wait()
             self.emit(ArmStarted(position))
             self._costs = Costs(**{part.name: getattr(totals.speed, part.name) for part in fields(Costs)})
@@ -152,8 +149,9 @@ class _Run:
             try:
                 models = self._load(position, left[0][1])
                 writer = self._ready(position, models, perf_counter() - clock)
+                self._rescore(position, totals)
                 self._play(left, models, writer, totals)
-            except (StoreError, _Changed):
+            except (StoreError, Changed):
                 raise
             except (RigError, MemoryError) as error:
                 # What failed may fail the next arm too, if that one does not load it anew.
@@ -179,7 +177,8 @@ class _Run:
             known = [each.fingerprint or {} for each in self._stored.arms]
             self._slots = next((each["model.n_seq"] for each in known if "model.n_seq" in each), None)
         setup = self._plan.setup
-        model.prepare(setup.opening(first, arm.settings, evaluated), self._slots)
+        before = of_model(self._stored.arms[position]) if self._stored else None
+        model.prepare(setup.opening(first, arm.settings, evaluated), self._slots, before)
         if "n_seq" in model.fingerprint:
             self._slots = self._slots or model.slots
         models = {evaluated: model}
@@ -206,8 +205,8 @@ class _Run:
         plan = self._plan
         arm = plan.arms[position]
         fingerprint = fingerprint_of(plan, arm, models)
-        if self._stored and (before := self._stored.arms[position].fingerprint) is not None:
-            _require_equal(arm.name, before, fingerprint)
+        if self._stored:
+            require_same(self._stored.arms[position], fingerprint)
         if self._writer is None:
             self._writer = RunWriter.create(plan.store, plan.as_new_run())
             for failed, failure in self._failures.items():
@@ -215,6 +214,28 @@ class _Run:
         self._writer.arm_ready(position, fingerprint, seconds)
         self.emit(ArmReady(position, ArmInfo(arm.name, fingerprint), seconds))
         return self._writer
+
+    def _rescore(self, position: int, totals: Totals) -> None:
+        """Score an arm's finished tasks again where another version of the grader scored them."""
+        arm = self._stored.arms[position] if self._stored else None
+        fingerprint = regraded(arm, self._plan) if arm else None
+        if arm is None or arm.grader is None or fingerprint is None:
+            return
+        score, tasks = self._plan.setup.score, {task.name: task for task in self._plan.tasks}
+        scores = {
+            where: ConversationScore(self.grader, score(tasks[where.conversation], self.played(where)))
+            for where in self._cells
+            if where.arm == position and self._is_finished(where)
+        }
+        assert self._writer is not None
+        self._writer.rescore(position, fingerprint, scores)
+        totals.counts = total(each.counts for each in scores.values())
+        self.emit(
+            Notice(
+                f"{arm.name}: what was finished is scored again by version {self.grader.grader_version} of"
+                f" the grader; the scores by version {arm.grader.grader_version} stay beside"
+            )
+        )
 
     def _play(
         self,
@@ -318,7 +339,9 @@ class _TaskCourse:
 
     def _store(self, played: PlayedTurn, score: ConversationScore | None) -> None:
         costs = self._run.costs()
-        store_s = self._writer.commit_turn(self._where, played, score, costs)
+        is_known = played.turn in self._task.known_turns
+        wanted = len(self._task.expected(played.turn).calls) if is_known else None
+        store_s = self._writer.commit_turn(self._where, played, score, costs, wanted)
         self._run.begin_clock()
         self._totals.add(played, store_s, costs)
         if score is not None:
@@ -331,25 +354,3 @@ class _TaskCourse:
 
     def _score(self, episode: Episode) -> ConversationScore:
         return ConversationScore(self._run.grader, episode.score())
-
-
-def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObject:
-    """Everything that can change an answer of an arm or its score, by flat names."""
-    evaluated, *others = plan.method.roles
-    parts = {
-        "model": models[evaluated].fingerprint,
-        **{f"role.{role}": models[role].fingerprint for role in others},
-        "protocol": arm.settings.fingerprint,
-        "grader": plan.setup.grader.fingerprint,
-    }
-    named = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
-    fingerprint: JsonObject = json.loads(json.dumps({"rig": __version__, **plan.setup.fingerprint, **named}))
-    return fingerprint
-
-
-def _require_equal(arm: str, before: JsonObject, now: JsonObject) -> None:
-    """Raise unless two fingerprints are equal, naming what differs."""
-    names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    if names:
-        changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
-        raise _Changed(f"cannot resume {arm}: {changes}; make them equal or start a new run")

@@ -12,27 +12,27 @@ from rig.events import Speed
 from rig.metrics import Counts
 from rig.store.records import GraderInfo
 from rig.store.scores import counts_of
-from rig.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredTurn:
     """An assistant turn: how many calls it should have made and how many of those were made, in any turn.
 
-    `bad_actions` are the incorrect actions of the turn itself, `error` is why it ended without a reply.
+    `wanted` is None where nobody knows beforehand what is due in which turn. `bad_actions` are the incorrect
+    actions of the turn itself, `error` is why it ended without a reply.
     """
 
     turn: int
-    wanted: int
+    wanted: int | None
     matched: int
     bad_actions: int
     error: str | None
     wall_s: float
 
     @property
-    def right(self) -> bool:
-        """Whether all that was due was done and nothing wrong; a conversation succeeds if all turns are."""
-        return self.matched == self.wanted and not self.bad_actions
+    def right(self) -> bool | None:
+        """Whether all that was due was done and nothing wrong; None where nobody knows what was due."""
+        return None if self.wanted is None else self.matched == self.wanted and not self.bad_actions
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
@@ -58,15 +58,15 @@ class ScoredCell:
     error_types: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def rights(self) -> dict[int, bool]:
+        """Whether each turn is right of which that can be said, by its number."""
+        return {turn.turn: turn.right for turn in self.turns if turn.right is not None}
+
 
 _SCORES = """
     SELECT scores.*, arms.position AS arm_position, conversations.name, conversations.source,
-        conversations.suite,
-        scores.id = (
-            SELECT min(id) FROM scores AS first
-            WHERE (first.arm, first.conversation, first.repeat)
-                = (scores.arm, scores.conversation, scores.repeat)
-        ) AS own
+        conversations.suite
     FROM scores JOIN arms ON arms.id = scores.arm
     JOIN conversations ON conversations.id = scores.conversation
     WHERE arms.run = :run AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)
@@ -74,8 +74,8 @@ _SCORES = """
 """
 
 _TURNS = """
-    SELECT turns.id, arm, conversation, repeat, turns.turn, turns.error, wall_s, tools_s, scoring_s,
-        count(predictions.id) AS steps, total(prompt_tokens) AS prompt_tokens,
+    SELECT turns.id, arm, conversation, repeat, turns.turn, turns.wanted, turns.error, wall_s, tools_s,
+        scoring_s, count(predictions.id) AS steps, total(prompt_tokens) AS prompt_tokens,
         total(cached_tokens) AS cached_tokens, total(completion_tokens) AS completion_tokens,
         total(forced_tokens) AS forced_tokens, total(prefill_s) AS prefill_s, total(decode_s) AS decode_s,
         total(mask_s) AS mask_s, total(first_token_s) AS first_token_s
@@ -119,14 +119,11 @@ class _Place(NamedTuple):
     repeat: int
 
 
-def scored_cells(
-    run: str, grader: GraderInfo, conversations: Iterable[Task], database: Database
-) -> list[ScoredCell]:
+def scored_cells(run: str, grader: GraderInfo, database: Database) -> list[ScoredCell]:
     """Every conversation of a run that this grader has scored: arm by arm, repeat by repeat, in order."""
     given = {"run": run, **grader.as_json()}
     scores = list(database.query(_SCORES, given))
     counts = counts_of(scores, database)
-    tasks = {task.name: task for task in conversations}
     turns: dict[_Place, list[dict[str, Any]]] = {}
     for row in database.query(_TURNS, given):
         turns.setdefault(_place(row), []).append(row)
@@ -144,7 +141,7 @@ def scored_cells(
             suite=row["suite"],
             repeat=row["repeat"],
             counts=counts[row["id"]],
-            turns=_turns(turns.get(_place(row), []), own if row["own"] else later, tasks[row["name"]]),
+            turns=_turns(turns.get(_place(row), []), own if row["own"] else later),
             speed=_speed(turns.get(_place(row), [])),
             errors=errors.get(_place(row), {}),
             error_types=kinds["error_types"].get(row["id"], {}),
@@ -155,7 +152,7 @@ def scored_cells(
 
 
 def _turns(
-    rows: list[dict[str, Any]], calls: Mapping[int, list[Mapping[str, Any]]], task: Task
+    rows: list[dict[str, Any]], calls: Mapping[int, list[Mapping[str, Any]]]
 ) -> tuple[ScoredTurn, ...]:
     matched: Counter[int] = Counter()
     bad: Counter[int] = Counter()
@@ -166,10 +163,9 @@ def _turns(
             bad[row["turn"]] += bool(call["bad_action"])
     return tuple(
         ScoredTurn(
-            turn, len(task.expected(turn).calls), matched[turn], bad[turn], row["error"], row["wall_s"]
+            row["turn"], row["wanted"], matched[row["turn"]], bad[row["turn"]], row["error"], row["wall_s"]
         )
         for row in rows
-        for turn in [row["turn"]]
     )
 
 

@@ -88,7 +88,7 @@ class StoredArm:
     """One arm with what it has achieved so far; `counts` are of its finished conversations.
 
     `fingerprint` is None until the arm's model has been loaded; `failure` says why it could not go on.
-    `error_types` (ToolTalk's) and `faults` are counts by kind, `grader` says whose they and the counts are;
+    `error_types` and `faults` are counts by kind, `grader` says whose they and the counts are;
     there are none until a conversation is finished.
     """
 

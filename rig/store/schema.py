@@ -207,6 +207,17 @@ _DECLARATION = """
 """What all runs counted before methods declared it."""
 
 
+_WANTED = """
+UPDATE turns SET wanted = (
+    SELECT coalesce(json_array_length(sources.json, '$.conversation[' || turns.turn || '].apis'), 0)
+    FROM conversations JOIN sources ON sources.sha256 = conversations.source
+    WHERE conversations.id = turns.conversation
+)
+WHERE arm IN (SELECT arms.id FROM arms JOIN runs ON runs.id = arms.run WHERE runs.method = 'tooltalk')
+"""
+"""How many calls were due in a turn, by the shape that ToolTalk's tasks are stored in."""
+
+
 @MIGRATIONS()
 def m001_runs(db: Database) -> None:
     """Runs, arms, conversations, turns, predictions and scores."""
@@ -289,6 +300,23 @@ def m009_roles(db: Database) -> None:
     """Which role made a step, and which step it follows. Before, the assistant alone spoke, in a line."""
     db.execute("ALTER TABLE predictions ADD COLUMN role TEXT NOT NULL DEFAULT 'assistant'")
     db.execute("ALTER TABLE predictions ADD COLUMN parent INTEGER")
+
+
+@MIGRATIONS()
+def m010_own_scores(db: Database) -> None:
+    """Which score the run stands by, how many calls were due in a turn, and what types of error are called.
+
+    Before, a run stood by the score made first, and only ToolTalk's tasks said what was due in which turn.
+    """
+    db.execute("ALTER TABLE scores ADD COLUMN own INTEGER NOT NULL DEFAULT 0")
+    first = "SELECT min(id) FROM scores GROUP BY arm, conversation, repeat"
+    db.execute(f"UPDATE scores SET own = 1 WHERE id IN ({first})")
+    db.execute("ALTER TABLE turns ADD COLUMN wanted INTEGER")
+    db.execute(_WANTED)
+    db.execute(
+        "UPDATE runs SET declaration = json_set(declaration, '$.error_types', 'errors, ToolTalk''s types')"
+        " WHERE method = 'tooltalk'"
+    )
 
 
 with Database(memory=True) as _empty:

@@ -1,4 +1,4 @@
-"""Reading scores. Several graders can score a conversation; a run's own score is the one made first."""
+"""Reading scores. Several graders can score a conversation; a run stands by one of them, its own."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,14 +14,7 @@ from rig.verdicts import Fault
 
 _GRADER = [field.name for field in fields(GraderInfo)]
 
-OWN_SCORES = f"""
-    SELECT id, arm, conversation, repeat, {", ".join(_GRADER)} FROM scores
-    WHERE NOT EXISTS (
-        SELECT * FROM scores AS earlier
-        WHERE (earlier.arm, earlier.conversation, earlier.repeat)
-            = (scores.arm, scores.conversation, scores.repeat) AND earlier.id < scores.id
-    )
-"""
+OWN_SCORES = f"SELECT id, arm, conversation, repeat, {', '.join(_GRADER)} FROM scores WHERE own"
 
 _ERROR_TYPES = "SELECT error_type AS kind, sum(errors) AS n FROM error_types"
 _FAULTS = "SELECT kind, count(*) AS n FROM faults"
@@ -61,7 +54,7 @@ def scores_of(run: str, database: Database) -> list[StoredScore]:
     """What each grader makes of each arm of a run, arm by arm, the run's own grader first."""
     rows = database.query(
         "SELECT scores.*, arms.position FROM scores JOIN arms ON arms.id = arm WHERE run = ?"
-        " ORDER BY arms.position, scores.id",
+        " ORDER BY arms.position, own DESC, scores.id",
         [run],
     )
     found = (summed(key[0], group, database) for key, group in _grouped(rows, "position", *_GRADER))
@@ -73,7 +66,7 @@ def suite_scores_of(run: str, database: Database) -> list[StoredScore]:
     rows = database.query(
         "SELECT scores.*, arms.position, suite FROM scores JOIN arms ON arms.id = arm"
         " JOIN conversations ON conversations.id = conversation WHERE arms.run = ?"
-        " ORDER BY arms.position, conversations.position, scores.id",
+        " ORDER BY arms.position, conversations.position, own DESC, scores.id",
         [run],
     )
     groups = _grouped(rows, "position", "suite", *_GRADER)

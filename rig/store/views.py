@@ -32,14 +32,6 @@ _WHERE = """
     conversations.suite
 """
 
-_IS_OWN = """
-    scores.id = (
-        SELECT min(first.id) FROM scores AS first
-        WHERE first.arm = scores.arm AND first.conversation = scores.conversation
-            AND first.repeat = scores.repeat
-    )
-"""
-
 _GRADER = "grader, grader_version, similarity"
 
 _METRICS = """
@@ -90,23 +82,15 @@ WITH judged AS (
 made AS (
     SELECT turn, sum(kind = 'call') AS calls, sum(coalesce(bad_action, 0)) AS bad_actions
     FROM predictions GROUP BY turn
-),
-due AS (
-    SELECT conversations.id AS conversation, entry.key AS turn,
-        coalesce(json_array_length(entry.value, '$.apis'), 0) AS wanted
-    FROM conversations
-    JOIN sources ON sources.sha256 = conversations.source
-    JOIN json_each(sources.json, '$.conversation') AS entry
 )
-SELECT {_WHERE}, turns.repeat, turns.turn, due.wanted, coalesce(judged.n, 0) AS matched,
+SELECT {_WHERE}, turns.repeat, turns.turn, turns.wanted, coalesce(judged.n, 0) AS matched,
     coalesce(made.calls, 0) AS calls, coalesce(made.bad_actions, 0) AS bad_actions,
-    coalesce(judged.n, 0) = due.wanted AND coalesce(made.bad_actions, 0) = 0 AS right,
+    coalesce(judged.n, 0) = turns.wanted AND coalesce(made.bad_actions, 0) = 0 AS right,
     turns.error, turns.wall_s, turns.tools_s, turns.scoring_s, turns.finished
 FROM turns
 JOIN arms ON arms.id = turns.arm
 JOIN runs ON runs.id = arms.run
 JOIN conversations ON conversations.id = turns.conversation
-JOIN due ON due.conversation = turns.conversation AND due.turn = turns.turn
 LEFT JOIN made ON made.turn = turns.id
 LEFT JOIN judged ON judged.arm = turns.arm AND judged.conversation = turns.conversation
     AND judged.repeat = turns.repeat AND judged.turn = turns.turn
@@ -314,7 +298,7 @@ counted AS (
 )
 SELECT {_WHERE}, scores.repeat, success.value AS success,
     {_named("rated", metrics)}{_named("counted", counts)} scores.grader, scores.grader_version,
-    scores.similarity, {_IS_OWN} AS own
+    scores.similarity, scores.own
 FROM scores
 JOIN arms ON arms.id = scores.arm
 JOIN runs ON runs.id = arms.run

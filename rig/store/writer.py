@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -85,15 +85,14 @@ class RunWriter:
 
     def arm_ready(self, arm: int, fingerprint: JsonObject, load_s: float) -> None:
         """Note that an arm's model is loaded, and what exactly it is."""
-        text = json.dumps(fingerprint, sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        self._update_arm(
-            arm, {"fingerprint": text, "fingerprint_sha256": digest, "load_s": load_s, "failure": None}
-        )
+        with self._transaction():
+            self._set_fingerprint(arm, fingerprint)
+            self._database.table("arms").update(self._arms[arm], {"load_s": load_s, "failure": None})
 
     def arm_failed(self, arm: int, failure: str) -> None:
         """Note why an arm could not go on."""
-        self._update_arm(arm, {"failure": failure})
+        with self._transaction():
+            self._database.table("arms").update(self._arms[arm], {"failure": failure})
 
     def commit_turn(
         self,
@@ -101,10 +100,12 @@ class RunWriter:
         played: PlayedTurn,
         score: ConversationScore | None = None,
         costs: Costs | None = None,
+        wanted: int | None = None,
     ) -> float:
         """Store a turn, its predictions and, with the last turn, the conversation's score: all or nothing.
 
-        `costs` are the arm's so far. Returns the seconds that this took.
+        `costs` are the arm's so far; `wanted` is how many calls were due in the turn, None where nobody
+        knows. Returns the seconds that this took.
         """
         clock = perf_counter()
         arm = self._arms[where.arm]
@@ -115,6 +116,7 @@ class RunWriter:
                     {
                         **self._cell(where),
                         "turn": played.turn,
+                        "wanted": wanted,
                         "finished": _now(),
                         "error": played.error,
                         "wall_s": played.wall_s,
@@ -164,22 +166,22 @@ class RunWriter:
             yield
             self._database.table("runs").update(self.run, {"heartbeat": _now()})
 
-    def _update_arm(self, arm: int, values: JsonObject) -> None:
-        with self._transaction():
-            self._database.table("arms").update(self._arms[arm], values)
+    def _set_fingerprint(self, arm: int, fingerprint: JsonObject) -> None:
+        text = json.dumps(fingerprint, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        values = {"fingerprint": text, "fingerprint_sha256": digest}
+        self._database.table("arms").update(self._arms[arm], values)
 
     def add_score(self, where: Where, score: ConversationScore) -> None:
         """Store a later score beside the run's own, in place of an older one by the same grader.
 
-        The run's own score is the one that was made first; it never changes.
+        The run's own never changes.
         """
         cell = self._cell(where)
         by = {**cell, **asdict(score.grader)}
-        same = " AND ".join(f"{name} = :{name}" for name in by)
-        others = "SELECT min(id) FROM scores WHERE " + " AND ".join(f"{name} = :{name}" for name in cell)
         with self._transaction():
-            self._database.table("scores").delete_where(f"{same} AND id NOT IN ({others})", by)
-            if next(self._database.query(f"SELECT id FROM scores WHERE {same}", by), None) is not None:
+            self._forget(by)
+            if next(self._database.query(f"SELECT id FROM scores WHERE {_same(by)}", by), None) is not None:
                 return
             score_id = self._insert_counts(by, score.score)
             self._database.table("verdicts").insert_all(
@@ -187,9 +189,27 @@ class RunWriter:
                 for prediction, verdict in zip(self._calls(cell), score.score.verdicts, strict=True)
             )
 
+    def rescore(self, arm: int, fingerprint: JsonObject, scores: Mapping[Where, ConversationScore]) -> None:
+        """Let an arm stand by other scores of its finished conversations, all or none; the old ones stay.
+
+        `fingerprint` is the arm's from now on: it names who scores.
+        """
+        with self._transaction():
+            for where, score in scores.items():
+                cell = self._cell(where)
+                self._forget({**cell, **asdict(score.grader)})
+                self._database.execute(_SET_ASIDE, cell)
+                self._database.execute(f"UPDATE scores SET own = 0 WHERE {_same(cell)}", cell)
+                self._insert_score(where, score)
+            self._set_fingerprint(arm, fingerprint)
+
+    def _forget(self, by: dict[str, Any]) -> None:
+        """Delete the score that a grader made of a conversation after its run."""
+        self._database.table("scores").delete_where(f"{_same(by)} AND NOT own", by)
+
     def _insert_score(self, where: Where, score: ConversationScore) -> None:
         cell = self._cell(where)
-        self._insert_counts({**cell, **asdict(score.grader)}, score.score)
+        self._insert_counts({**cell, **asdict(score.grader), "own": True}, score.score)
         # A later turn can move the ground truth that an earlier call holds, though not whether it holds one.
         for prediction, verdict in zip(self._calls(cell), score.score.verdicts, strict=True):
             self._database.table("predictions").update(prediction, verdict_columns(verdict))
@@ -227,6 +247,22 @@ class RunWriter:
 
     def _of_run(self, table: str) -> list[dict[str, Any]]:
         return list(self._database.table(table).rows_where("run = ?", [self.run]))
+
+
+_SET_ASIDE = """
+INSERT INTO verdicts
+    (score, prediction, match, bad_action, ground_truth_turn, ground_truth_call, reason, differences)
+SELECT scores.id, predictions.id, match, bad_action, ground_truth_turn, ground_truth_call, reason, differences
+FROM predictions JOIN turns ON turns.id = predictions.turn
+JOIN scores USING (arm, conversation, repeat)
+WHERE own AND kind = 'call' AND arm = :arm AND conversation = :conversation AND repeat = :repeat
+"""
+"""Keeps the verdicts of a conversation's own score apart, as those of any other."""
+
+
+def _same(values: Mapping[str, Any]) -> str:
+    """A condition: that columns have these values."""
+    return " AND ".join(f"{name} = :{name}" for name in values)
 
 
 def _insert_run(database: Database, new: NewRun) -> None:

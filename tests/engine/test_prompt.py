@@ -49,3 +49,19 @@ def test_what_comes_before_the_tools_is_computed_once(
         if not shared:
             assert cached[shared] == len(segments(model, request)[0])
     assert cached[True] < cached[False]
+
+
+def test_an_arm_that_began_without_the_cut_goes_on_without_it(
+    open_model: Open, tiny_path: Callable[..., Path], ask: Callable[..., Request]
+) -> None:
+    model = open_model(tiny_path(), n_ctx=2048, max_tokens=5, parallel=1, prefix_cache=False)
+    opening = replace(ask([]), tools_are_shared=False)
+    model.prepare(opening, None)
+    cut, begun_with_it = segments(model, opening), dict(model.fingerprint)
+    before = {name: value for name, value in begun_with_it.items() if name != "prompt_cut"}
+    model.prepare(opening, None, before)
+    assert model.fingerprint == before
+    assert len(segments(model, opening)) == len(cut) - 1
+    model.prepare(opening, None, begun_with_it)
+    assert model.fingerprint == begun_with_it
+    assert segments(model, opening) == cut

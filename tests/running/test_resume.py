@@ -3,10 +3,12 @@
 import itertools
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,11 +21,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.errors import RigError
-from rig.events import ArmFinished, ConversationStarted, Event, PieceGenerated, RunStarted, TurnFinished
+from rig.events import (
+    ArmFinished,
+    ConversationStarted,
+    Event,
+    Notice,
+    PieceGenerated,
+    RunStarted,
+    TurnFinished,
+)
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.prompt import Settings
 from rig.running.control import Control
 from rig.running.runner import run
+from rig.scoring import GRADER_VERSION
+from rig.store import Runs
 from rig.toolbox.world import World
 
 
@@ -113,6 +125,54 @@ def test_numbers_so_far_go_on_where_they_were(tmp_path: Path) -> None:
         assert one.speed.steps == other.speed.steps
     started = next(event for event in events if isinstance(event, ConversationStarted))
     assert (started.where.conversation, started.first_turn) == ("reminders", 5)
+
+
+def _of_an_earlier_version(path: Path, version: str) -> None:
+    """Make a store that another version of the grader scored, whose verdicts were others, too."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE scores SET grader_version = ?", [version])
+        database.execute("UPDATE counts SET value = 0 WHERE name = 'matches'")
+        database.execute("UPDATE predictions SET reason = 'as it was' WHERE kind = 'call'")
+        name = '$."grader.grader_version"'
+        database.execute("UPDATE arms SET fingerprint = json_set(fingerprint, ?, ?)", [name, version])
+
+
+def test_what_an_earlier_version_of_the_grader_scored_is_scored_again_and_the_run_goes_on(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    assert not _until(path, 9, resume=False)
+    _of_an_earlier_version(path, "1")
+    old = small_talks.stored(path)
+    events = small_talks.play(small_talks.plan(path, *_models(), resume=True))
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert len(told) == sum(arm.grader is not None for arm in old.arms) > 0
+    assert "scored again by version" in told[0]
+    run, whole = small_talks.stored(path), _uninterrupted()
+    assert {arm.grader and arm.grader.grader_version for arm in run.arms} == {GRADER_VERSION}
+    content = _without_ids(small_talks.content(path))
+    same = _without_ids(whole)
+    assert content["predictions"] == same["predictions"]
+    assert [row for row in content["scores"] if row["own"]] == same["scores"]
+    kept = [row for row in content["scores"] if not row["own"]]
+    assert {row["grader_version"] for row in kept} == {"1"}
+    with Runs.open(path) as runs:
+        earlier = [each for each in runs.scores(run) if each.grader.grader_version == "1"]
+        assert sum(each.counts["tasks"] for each in earlier) == len(kept)
+        assert all(each.counts["matches"] == 0 for each in earlier)
+        reasons = runs._database.query("SELECT DISTINCT reason FROM verdicts")
+        assert [row["reason"] for row in reasons] == ["as it was"]
+
+
+def test_a_grader_that_scores_otherwise_under_the_same_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    assert not _until(path, 9, resume=False)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "UPDATE arms SET fingerprint = json_set(fingerprint, '$.\"grader.similarity\"', 'x')"
+        )
+    with pytest.raises(RigError, match=r"grader\.similarity was 'x'"):
+        small_talks.play(small_talks.plan(path, *_models(), resume=True))
 
 
 def test_a_finished_run_is_left_as_it_is_and_loads_nothing(tmp_path: Path) -> None:

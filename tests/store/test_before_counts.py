@@ -67,19 +67,20 @@ def test_it_compares_as_before(store: Path, rig: Rig) -> None:
 
 def test_it_is_resumed(store: Path, rig: Rig) -> None:
     with closing(sqlite3.connect(store)) as database, database:
-        # Another version of rig or of the grader may not go on with a run; what is tested here is the store.
+        # Another version of rig may not go on with a run; what is tested here is the store.
         database.execute(
-            """
-            UPDATE arms SET fingerprint = json_set(fingerprint, '$.rig', ?, '$."grader.grader_version"', ?)
-            WHERE run = 'q385d'
-            """,
-            [__version__, GRADER_VERSION],
+            "UPDATE arms SET fingerprint = json_set(fingerprint, '$.rig', ?) WHERE run = 'q385d'",
+            [__version__],
         )
         database.execute("UPDATE runs SET settings = json_set(settings, '$.threads', 2)")
     done = rig("run", "--resume", "q385d", "--display", "none", "--json", "--runs", store)
     assert done.code == 0, done.err
     [arm] = json.loads(done.out.splitlines()[-1])["arms"]
     assert (arm["conversations"], arm["success_rate"], arm["recall"]) == (2, 1.0, 1.0)
+    assert arm["grader"]["grader_version"] == GRADER_VERSION
+    scores = json.loads(rig("show", "q385d", "--json", "--runs", store).out)["scores"]
+    told = [(each["grader_version"], each["metrics"]["conversations"]) for each in scores]
+    assert told == [(GRADER_VERSION, 2), ("4", 1)]
 
 
 def test_its_runs_are_declared_as_they_were_counted(store: Path) -> None:

@@ -62,7 +62,7 @@ def quality_rows(comparison: Comparison) -> list[Row]:
         for count in comparison.declaration.counts
     ]
     rows += by_kind("failed steps", [arm.errors for arm in arms])
-    rows += by_kind("errors, ToolTalk's types", [arm.error_types for arm in arms])
+    rows += by_kind(comparison.declaration.error_types, [arm.error_types for arm in arms])
     return rows + by_kind("faults", [arm.faults for arm in arms])
 
 

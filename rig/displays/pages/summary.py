@@ -40,7 +40,7 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     ]
     rows += [_counted(run, count.noun, count.name) for count in run.declaration.counts]
     rows += by_kind("failed steps", [arm.errors for arm in run.arms])
-    rows += by_kind("errors, ToolTalk's types", [arm.error_types for arm in run.arms])
+    rows += by_kind(run.declaration.error_types, [arm.error_types for arm in run.arms])
     rows += by_kind("faults", [arm.faults for arm in run.arms])
     speed = [Row(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
     rows += [row for row in speed if set(row.cells) != {UNKNOWN}]

@@ -35,6 +35,7 @@ DECLARATION = Declaration(
         Part("matches", "calls matched", "ground_truths", short="calls"),
         Part("bad_actions", "incorrect actions", short="incorrect", better="lower"),
     ),
+    error_types="errors, ToolTalk's types",
 )
 
 
