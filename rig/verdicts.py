@@ -2,9 +2,23 @@
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from rig.calls import Json, JsonObject
+
+
+class CallPlace(NamedTuple):
+    """Where a ground-truth call is: its turn, and its number among the turn's calls."""
+
+    turn: int
+    call: int
+
+
+class StepPlace(NamedTuple):
+    """Where a step is: its turn, and its number in the turn."""
+
+    turn: int
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +48,13 @@ class Difference:
 class Verdict:
     """The match status of one predicted call.
 
-    `ground_truth` is the (turn, call) position it matched, None without a match. `bad_action` follows
+    `ground_truth` is the call it matched, None without a match. `bad_action` follows
     ToolTalk: an action tool that executed without an error and matched nothing. `reason` is one line for
     people; `differences` are those to the nearest ground-truth call of the same tool, if there is one.
     """
 
     match: bool
-    ground_truth: tuple[int, int] | None = None
+    ground_truth: CallPlace | None = None
     bad_action: bool = False
     reason: str = ""
     differences: tuple[Difference, ...] = ()
@@ -79,7 +93,7 @@ class FaultKind(StrEnum):
 class Fault:
     """One thing that went wrong in the assistant turn at position `turn` of a failed conversation.
 
-    `step` counts the calls of the turn, None for what is no call; `ground_truth` is the (turn, call) that was
+    `step` counts the calls of the turn, None for what is no call; `ground_truth` is the call that was
     due, if one was. `argument` names the argument at fault with what was expected and got. `text` is one line
     for people.
     """
@@ -88,7 +102,7 @@ class Fault:
     turn: int
     text: str
     step: int | None = None
-    ground_truth: tuple[int, int] | None = None
+    ground_truth: CallPlace | None = None
     tool: str = ""
     argument: str = ""
     expected: Json = None

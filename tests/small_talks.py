@@ -13,6 +13,7 @@ from typing import Any
 import small_world
 
 from rig.calls import Call
+from rig.episodes import ASSISTANT
 from rig.errors import ErrorKind, RigError
 from rig.events import Event
 from rig.methods.scripted import called, failed, replied
@@ -24,7 +25,8 @@ from rig.models import Model, Notify, Prediction, Request, Usage
 from rig.running.control import Control
 from rig.running.plan import Arm, Plan
 from rig.running.runner import run
-from rig.scoring import Grader, load
+from rig.scoring import Grader, Mode, load
+from rig.screening.ground_truth import TrueStep, true_steps
 from rig.store import Runs, StoredRun
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import World
@@ -186,10 +188,19 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
     return Plan(**values)
 
 
-def setup(grader: Grader | None = None, world: World | None = None) -> ToolTalkSetup:
+def setup(matcher: Grader | None = None, world: World | None = None) -> ToolTalkSetup:
     """The small world and the default grader, with exact similarity, unless others are given."""
-    matcher = grader or Grader("default", load("exact"), TOOLTALK)
-    return ToolTalkSetup(lambda: world or small_world.new_world(), matcher, "exact")
+    return ToolTalkSetup(lambda: world or small_world.new_world(), matcher or grader(), "exact")
+
+
+def grader(mode: Mode = "default") -> Grader:
+    """A grader with exact similarity."""
+    return Grader(mode, load("exact"), TOOLTALK)
+
+
+def true_course(conversation: Conversation, settings: Settings) -> list[TrueStep]:
+    """What a model that is always right is asked, and answers."""
+    return list(true_steps(setup(), settings, conversation, ASSISTANT, {ASSISTANT: Oracle([conversation])}))
 
 
 def _itself(model: Model, _notify: Notify) -> Model:

@@ -114,6 +114,24 @@ def test_imports_point_down(path: Path) -> None:
     assert not faults, faults
 
 
+METHODS = {
+    f"rig.methods.{place.name}"
+    for place in (CHECKOUT / "rig" / "methods").iterdir()
+    if (place / "__init__.py").is_file()
+}
+"""Tenants: whoever is in none of their rooms reaches them through what is registered."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_nobody_knows_a_method_but_itself(path: Path) -> None:
+    faults = []
+    for line, module in imported_modules(path):
+        other = next((each for each in METHODS if f"{module}.".startswith(f"{each}.")), None)
+        if other and not module_of(path).startswith(other):
+            faults.append(f"line {line}: imports {module}")
+    assert not faults, faults
+
+
 def test_every_room_exists_or_is_a_single_file() -> None:
     missing = [room for room in RANKS if room != "rig" and not _is_module(room)]
     assert not missing

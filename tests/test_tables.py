@@ -9,7 +9,10 @@ import pytest
 import small_talks
 from counted import measured
 
-from rig.displays.pages.tooltalk_tables import (
+from rig.methods.scripted import Scripted
+from rig.methods.tooltalk.conversations import Conversation
+from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.tables import (
     PAPER_ERRORS,
     PAPER_ERRORS_NAMES,
     PAPER_RATES,
@@ -19,11 +22,8 @@ from rig.displays.pages.tooltalk_tables import (
     Table,
     published_tables,
 )
-from rig.methods.scripted import Scripted
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import Settings
 from rig.metrics import total
-from rig.rescore import score_run, setup_for_files
+from rig.rescore import score_run
 from rig.running.plan import Arm
 from rig.store import Runs
 
@@ -44,7 +44,7 @@ def _play(path: Path, *suites: str, docs: tuple[str, ...] = ("full", "names"), n
 def _tables(path: Path) -> list[Table]:
     with Runs.open(path) as runs:
         run = runs.get("abcde")
-        return published_tables((run, score) for score in runs.suite_scores(run))
+        return published_tables(score.of(run.arms[score.arm]) for score in runs.suite_scores(run))
 
 
 def test_rates_are_by_suite_and_errors_over_all_suites(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ def test_other_conversations_than_tooltalks_suites_have_no_rows_of_the_paper(tmp
 def test_each_grader_has_tables_of_its_own_the_runs_first(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     _play(path, "easy", "hard", "hard", docs=("full",))
-    score_run(path, small_talks.stored(path), setup_for_files(grader="upstream", similarity="exact"))
+    score_run(path, small_talks.stored(path), small_talks.setup(small_talks.grader("upstream")))
     tables = _tables(path)
-    assert [(table.number, table.grader.grader) for table in tables] == [
+    assert [(table.number, table.graded_by["grader"]) for table in tables] == [
         (1, "default"),
         (2, "default"),
         (1, "upstream"),

@@ -141,6 +141,52 @@ run(plan(options, Path("runs.sqlite")), emit, control)
     ]
 
 
+def test_what_was_played_is_scored_again(call: Call, secrets: Path) -> None:
+    guess(call, secrets)
+    again = json.loads(call("score", "latest", "--json", plugins=("guessing.py",)))
+    assert [arm["total"]["metrics"]["hit_rate"] for arm in again["arms"]] == [1.0, pytest.approx(2 / 6)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("score", "latest", "--reexecute"), "the method guessing has no world"),
+        (("score", "latest", "--threshold", "0.5"), "--threshold is of no use to the method guessing"),
+        (("show", "latest", "number 13", "--diff"), "the method guessing has no world"),
+        (("show", "latest", "--tables"), "the method guessing has no tables of a paper"),
+        (
+            ("export", "latest", "--format", "guessing", "--output", "out"),
+            "guessing writes no files but rows",
+        ),
+        (("score", "secrets"), "the method guessing reads no predictions from files"),
+        (("check", "secrets"), "the method guessing has no check of its tasks"),
+        (("check", "secrets", "--record"), "the method guessing hold no responses"),
+    ],
+)
+def test_what_a_method_does_not_offer_is_one_line(
+    call: Call, secrets: Path, arguments: tuple[str, ...], fault: str
+) -> None:
+    guess(call, secrets)
+    assert fault in call(*arguments, plugins=("guessing.py",), code=2)
+
+
+def test_models_are_screened_by_what_a_method_knows_to_be_right(
+    call: Call, secrets: Path, tmp_path: Path
+) -> None:
+    model = tiny_gguf.write(tmp_path / "tiny.gguf")
+    asked = ("screen", model, "--suite", secrets, "--limit", 2, "--threads", 1)
+    [arm] = json.loads(call(*asked, "--json", plugins=("guessing.py",)))["arms"]
+    assert (arm["calls"], arm["replies"]) == (0, 4 + 4)
+    (tmp_path / "kept").mkdir()
+    call(*asked, "--output", "kept/steps.json", plugins=("guessing.py",))
+    [arm] = json.loads((tmp_path / "kept" / "steps.json").read_text())["arms"]
+    assert [step["turn"] for step in arm["steps"]] == [0, 1, 2, 3, 0, 1, 2, 3]
+    guess(call, secrets)
+    judging = ("screen", model, "--suite", "runs.sqlite", "--threads", 1)
+    fault = call(*judging, plugins=("guessing.py", "judge.py"), code=2)
+    assert "the method reviewing has no models that know what is right" in fault
+
+
 def test_options_that_only_the_method_knows_make_arms(call: Call, secrets: Path) -> None:
     arms = guess(call, secrets, "--set", "most=1", "--set", "most=2")["arms"]
     assert [arm["arm"] for arm in arms] == [

@@ -7,67 +7,55 @@ import click
 
 from rig import methods
 from rig.cli.output import print_json, printable
-from rig.methods.base import Checked, Checks
-from rig.methods.tooltalk.check import Report, check_directory, record_directory
-from rig.methods.tooltalk.conversations import available_suites
-from rig.paths import CONVERSATIONS
-from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World
+from rig.errors import RigError
+from rig.methods.base import Checks, Method, Records, Report
 
 _DIRECTORY = click.Path(path_type=Path)
 
 
 @click.command()
 @click.argument("directory", type=_DIRECTORY, required=False)
-@click.option("--world", "world_directory", type=_DIRECTORY, help="JSON databases to replay against.")
+@click.option("--world", type=_DIRECTORY, help="JSON databases to replay against.")
 @click.option("--record", is_flag=True, help="First write into DIRECTORY what the simulator returns.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(directory: Path | None, world_directory: Path | None, record: bool, as_json: bool) -> None:
+def command(directory: Path | None, world: Path | None, record: bool, as_json: bool) -> None:
     """Check the conversations in DIRECTORY, or the suites that come with rig.
 
     One line for each fault; exit code 1 when there are any.
     """
     if record and directory is None:
         raise click.UsageError("--record needs a DIRECTORY.")
-    checked = _by_their_methods(directory)
-    directories = [CONVERSATIONS / suite for suite in available_suites()]
-    if directory is not None:
-        directories = [] if checked else [directory]
     if record and directory is not None:
-        for path in record_directory(directory, _world(world_directory), TOOLTALK):
+        for path in _recording(methods.of_place(directory)).record(directory, world):
             click.echo(f"recorded {path}", err=as_json)
-    reports = [check_directory(each, _world(world_directory), TOOLTALK) for each in directories]
+    reports = [_check(method, place, world) for method, place in _places(directory, world)]
     if as_json:
-        print_json([report.as_json() for report in reports] + [found.as_json() for found in checked])
+        print_json([report.as_json() for report in reports])
     else:
         for report in reports:
-            _print(report)
-        for found in checked:
-            for fault in found.faults:
-                click.echo(printable(fault))
-            click.echo(f"{found.place}: {found.tasks} tasks, {len(found.faults) or 'no'} faults")
-    is_sound = not any(report.faults for report in reports) and not any(each.faults for each in checked)
-    sys.exit(0 if is_sound else 1)
+            for line in (*report.faults, *report.summary):
+                click.echo(printable(str(line)))
+    sys.exit(1 if any(report.faults for report in reports) else 0)
 
 
-def _by_their_methods(directory: Path | None) -> list[Checked]:
-    """What methods say that check their tasks themselves: of the directory, or of the suites they bring."""
-    checking = [method for method in methods.known().values() if isinstance(method, Checks)]
-    if directory is None:
-        return [method.check(place) for method in checking for place in method.suites().values()]
-    return [method.check(directory) for method in checking if method.recognises(directory)]
+def _places(directory: Path | None, world: Path | None) -> list[tuple[Method, Path]]:
+    """What to check, and whose it is: the directory, or the suites of all methods that can be checked so."""
+    if directory is not None:
+        return [(methods.of_place(directory), directory)]
+    able = Checks if world is None else Records
+    checking = [method for method in methods.known().values() if isinstance(method, able)]
+    return [(method, place) for method in checking for place in method.suites().values()]
 
 
-def _world(directory: Path | None) -> World:
-    return World.open() if directory is None else World.from_json_directory(directory)
+def _check(method: Method, place: Path, world: Path | None) -> Report:
+    if world is not None:
+        return _recording(method).check(place, world)
+    if not isinstance(method, Checks):
+        raise RigError(f"{place}: the method {method.name} has no check of its tasks")
+    return method.check(place)
 
 
-def _print(report: Report) -> None:
-    for fault in report.faults:
-        click.echo(printable(str(fault)))
-    click.echo(
-        f"{report.directory}: {report.conversations} conversations, {len(report.calls)} calls,"
-        f" {report.reproduced} responses reproduced, {len(report.faults) or 'no'} faults"
-    )
-    for difference, count in report.differences.items():
-        click.echo(f"  {difference}: {count}")
+def _recording(method: Method) -> Records:
+    if not isinstance(method, Records):
+        raise RigError(f"the tasks of the method {method.name} hold no responses of a world to be replayed")
+    return method

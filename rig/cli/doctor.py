@@ -15,14 +15,13 @@ import click
 import psutil
 from packaging.requirements import Requirement
 
-from rig import __version__
+from rig import __version__, methods
 from rig.cli.output import print_json, printable
 from rig.cores import available_cores
 from rig.displays.numbers import file_size
 from rig.engine.files.registry import check, known_names, load_registry, resolve
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError
-from rig.methods.tooltalk.conversations import available_suites, load_suite
 from rig.paths import models_directory, runs_file
 from rig.scoring import similarity
 from rig.store import check_writable
@@ -198,18 +197,19 @@ def _store(path: Path) -> Iterator[Finding]:
 
 
 def _conversations() -> Iterator[Finding]:
-    suites = available_suites()
+    suites = methods.suites()
     if not suites:
         yield Finding("conversations", "fail", "none came with this installation", "install rig again")
-    for suite in suites:
+    for suite, (method, place) in suites.items():
         try:
-            loaded = load_suite(suite)
+            loaded = method.load(place)
         except RigError as error:
-            yield Finding("conversations", "fail", str(error), f"rig check conversations/{suite}")
+            yield Finding("conversations", "fail", str(error), f"rig check {place}")
             continue
-        turns = sum(len(conversation.assistant_turns) for conversation in loaded)
-        calls = sum(len(conversation.ground_truth) for conversation in loaded)
-        counts = f"{len(loaded)} conversations, {turns} turns to predict, {calls} ground-truth calls"
+        turns = sum(len(task.known_turns) for task in loaded)
+        calls = sum(task.ground_truth_count for task in loaded)
+        known = f"{turns} turns to predict, " if turns else ""
+        counts = f"{len(loaded)} conversations, {known}{calls} ground-truth calls"
         yield Finding("conversations", "ok", f"{suite}: {counts}")
 
 

@@ -2,14 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import cast, get_args
 
 import click
 
+from rig import methods
 from rig.cli import completion
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.rescore import FlatFormat, export_lines, export_run, flat_lines, setup_of, write_lines
+from rig.rescore import FlatFormat, export_run, flat_lines, setup_of, write_lines
 from rig.store import EXPORTED_VIEWS, Runs
 
 _PATH = click.Path(path_type=Path)
@@ -20,15 +22,14 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["tooltalk", "autode", "csv", "jsonl"]),
+    metavar="NAME",
     required=True,
-    help="tooltalk: prediction files that its evaluator, and `rig score`, read; autode: result files that its"
-    " scorer reads; csv, jsonl: rows.",
+    help="csv, jsonl: rows; the run's method, such as tooltalk or autode: files that its own tools read.",
 )
 @click.option(
     "--output",
     type=_PATH,
-    help="What to write: for tooltalk, autode a directory, new or empty; for rows a new file, else stdout.",
+    help="What to write: for rows a new file, else stdout; for other files a directory, new or empty.",
 )
 @click.option(
     "--rows",
@@ -42,19 +43,20 @@ def command(
 ) -> None:
     """Write the finished conversations of a run with what was predicted, or a run's rows.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`. As prediction files, each model
-    of several, and each repeat, is written into a folder of its own; as result files, each model into a file.
+    RUN is an id, the beginning of one, a name given with --name, or `latest`. ToolTalk's prediction files,
+    which `rig score` reads, too, are in a folder for each model of several and each repeat; AutoDE's results
+    are a file for each model.
     """
     path = runs or runs_file()
-    if format_ in ("tooltalk", "autode"):
-        if rows is not None:
-            raise RigError("--rows goes with --format csv or jsonl")
-        if output is None:
-            raise RigError(f"--format {format_} writes files; name a directory with --output")
-        _export_files(path, run, format_, output, as_json)
-    else:
-        form: FlatFormat = "csv" if format_ == "csv" else "jsonl"
-        _export_rows(path, run, rows or "steps", form, output, as_json)
+    if format_ in get_args(FlatFormat):
+        _export_rows(path, run, rows or "steps", cast(FlatFormat, format_), output, as_json)
+        return
+    methods.get(format_)
+    if rows is not None:
+        raise RigError("--rows goes with --format csv or jsonl")
+    if output is None:
+        raise RigError(f"--format {format_} writes files; name a directory with --output")
+    _export_files(path, run, format_, output, as_json)
 
 
 def _export_files(path: Path, run: str, form: str, output: Path, as_json: bool) -> None:
@@ -62,15 +64,12 @@ def _export_files(path: Path, run: str, form: str, output: Path, as_json: bool) 
         found = stored.get(run)
     if found.declaration.method != form:
         raise RigError(f"run {found.id} is of the method {found.declaration.method}, not of {form}")
-    if form == "tooltalk":
-        what, written = "conversations", export_run(path, found, output)
-    else:
-        what, written = "files of results", export_lines(path, found, setup_of(found), output)
+    written = export_run(path, found, setup_of(found), output)
     if as_json:
         files = [str(each) for each in written]
         print_json({"run": found.id, "format": form, "output": str(output), "files": files})
     else:
-        click.echo(printable(f"{len(written)} {what} of run {found.id} are in {output}"))
+        click.echo(printable(f"{len(written)} files of run {found.id} are in {output}"))
 
 
 def _export_rows(

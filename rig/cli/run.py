@@ -18,7 +18,7 @@ from rig.displays.pages.summary import summary, whereabouts
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
 from rig.events import Emit
-from rig.methods.tooltalk.prompt import Docs, History, Tools
+from rig.methods.base import Docs, History, Tools
 from rig.paths import runs_file
 from rig.running.control import Control
 from rig.running.options import Options

@@ -13,11 +13,9 @@ from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_scores
 from rig.displays.numbers import measured
 from rig.displays.steps import ended, errors_of
-from rig.errors import RigError
-from rig.methods.tooltalk.metrics import DECLARATION
 from rig.metrics import Declaration
 from rig.paths import runs_file
-from rig.rescore import Group, score_files, score_run, setup_for_files, setup_of
+from rig.rescore import Group, require_world, score_files, score_run, setup_for_files, setup_of
 from rig.scoring import Mode
 from rig.store import GraderInfo, Runs
 
@@ -65,7 +63,7 @@ def command(
     """Score predictions again, without a model.
 
     RUN is a stored run: an id, the beginning of one, a name given with --name, or `latest`; its new score is
-    stored beside those it has. DIR holds ToolTalk's prediction files, and can be one of them.
+    stored beside those it has. DIR holds files of predictions, such as ToolTalk's, and can be one of them.
 
     With --grader upstream calls are matched, and executed again, as ToolTalk's own code does it.
     """
@@ -79,9 +77,9 @@ def command(
 
 
 def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[Group]:
-    setup = setup_for_files(**given)
-    scored = score_files(place, setup)
-    group = Group.of("", scored, DECLARATION, setup.simulator if reexecute else None)
+    method, setup = setup_for_files(place, **given)
+    acting = require_world(setup, method.name) if reexecute else None
+    group = Group.of("", score_files(place, method, setup), method.declaration, acting)
     if as_json:
         print_json({"source": str(place), "grader": setup.grader.fingerprint, **group.as_json()})
     else:
@@ -94,11 +92,9 @@ def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, a
     with Runs.open(store) as runs:
         run = runs.get(text)
     setup = setup_of(run, **given)
-    simulator = setup.simulator if reexecute else None
-    if reexecute and simulator is None:
-        raise RigError(f"--reexecute: the method {run.declaration.method} has no world to execute calls in")
+    acting = require_world(setup, run.declaration.method) if reexecute else None
     by_arm = score_run(store, run, setup)
-    groups = [Group.of(arm, scored, run.declaration, simulator) for arm, scored in by_arm.items()]
+    groups = [Group.of(arm, scored, run.declaration, acting) for arm, scored in by_arm.items()]
     if as_json:
         arms = [{"arm": group.arm, **group.as_json()} for group in groups]
         print_json({"run": run.id, "store": str(store), "grader": setup.grader.fingerprint, "arms": arms})

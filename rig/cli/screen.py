@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import click
 
@@ -16,12 +16,11 @@ from rig.cli.output import print_json, printable, terminal_width
 from rig.displays.pages.screen import screen_text
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
-from rig.methods.tooltalk.conversations import SUITES, Conversation, load_directory, load_suite
-from rig.methods.tooltalk.prompt import Docs, History, Settings, Tools
+from rig.methods.base import Docs, History, Method, Tools
 from rig.paths import runs_file
 from rig.running.options import Options
 from rig.store import Runs
-from rig.tasks import select
+from rig.tasks import Task, select
 
 _COUNT = click.IntRange(min=1)
 _PATH = click.Path(path_type=Path)
@@ -43,13 +42,12 @@ _SELECTING = ("models", "only", "limit")
 
 @click.command()
 @click.argument("models", metavar="BASE [ARM]...", nargs=-1, shell_complete=completion.model_files)
-@click.option("--suite", type=click.Choice([*SUITES, "all"]), help="Conversations of rig.  [default: easy]")
-@click.option(
-    "--conversations", type=_PATH, help="Directory of conversations in ToolTalk's JSON shape, instead."
-)
-@click.option(
-    "--world", type=_PATH, help="Directory of databases in ToolTalk's JSON shape; default: rig's own."
-)
+@click.option("--suite", metavar="NAME|PATH", help="As in `rig run`.  [default: easy]")
+@click.option("--method", metavar="NAME", help="As in `rig run`.")
+@click.option("--set", multiple=True, metavar="NAME=VALUE", help="As in `rig run`.")
+@click.option("--toolbox", metavar="NAME|DIR", help="As in `rig run`.")
+@click.option("--conversations", type=_PATH, help="As in `rig run`.")
+@click.option("--world", type=_PATH, help="As in `rig run`.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
 @click.option("--limit", type=_COUNT, help="Only the first so many conversations.")
 @click.option("--docs", type=click.Choice(get_args(Docs)), help="Describe the tools, or only name them.")
@@ -103,14 +101,11 @@ def command(
     if output is not None and not output.absolute().parent.is_dir():
         raise RigError(f"--output {output}: no such folder")
     store = runs or runs_file()
-    if against:
-        chosen, conversations = _as_stored(store, against, options)
-    else:
-        chosen, conversations = _as_asked(options)
+    asked = _as_stored(store, against, options) if against else _as_asked(options)
     # Kept from the other verbs: scipy and the scorer take a moment to load.
     from rig.screening import screen, validity_of
 
-    found = screen(_screening(chosen, conversations), _notify, _Progress())
+    found = screen(_screening(*asked), _notify, _Progress())
     validity = []
     if against:
         with Runs.open(store) as stored:
@@ -129,7 +124,7 @@ def command(
     sys.exit(1 if failures else 0)
 
 
-def _as_asked(options: JsonObject) -> tuple[Options, list[Conversation]]:
+def _as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
     if not options.get("models"):
         raise RigError(
             "which models? Give the one to compare with first, then the others (`rig models list`)"
@@ -140,16 +135,13 @@ def _as_asked(options: JsonObject) -> tuple[Options, list[Conversation]]:
         if name in options:
             options[name] = (options[name],)
     chosen = Options(**options)
-    if chosen.conversations is not None:
-        conversations = load_directory(chosen.conversations)
-    else:
-        conversations = load_suite(chosen.suite)
-    return chosen, select(conversations, chosen.only, chosen.limit)
+    method, tasks = methods.find_tasks(chosen.suite, chosen.conversations, chosen.method)
+    return chosen, method, select(tasks, chosen.only, chosen.limit)
 
 
 def _as_stored(
     store: Path, against: tuple[str, ...], options: JsonObject
-) -> tuple[Options, list[Conversation]]:
+) -> tuple[Options, Method, list[Task]]:
     """The settings and conversations of the first run; the others must have been asked in the same way."""
     from rig.compare.arms import choose
 
@@ -168,14 +160,15 @@ def _as_stored(
                 " name those to be screened as RUN/ARM"
             )
         run = arms[0].run
-        conversations = cast(list[Conversation], stored.conversations(run))
+        tasks = stored.conversations(run)
         chosen = Options.from_json(run.settings)
     varied: dict[str, Any] = {
         name: (value,) for name, value in _of_arm(arms[0].arm.fingerprint or {}).items()
     }
-    models = tuple(options.get("models") or (name for name in chosen.models if name != "oracle"))
-    only, limit = options.get("only", ()), options.get("limit")
-    return replace(chosen, models=models, **varied), select(conversations, only, limit)
+    method = methods.get(run.declaration.method)
+    models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
+    chosen = replace(chosen, models=tuple(models), **varied)
+    return chosen, method, select(tasks, options.get("only", ()), options.get("limit"))
 
 
 def _asks(key: str) -> bool:
@@ -190,27 +183,23 @@ def _of_arm(fingerprint: JsonObject) -> JsonObject:
     return {**found, **({"format": found["format"].rpartition("-")[0]} if "format" in found else {})}
 
 
-def _screening(options: Options, conversations: list[Conversation]) -> Any:
+def _screening(options: Options, method: Method, tasks: list[Task]) -> Any:
     from rig.engine.files.registry import resolve
     from rig.engine.gguf.info import inspect
     from rig.screening import Screening
-    from rig.toolbox.simulator import Simulator
 
-    if "oracle" in options.models:
-        raise RigError("the oracle has no weights to be asked; screen GGUF files")
+    for name in options.models:
+        if name in method.models(()):
+            raise RigError(f"{name} has no weights to be asked; screen GGUF files")
     models = tuple(map(resolve, options.models))
     for model in models:
         inspect(model.path)
-    method = methods.get("tooltalk")
-    settings = cast(Settings, next(iter(options.settings(method).values())))
-    world = settings.toolbox.world(options.world)
-    return Screening(
-        models,
-        tuple(conversations),
-        Simulator(world, settings.toolbox, upstream_compat=options.grader == "upstream"),
-        settings,
-        next(iter(options.engines().values())),
-    )
+    settings = next(iter(options.settings(method).values()))
+    values = {name: found[0] for name, found in options.values(method).items()}
+    if "similarity" in values:
+        values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
+    engine = next(iter(options.engines().values()))
+    return Screening(models, method, tuple(tasks), method.ready(values), settings, engine)
 
 
 def _notify(text: str) -> None:

@@ -4,17 +4,18 @@ from pathlib import Path
 
 import click
 
+from rig import methods
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable, terminal_width
 from rig.cli.runs import print_scores, run_json, score_json
 from rig.displays.numbers import out_of
+from rig.displays.pages.published import tables_markdown
 from rig.displays.pages.summary import summary, whereabouts
-from rig.displays.pages.tooltalk import tables_markdown
-from rig.displays.pages.tooltalk_tables import published_tables
 from rig.displays.pages.transcript import transcript_json, transcript_text
 from rig.displays.steps import ended
 from rig.errors import RigError
+from rig.methods.base import Publishes
 from rig.paths import runs_file
 from rig.rescore import effects_of
 from rig.store import Cell, Runs, StoredRun, StoredScore
@@ -33,7 +34,7 @@ from rig.store import Cell, Runs, StoredRun, StoredScore
     metavar="ARM",
     help="Of the conversation, only what this arm did; can be given several times.",
 )
-@click.option("--tables", is_flag=True, help="Tables 1 to 4 of ToolTalk's paper for this run, as Markdown.")
+@click.option("--tables", is_flag=True, help="The tables of the method's paper for this run, as Markdown.")
 @click.option("--diff", is_flag=True, help="Below each call of CONVERSATION, what it did to the world.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -105,7 +106,10 @@ def _show_run(
 
 
 def _show_tables(stored: Runs, run: StoredRun, as_json: bool) -> None:
-    tables = published_tables((run, score) for score in stored.suite_scores(run))
+    method = methods.get(run.declaration.method)
+    if not isinstance(method, Publishes):
+        raise RigError(f"--tables: the method {method.name} has no tables of a paper")
+    tables = method.tables(score.of(run.arms[score.arm]) for score in stored.suite_scores(run))
     if as_json:
         print_json({"run": run.id, "tables": [table.as_json() for table in tables]})
     else:

@@ -16,6 +16,7 @@ from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.rates import Estimate, interval
 from rig.store import Runs, ScoredCell
+from rig.verdicts import StepPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +118,8 @@ def _differences(
     yield "conversations", succeeded(cells[0].counts) != succeeded(cells[1].counts)
 
 
-def _steps(turns: Iterable[PlayedTurn]) -> dict[tuple[int, int], Step]:
-    return {(played.turn, number): step for played in turns for number, step in enumerate(played.steps)}
+def _steps(turns: Iterable[PlayedTurn]) -> dict[StepPlace, Step]:
+    return {StepPlace(turn.turn, number): step for turn in turns for number, step in enumerate(turn.steps)}
 
 
 def _text(step: Step | None) -> str | None:

@@ -15,21 +15,7 @@ from rig.displays.signs import Sign
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.metrics import Counts, Declaration
 from rig.models import Prediction
-from rig.verdicts import Difference, Verdict
-
-
-class StepPlace(NamedTuple):
-    """Where a step is: its turn's position in the conversation, and its number in the turn, from 0."""
-
-    turn: int
-    step: int
-
-
-class CallPlace(NamedTuple):
-    """Where a ground-truth call is: its turn's position in the conversation, and its number in it, from 0."""
-
-    turn: int
-    call: int
+from rig.verdicts import CallPlace, Difference, StepPlace, Verdict
 
 
 class Lengths(NamedTuple):
@@ -319,7 +305,7 @@ def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> Judged:
         turn,
         step,
         verdict.match,
-        CallPlace(*verdict.ground_truth) if verdict.ground_truth is not None else None,
+        verdict.ground_truth,
         verdict.bad_action,
         clip(verdict.reason or ("no such call is expected" if unexplained else ""), lengths.value),
         tuple(_differing(each, lengths) for each in verdict.differences[: lengths.differences]),

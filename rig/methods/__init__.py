@@ -48,15 +48,27 @@ def load_suite(name: str) -> tuple[Method, list[Task]]:
     return method, list(method.load(place))
 
 
-def load_place(place: Path, wanted: str | None = None) -> tuple[Method, list[Task]]:
-    """The tasks of a folder or file, by the method `wanted`, else by the one that recognises them."""
+def of_place(place: Path, wanted: str | None = None) -> Method:
+    """The method of this name, else the one that recognises the tasks of a folder or file, else the first."""
     if wanted is not None:
-        method = get(wanted)
-        return method, list(method.load(place))
+        return get(wanted)
     recognised = [method for method in known().values() if method.recognises(place)]
     if len(recognised) > 1:
         names = ", ".join(method.name for method in recognised)
         raise RigError(f"{place}: could be of the methods {names}; say which with --method")
     # What nobody recognises is for the first method to say why not.
-    method = recognised[0] if recognised else first()
+    return recognised[0] if recognised else first()
+
+
+def load_place(place: Path, wanted: str | None = None) -> tuple[Method, list[Task]]:
+    """The tasks of a folder or file, by the method `wanted`, else by the one that recognises them."""
+    method = of_place(place, wanted)
     return method, list(method.load(place))
+
+
+def find_tasks(suite: str, place: Path | None = None, wanted: str | None = None) -> tuple[Method, list[Task]]:
+    """The tasks of a place, or of a suite by its name or its path. Raises RigError where there are none."""
+    is_known = suite in (*suites(), ALL)
+    if place is None and not is_known and Path(suite).exists():
+        place = Path(suite)
+    return load_suite(suite) if place is None else load_place(place, wanted)

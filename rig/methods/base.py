@@ -4,18 +4,19 @@ A method is a tenant of the house. The runner plays its episodes, the store keep
 every display shows them, without knowing it by name. `rig.plugins` says how one registers.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
-from rig.metrics import Declaration, Score
+from rig.metrics import Counts, Declaration, Score
 from rig.models import Model, Prediction, Request
 from rig.tasks import Task
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
 
 
 class Ask(NamedTuple):
@@ -24,6 +25,15 @@ class Ask(NamedTuple):
     role: str
     request: Request
 
+
+Docs: TypeAlias = Literal["full", "names"]
+"""Whether tools are described, or only named with their parameters (ToolTalk, section 4.3)."""
+
+Tools: TypeAlias = Literal["all", "suite", "exact"]
+"""All tools, those of the plugins a task uses, or only the tools it needs."""
+
+History: TypeAlias = Literal["recorded", "replayed"]
+"""Whether earlier calls are shown with the responses in the file or with those of the simulator."""
 
 Playing: TypeAlias = Generator[Ask, Prediction, PlayedTurn]
 """A turn under way: it asks, is sent what was predicted, and returns the turn once it has ended."""
@@ -86,11 +96,6 @@ class Setup(Protocol):
 
     def score(self, task: Any, turns: Sequence[PlayedTurn]) -> Score:
         """Score turns that were played before, in order."""
-        ...
-
-    @property
-    def simulator(self) -> Simulator | None:
-        """Where calls can be executed again, in the world that tasks begin in; None where there is none."""
         ...
 
 
@@ -166,12 +171,34 @@ class Method(Protocol):
         ...
 
 
+# What a method, or its setup, may offer beside that. Who needs it asks with `isinstance`, and says in one
+# line what is missing where it is not offered.
+
+
+class Report(Protocol):
+    """What a check of a place found: a line on each fault, and what is said in the end."""
+
+    @property
+    def faults(self) -> Sequence[object]: ...
+
+    @property
+    def summary(self) -> Sequence[str]: ...
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        ...
+
+
 class Checked(NamedTuple):
-    """What a check of a place found: how many tasks there are, and a line on each fault."""
+    """A report that counts the tasks of a place, and has a line on each fault."""
 
     place: Path
     tasks: int
     faults: tuple[str, ...]
+
+    @property
+    def summary(self) -> Sequence[str]:
+        return (f"{self.place}: {self.tasks} tasks, {len(self.faults) or 'no'} faults",)
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
@@ -182,15 +209,116 @@ class Checked(NamedTuple):
 class Checks(Protocol):
     """A method that can say what is wrong with tasks, a line on each fault."""
 
-    def check(self, place: Path) -> Checked:
+    def check(self, place: Path) -> Report:
         """Check the tasks of a folder or file. What cannot be read is a fault."""
         ...
 
 
 @runtime_checkable
-class Recording(Protocol):
-    """A setup that can write what was played as a line of a file that the method's upstream reads."""
+class Records(Protocol):
+    """A method whose tasks hold what their calls returned in a world, which it can check and write down."""
 
-    def line(self, task: Any, turns: Sequence[PlayedTurn]) -> str:
-        """The line of one finished episode."""
+    def check(self, place: Path, world: Path | None = None) -> Report:
+        """Check the tasks of a folder in the world of these files, else in its own."""
+        ...
+
+    def record(self, place: Path, world: Path | None = None) -> Sequence[Path]:
+        """Write into the tasks of a folder what their calls return; the files that changed."""
+        ...
+
+
+@runtime_checkable
+class Knows(Protocol):
+    """A method with models that know what is right. They make the true course that others are held against.
+
+    `knowing` names one of its models for each role.
+    """
+
+    knowing: Mapping[str, str]
+
+
+class ArmScore(NamedTuple):
+    """What a grader makes of an arm on one suite. `grader` says which, in words and by name."""
+
+    arm: str
+    fingerprint: JsonObject
+    suite: str
+    counts: Counts
+    error_types: Mapping[str, int]
+    grader: str
+    graded_by: JsonObject
+
+
+class Table(Protocol):
+    """A table of a paper with rows that were measured. Cells are texts, counts (int) and shares (float)."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def grader(self) -> str: ...
+
+    @property
+    def header(self) -> Sequence[str]: ...
+
+    @property
+    def cells(self) -> Sequence[Sequence[str | int | float | None]]: ...
+
+    @property
+    def cited(self) -> str:
+        """What the paper's own rows are; empty where there are none."""
+        ...
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        ...
+
+
+@runtime_checkable
+class Publishes(Protocol):
+    """A method whose paper has tables that can be made of a run."""
+
+    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
+        """The tables that these scores have anything to say in."""
+        ...
+
+
+@runtime_checkable
+class Executes(Protocol):
+    """A setup whose calls act in a world, so that they can be executed again."""
+
+    @property
+    def simulator(self) -> Simulator:
+        """Where calls are executed. Raises RigError where its world cannot be had."""
+        ...
+
+    def worlds(self, task: Any) -> Iterator[tuple[int, Snapshot]]:
+        """Each turn of a task by its number, with the world that it begins in.
+
+        Whoever follows may act in the simulator between two turns. Raises RigError where the task cannot
+        start in this world.
+        """
+        ...
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """A setup that can read predictions from files, such as its upstream writes."""
+
+    def predictions(self, place: Path) -> Sequence[tuple[Task, Mapping[int, PlayedTurn]]]:
+        """The tasks of a file or folder, with the turns that were played of each. Raises RigError."""
+        ...
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """A setup that can write what was played as its upstream reads it.
+
+    `in_lines` says that the tasks of an arm are lines of one file; else each task is a file of its own.
+    """
+
+    in_lines: bool
+
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+        """A finished episode as such a line or file."""
         ...

@@ -7,20 +7,11 @@ from rig.calls import ExecutedCall
 from rig.compare import Comparison, ConversationResult
 from rig.displays.clip import Clip, clip
 from rig.displays.signs import Sign
-from rig.displays.steps import (
-    Called,
-    CallPlace,
-    Failed,
-    Replied,
-    Returned,
-    StepView,
-    ended,
-    expected,
-    step_view,
-)
+from rig.displays.steps import Called, Failed, Replied, Returned, StepView, ended, expected, step_view
 from rig.episodes import PlayedTurn
 from rig.metrics import Declaration
 from rig.store import Transcript
+from rig.verdicts import CallPlace
 
 _TRUTH = 300
 """What the user says and what is due stands once, and is not cut shorter than this."""
@@ -170,7 +161,7 @@ def _wanted(
 
 def _made(transcript: Transcript) -> set[CallPlace]:
     return {
-        CallPlace(*step.verdict.ground_truth)
+        step.verdict.ground_truth
         for played in transcript.turns.values()
         for step in played.steps
         if step.verdict is not None and step.verdict.ground_truth is not None

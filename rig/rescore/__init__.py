@@ -1,13 +1,11 @@
 """Predictions that were made before: read from files, scored again, executed again, written for others."""
 
-from rig.rescore.effects import Effect, Effects, effects, effects_of
-from rig.rescore.files import score_files
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines
 from rig.rescore.group import Group
-from rig.rescore.reexecute import Reexecuted, reexecute
+from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
 from rig.rescore.scored import Scored
 from rig.rescore.setups import setup_for_files, setup_of
-from rig.rescore.stored import export_lines, export_run, score_run
+from rig.rescore.stored import export_run, score_files, score_run
 
 __all__ = [
     "Effect",
@@ -18,10 +16,10 @@ __all__ = [
     "Scored",
     "effects",
     "effects_of",
-    "export_lines",
     "export_run",
     "flat_lines",
     "reexecute",
+    "require_world",
     "score_files",
     "score_run",
     "setup_for_files",

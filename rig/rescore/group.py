@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from rig.calls import JsonObject
-from rig.methods.tooltalk.conversations import Conversation
+from rig.methods.base import Executes
 from rig.metrics import Counts, Declaration, total
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored, breakdown
-from rig.toolbox.simulator import Simulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +21,12 @@ class Group:
 
     @classmethod
     def of(
-        cls, arm: str, scored: Sequence[Scored], declaration: Declaration, simulator: Simulator | None
+        cls, arm: str, scored: Sequence[Scored], declaration: Declaration, acting: Executes | None
     ) -> "Group":
-        """A group, with its calls executed in this simulator if there is one."""
-        if simulator is None:
+        """A group, with its calls executed again where that is wanted."""
+        if acting is None:
             return cls(arm, scored, declaration)
-        again = [
-            (each, call)
-            for each in scored
-            for call in reexecute(cast(Conversation, each.conversation), each.turns, simulator)
-        ]
+        again = [(each, call) for each in scored for call in reexecute(each.conversation, each.turns, acting)]
         return cls(arm, scored, declaration, again)
 
     @property

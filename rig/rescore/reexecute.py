@@ -1,4 +1,7 @@
-"""Predicted calls executed again: whether the simulator still returns what was recorded of them."""
+"""Predicted calls executed again: whether they return what was recorded, and what they do to the world.
+
+Nothing of this is stored.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,14 +9,18 @@ from dataclasses import dataclass
 
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.episodes import PlayedTurn
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.replay import replay
-from rig.toolbox.simulator import Simulator
+from rig.errors import RigError
+from rig.methods.base import Executes, Setup
+from rig.rescore.setups import setup_of
+from rig.store import StoredRun, Transcript
+from rig.tasks import Task
+from rig.toolbox.diff import WorldDiff
+from rig.verdicts import StepPlace
 
 
 @dataclass(frozen=True, slots=True)
 class Reexecuted:
-    """The call `step` of an assistant turn, as it was recorded and as it is executed now."""
+    """The call `step` of a turn, as it was recorded and as it is executed now."""
 
     turn: int
     step: int
@@ -32,24 +39,88 @@ class Reexecuted:
         }
 
 
-def reexecute(
-    conversation: Conversation, played: Mapping[int, PlayedTurn], simulator: Simulator
-) -> Iterator[Reexecuted]:
-    """Execute every predicted call again, each turn in the world as the ground truth before it leaves it.
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What the call `step` of a turn did. `differs`: its response is not the recorded one now."""
+
+    turn: int
+    step: int
+    diff: WorldDiff
+    differs: bool
+
+    def as_json(self) -> JsonObject:
+        """The diff, and whether the response differs."""
+        return {"turn": self.turn, "step": self.step, "differs": self.differs, **self.diff.as_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The effects of a task's calls, numbered in their turns.
+
+    `other_world` says that the world is not the one the run was made in, so that effects may differ, too.
+    """
+
+    by_call: Mapping[StepPlace, Effect]
+    other_world: bool = False
+
+
+def require_world(setup: Setup, method: str) -> Executes:
+    """The setup as one that can execute calls. Raises RigError where it cannot."""
+    if not isinstance(setup, Executes):
+        raise RigError(f"the method {method} has no world: its calls change nothing, and return nothing")
+    return setup
+
+
+def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> Iterator[Reexecuted]:
+    """Execute every predicted call again, each turn in the world that it begins in.
 
     Responses differ unless they are equal as JSON. Errors are equal as such: their texts are the simulator's
-    own, and count only where a match depends on them. Raises RigError where the conversation cannot start in
-    this world.
+    own, and count only where a match depends on them. Raises RigError where the task cannot start in this
+    world.
     """
-    truths = conversation.ground_truth
-    for index, _, world, _ in replay(conversation, simulator):
-        simulator.restore(world)
-        for step, recorded in enumerate(played[index].executed if index in played else ()):
+    truths = _due(task)
+    for turn, world in setup.worlds(task):
+        setup.simulator.restore(world)
+        for step, recorded in enumerate(played[turn].executed if turn in played else ()):
+            executed = setup.simulator.execute(recorded.call)
+            yield Reexecuted(turn, step, recorded, executed, _differ(recorded, executed, truths))
+
+
+def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> Iterator[Effect]:
+    """The effect of each call, in the world as the turn's earlier calls leave it.
+
+    Raises RigError where the task cannot start in this world.
+    """
+    truths, simulator = _due(task), setup.simulator
+    for turn, before in setup.worlds(task):
+        if turn not in played:
+            continue
+        simulator.restore(before)
+        for step, recorded in enumerate(played[turn].executed):
             executed = simulator.execute(recorded.call)
-            yield Reexecuted(index, step, recorded, executed, differ(recorded, executed, truths))
+            after = simulator.snapshot()
+            yield Effect(turn, step, simulator.diff(before, after), _differ(recorded, executed, truths))
+            before = after
 
 
-def differ(recorded: ExecutedCall, executed: ExecutedCall, truths: Sequence[ExecutedCall]) -> bool:
+def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
+    """The effects of a stored task's calls, in the world that the run names.
+
+    Raises RigError when there is no such world, or the task cannot start in it.
+    """
+    setup = setup_of(run)
+    acting = require_world(setup, run.declaration.method)
+    made_in = next((arm.fingerprint for arm in run.arms if arm.name == transcript.arm), None) or {}
+    is_other = any(made_in.get(name, value) != value for name, value in setup.fingerprint.items())
+    found = effects(transcript.conversation, transcript.turns, acting)
+    return Effects({StepPlace(effect.turn, effect.step): effect for effect in found}, is_other)
+
+
+def _due(task: Task) -> list[ExecutedCall]:
+    return [call for turn in task.known_turns for call in task.expected(turn).calls]
+
+
+def _differ(recorded: ExecutedCall, executed: ExecutedCall, truths: Sequence[ExecutedCall]) -> bool:
     """Whether a call executed again came out otherwise, as far as that can matter to a score."""
     if recorded.exception is None or executed.exception is None:
         same_kind = recorded.exception is None and executed.exception is None

@@ -9,6 +9,7 @@ from rig.episodes import PlayedTurn
 from rig.methods.base import Setup
 from rig.metrics import Declaration, Score
 from rig.tasks import Task
+from rig.verdicts import CallPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Scored:
                 for (turn, step, executed), verdict in zip(calls, score.verdicts, strict=True)
             ],
             "ground_truth": [
-                {"turn": turn, "call": number, "tool": truth.name, "match": (turn, number) in held}
+                {"turn": turn, "call": number, "tool": truth.name, "match": CallPlace(turn, number) in held}
                 for turn, number, truth in truths
             ],
             "errors": breakdown([self])["errors"],
@@ -78,7 +79,7 @@ def score_turns(
 
 
 def breakdown(scored: Iterable[Scored]) -> dict[str, JsonObject]:
-    """How often each kind of failed step, ToolTalk's types of error, and each kind of fault occurred."""
+    """How often each kind of failed step, of error, and of fault occurred."""
     errors: Counter[str] = Counter()
     types: Counter[str] = Counter()
     faults: Counter[str] = Counter()

@@ -1,12 +1,11 @@
 """Getting a method ready again: as a stored run had it, or for predictions that are in files."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from rig import methods
 from rig.errors import RigError
 from rig.methods.base import Method, Setup
-from rig.methods.tooltalk.method import ToolTalk, ToolTalkSetup
 from rig.running.options import Options
 from rig.scoring import Named
 from rig.store import StoredRun
@@ -20,9 +19,10 @@ def setup_of(run: StoredRun, threshold: float | None = None, **given: Any) -> Se
     return _ready(methods.get(run.declaration.method), Options.from_json(run.settings), threshold, given)
 
 
-def setup_for_files(threshold: float | None = None, **given: Any) -> ToolTalkSetup:
-    """ToolTalk, whose predictions can be read from files, ready as by default but for what is given."""
-    return cast(ToolTalkSetup, _ready(ToolTalk(), Options(models=()), threshold, given))
+def setup_for_files(place: Path, threshold: float | None = None, **given: Any) -> tuple[Method, Setup]:
+    """The method whose predictions are in these files, ready as by default but for what is given."""
+    method = methods.of_place(place)
+    return method, _ready(method, Options(models=()), threshold, given)
 
 
 def _ready(method: Method, options: Options, threshold: float | None, given: dict[str, Any]) -> Setup:
@@ -34,5 +34,7 @@ def _ready(method: Method, options: Options, threshold: float | None, given: dic
             raise RigError(f"--{name} is of no use to the method {method.name}; leave it out")
         values[name] = str(value) if isinstance(value, Path) else value
     if threshold is not None:
+        if "similarity" not in values:
+            raise RigError(f"--threshold is of no use to the method {method.name}; leave it out")
         values["similarity"] = str(Named.parse(values["similarity"]).at(threshold))
     return method.ready(values)

@@ -1,17 +1,12 @@
-"""Scoring a stored run again without its models, and writing it as ToolTalk's prediction files."""
+"""Scoring predictions again without their models, stored or in files, and writing those that are stored."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 from urllib.parse import quote
 
 from rig.errors import RigError
 from rig.events import Where
-from rig.methods.base import Recording, Setup
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.metrics import DECLARATION
-from rig.rescore.files import with_predictions
+from rig.methods.base import Method, Reads, Recording, Setup
 from rig.rescore.scored import Scored, score_turns
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
 
@@ -35,67 +30,56 @@ def score_run(store: Path, run: StoredRun, setup: Setup) -> dict[str, list[Score
     return found
 
 
-def export_run(store: Path, run: StoredRun, directory: Path) -> list[Path]:
-    """Write every finished conversation of a run as a prediction file.
+def score_files(place: Path, method: Method, setup: Setup) -> list[Scored]:
+    """Score the predictions of a file, or of all files of a folder.
 
-    The files of one arm go into the directory itself; several arms, and repeats, have folders of their own.
-    Raises RigError unless the directory is new or empty and can be written.
+    Raises RigError for what is none, and where the method reads no such files.
     """
-    _require_empty(directory)
-    if run.declaration.method != DECLARATION.method:
+    if not isinstance(setup, Reads):
         raise RigError(
-            f"run {run.id} is of the method {run.declaration.method}; prediction files are ToolTalk's"
+            f"{place}: the method {method.name} reads no predictions from files; score a stored run"
         )
-    written = []
-    with Runs.open(store) as runs:
-        for where, transcript in _finished(runs, run):
-            folder = directory
-            if len(run.arms) > 1:
-                folder /= _file_name(run.arms[where.arm].name)
-            if run.repeats > 1:
-                folder /= f"repeat-{where.repeat + 1}"
-            path = folder / f"{_file_name(where.conversation)}.json"
-            _write(
-                path,
-                json.dumps(
-                    with_predictions(cast(Conversation, transcript.conversation), transcript.turns), indent=4
-                ),
-            )
-            written.append(path)
-    return _some(written, run)
+    found = setup.predictions(place)
+    return [score_turns(task, turns, setup, method.declaration) for task, turns in found]
 
 
-def export_lines(store: Path, run: StoredRun, setup: Setup, directory: Path) -> list[Path]:
-    """Write every finished task of a run as a line, with a file for each arm, one repeat after the other.
+def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> list[Path]:
+    """Write every finished task of a run as the method's upstream reads it.
 
-    Raises RigError where the method has no such lines, and unless the directory is new or empty and can be
-    written.
+    An arm's tasks are lines of one file, one repeat after the other; or each is a file, and several arms, and
+    repeats, have folders of their own. Raises RigError where the method writes neither, and unless the
+    directory is new or empty and can be written.
     """
-    _require_empty(directory)
     if not isinstance(setup, Recording):
-        raise RigError(f"the method {run.declaration.method} has no lines to write")
-    lines: dict[Path, list[str]] = {}
-    with Runs.open(store) as runs:
-        for where, transcript in sorted(_finished(runs, run), key=lambda each: each[0].repeat):
-            path = directory / f"{_file_name(run.arms[where.arm].name)}.jsonl"
-            line = setup.line(transcript.conversation, tuple(transcript.turns.values()))
-            lines.setdefault(path, []).append(line)
-    for path, each in lines.items():
-        _write(path, "".join(f"{line}\n" for line in each))
-    return _some(list(lines), run)
-
-
-def _require_empty(directory: Path) -> None:
+        raise RigError(f"the method {run.declaration.method} writes no files but rows; take csv or jsonl")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
-
-
-def _some(written: list[Path], run: StoredRun) -> list[Path]:
-    if not written:
+    files: dict[Path, str] = {}
+    with Runs.open(store) as runs:
+        finished = list(_finished(runs, run))
+    if setup.in_lines:
+        finished.sort(key=lambda each: each[0].repeat)
+    for where, transcript in finished:
+        text = setup.record(transcript.conversation, transcript.turns)
+        if setup.in_lines:
+            path = directory / f"{_file_name(run.arms[where.arm].name)}.jsonl"
+            files[path] = f"{files.get(path, '')}{text}\n"
+        else:
+            files[_own_folder(run, where, directory) / f"{_file_name(where.conversation)}.json"] = text
+    if not files:
         raise RigError(
             f"run {run.id} has no finished conversation; `rig run --resume {run.id}` goes on with it"
         )
-    return written
+    for path, text in files.items():
+        _write(path, text)
+    return list(files)
+
+
+def _own_folder(run: StoredRun, where: Where, directory: Path) -> Path:
+    """The folder of an arm's repeat; the directory itself where there is but one."""
+    if len(run.arms) > 1:
+        directory /= _file_name(run.arms[where.arm].name)
+    return directory / f"repeat-{where.repeat + 1}" if run.repeats > 1 else directory
 
 
 def _finished(runs: Runs, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:

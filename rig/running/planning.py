@@ -18,20 +18,9 @@ from rig.tasks import Task, select
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     """The plan of a new run. Raises RigError for whatever would stop it; writes nothing."""
     check_writable(store)
-    method, tasks = _tasks(options)
+    method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
     chosen = select(tasks, options.only, options.limit)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
-
-
-def _tasks(options: Options) -> tuple[Method, Sequence[Task]]:
-    """The method and its tasks. A suite that is not known by name may be a path."""
-    place = options.conversations
-    is_known = options.suite in (*methods.suites(), methods.ALL)
-    if place is None and not is_known and Path(options.suite).exists():
-        place = Path(options.suite)
-    if place is not None:
-        return methods.load_place(place, options.method)
-    return methods.load_suite(options.suite)
 
 
 def plan_resume(text: str, given: Mapping[str, Any], store: Path) -> Plan:

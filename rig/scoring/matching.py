@@ -13,14 +13,12 @@ from rig.scoring.rules import Rules
 from rig.scoring.similarity import Similarity
 from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import Difference, Verdict
+from rig.verdicts import CallPlace, Difference, Verdict
 
 GRADER_VERSION = "5"
 """Raised whenever a change to this room can change a score; stored with every score."""
 
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
-Position: TypeAlias = tuple[int, int]
-"""(turn, call) of a ground-truth call, counted from 0."""
 
 
 class Grader:
@@ -57,7 +55,7 @@ class Grader:
         """Why a predicted call is not this ground-truth call of the same tool; empty where it could be."""
         return self._rules.compare(self.toolbox.tools[truth.name], predicted, truth)
 
-    def start(self, ground_truth: Sequence[tuple[Position, ExecutedCall]]) -> "Matching":
+    def start(self, ground_truth: Sequence[tuple[CallPlace, ExecutedCall]]) -> "Matching":
         """Begin a conversation with its ground-truth calls, in order."""
         return Matching(self.mode, self._rules, ground_truth)
 
@@ -77,7 +75,7 @@ class Matching:
     """The state of one conversation. Ground-truth calls are held by their number in order."""
 
     def __init__(
-        self, mode: Mode, rules: Rules, ground_truth: Sequence[tuple[Position, ExecutedCall]]
+        self, mode: Mode, rules: Rules, ground_truth: Sequence[tuple[CallPlace, ExecutedCall]]
     ) -> None:
         self._mode = mode
         self._rules = rules
@@ -168,7 +166,7 @@ class Matching:
         if predicted.truth is None:
             return predicted.miss
         position = self._truths[predicted.truth][0]
-        return Verdict(True, position, reason=reasons.matched(predicted.turn, position[0]))
+        return Verdict(True, position, reason=reasons.matched(predicted.turn, position.turn))
 
     def _miss(self, executed: ExecutedCall, compared: Mapping[int, tuple[Difference, ...]]) -> Verdict:
         """The verdict on a prediction should it match nothing."""

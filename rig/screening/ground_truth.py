@@ -1,17 +1,14 @@
-"""The true course of a conversation as the requests that a run would make and the answers that are right."""
+"""The true course of a task as the requests that a run would make and the answers that are right."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rig.calls import Call
+from rig.errors import RigError
 from rig.events import Where
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.dialogue import Dialogue
-from rig.methods.tooltalk.oracle import Oracle
-from rig.methods.tooltalk.prompt import Settings
-from rig.models import Request
-from rig.scoring import Grader, load
-from rig.toolbox.simulator import Simulator
+from rig.methods.base import Knows, Method, Settings, Setup
+from rig.models import Model, Request
+from rig.tasks import Task
 
 
 class TrueStep(NamedTuple):
@@ -21,29 +18,33 @@ class TrueStep(NamedTuple):
     answer: Call | str
 
 
-def true_steps(conversation: Conversation, simulator: Simulator, settings: Settings) -> Iterator[TrueStep]:
-    """Every step of every assistant turn, as a model that is always right would be asked for it.
+def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
+    """Models that know the tasks, by role. Raises RigError where the method has none."""
+    if not isinstance(method, Knows):
+        raise RigError(
+            f"the method {method.name} has no models that know what is right; screening needs them"
+        )
+    models = method.models(tasks)
+    return {role: models[name]() for role, name in method.knowing.items()}
 
-    A turn with more calls than the settings' cap ends there, as in a run. Raises RigError as a run does.
+
+def true_steps(
+    setup: Setup, settings: Settings, task: Any, evaluated: str, players: Mapping[str, Model]
+) -> Iterator[TrueStep]:
+    """Every step of the `evaluated` role, as a model that is always right would be asked for it.
+
+    The `players` are those models. Raises RigError as a run does.
     """
-    oracle = Oracle([conversation])
-    dialogue = Dialogue(
-        conversation,
-        simulator,
-        Grader("default", load("exact"), settings.toolbox),
-        settings,
-        where=Where(0, conversation.name),
-        emit=lambda _event: None,
-    )
-    while dialogue.next_turn is not None:
-        play = dialogue.play()
-        request = next(play).request
+    episode = setup.start(task, settings, Where(0, task.name), lambda _event: None, 0)
+    while episode.next_turn is not None:
+        playing = episode.play()
+        ask = next(playing)
         while True:
-            prediction = oracle.predict(request, lambda _piece: None)
+            prediction = players[ask.role].predict(ask.request, lambda _piece: None)
             answer = prediction.reply if prediction.call is None else prediction.call
-            assert answer is not None
-            yield TrueStep(request, answer)
+            if ask.role == evaluated and answer is not None:
+                yield TrueStep(ask.request, answer)
             try:
-                request = play.send(prediction).request
+                ask = playing.send(prediction)
             except StopIteration:
                 break

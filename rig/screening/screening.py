@@ -13,13 +13,12 @@ from rig.engine.files.registry import ResolvedModel
 from rig.engine.forcing.assessment import Assessment
 from rig.engine.settings import EngineSettings
 from rig.errors import RigError
-from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.prompt import Settings
+from rig.methods.base import Method, Settings, Setup
 from rig.models import Notify
-from rig.screening.ground_truth import TrueStep, true_steps
+from rig.screening.ground_truth import TrueStep, knowing, true_steps
 from rig.screening.results import ArmScreen, Screen, ScreenedStep, StepKey
 from rig.screening.rows import Place, Rows, Values, divergence
-from rig.toolbox.simulator import Simulator
+from rig.tasks import Task
 
 Progress = Callable[[str, int, int], None]
 """Told the model's name and how many conversations of how many it is through."""
@@ -30,9 +29,10 @@ class Screening:
     """What is to be screened, and how the models are asked: as in a run with these settings."""
 
     models: tuple[ResolvedModel, ...]
-    conversations: tuple[Conversation, ...]
-    simulator: Simulator
-    protocol: Settings
+    method: Method
+    tasks: tuple[Task, ...]
+    setup: Setup
+    settings: Settings
     engine: EngineSettings
 
 
@@ -42,7 +42,7 @@ def screen(wanted: Screening, notify: Notify, progress: Progress) -> Screen:
     A model that fails does not stop the others. Raises RigError when the base fails, and for conversations
     that could not be run either.
     """
-    steps = {one.name: list(_steps(one, wanted)) for one in wanted.conversations}
+    steps = _steps(wanted)
     arms: list[ArmScreen] = []
     with Rows() as rows:
         base: _Base | None = None
@@ -62,7 +62,7 @@ def screen(wanted: Screening, notify: Notify, progress: Progress) -> Screen:
             tuple(arms),
             tuple(steps),
             rows.bytes,
-            {"protocol": wanted.protocol.as_json()},
+            {"protocol": wanted.settings.fingerprint},
         )
 
 
@@ -86,8 +86,12 @@ def _names(models: Sequence[ResolvedModel]) -> list[str]:
     return names
 
 
-def _steps(conversation: Conversation, wanted: Screening) -> list[TrueStep]:
-    return list(true_steps(conversation, wanted.simulator, wanted.protocol))
+def _steps(wanted: Screening) -> dict[str, list[TrueStep]]:
+    players = knowing(wanted.method, wanted.tasks)
+    play = partial(
+        true_steps, wanted.setup, wanted.settings, evaluated=wanted.method.roles[0], players=players
+    )
+    return {task.name: list(play(task)) for task in wanted.tasks}
 
 
 def _arm(

@@ -7,7 +7,7 @@ from typing import Literal
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.events import Speed
-from rig.methods.base import Grading
+from rig.methods.base import ArmScore, Grading
 from rig.metrics import TASKS, Counts, Declaration, Score
 from rig.tasks import Task
 from rig.verdicts import Fault
@@ -198,3 +198,15 @@ class StoredScore:
     error_types: dict[str, int]
     faults: dict[str, int]
     suite: str | None = None
+
+    def of(self, arm: StoredArm) -> ArmScore:
+        """With what a method needs to know of its arm."""
+        return ArmScore(
+            arm.name,
+            arm.fingerprint or {},
+            self.suite or "",
+            self.counts,
+            self.error_types,
+            str(self.grader),
+            self.grader.as_json(),
+        )

@@ -9,7 +9,7 @@ from rig.calls import Call, ExecutedCall, Json, Outcome
 from rig.episodes import Step
 from rig.errors import ErrorKind
 from rig.models import Prediction, Usage
-from rig.verdicts import Difference, Fault, FaultKind, Verdict
+from rig.verdicts import CallPlace, Difference, Fault, FaultKind, Verdict
 
 
 def to_json(value: Json) -> str:
@@ -89,15 +89,19 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
     )
     if executed is None:
         return Step(prediction, role=row["role"], parent=row["parent"])
-    position = (row["ground_truth_turn"], row["ground_truth_call"])
     verdict = Verdict(
         match=bool(row["match"]),
-        ground_truth=None if row["ground_truth_turn"] is None else position,
+        ground_truth=_place(row),
         bad_action=bool(row["bad_action"]),
         reason=row["reason"],
         differences=tuple(Difference(**difference) for difference in json.loads(row["differences"])),
     )
     return Step(prediction, executed, verdict, row["role"], row["parent"])
+
+
+def _place(row: Mapping[str, Any]) -> CallPlace | None:
+    turn = row["ground_truth_turn"]
+    return None if turn is None else CallPlace(turn, row["ground_truth_call"])
 
 
 def _executed(row: Mapping[str, Any]) -> ExecutedCall:
@@ -127,13 +131,12 @@ def fault_row(score: Any, fault: Fault) -> dict[str, Any]:
 
 def fault_from_row(row: Mapping[str, Any]) -> Fault:
     """The inverse of `fault_row`."""
-    position = (row["ground_truth_turn"], row["ground_truth_call"])
     return Fault(
         kind=FaultKind(row["kind"]),
         turn=row["turn"],
         text=row["text"],
         step=row["step"],
-        ground_truth=None if row["ground_truth_turn"] is None else position,
+        ground_truth=_place(row),
         tool=row["tool"],
         argument=row["argument"],
         expected=json.loads(row["expected"]),

@@ -9,7 +9,8 @@ from rig.tooltalk import account, alarm, calendar, email, messages, reminder, we
 from rig.tooltalk.world import World
 
 
-def _open_world(place: Path | None) -> World:
+def open_world(place: Path | None) -> World:
+    """The world that ships with rig, or one of JSON databases in a folder. Raises RigError."""
     return World.open() if place is None else World.from_json_directory(place)
 
 
@@ -22,7 +23,7 @@ TOOLTALK = Toolbox(
         if isinstance(tool, Tool)
     ),
     new_world=World,
-    open_world=_open_world,
+    open_world=open_world,
     suites=(CONVERSATIONS / "easy", CONVERSATIONS / "hard"),
 )
 """The 28 tools in the order in which ToolTalk documents them, and their world."""

@@ -9,6 +9,7 @@ import pytest
 
 from rig.cli import doctor
 from rig.errors import RigError
+from rig.methods.tooltalk.method import ToolTalk
 
 Rig = Callable[..., Any]
 WriteGguf = Callable[..., Path]
@@ -118,7 +119,7 @@ def test_a_broken_world_and_broken_conversations(monkeypatch: pytest.MonkeyPatch
         raise RigError("it is broken")
 
     monkeypatch.setattr(doctor.World, "open", broken)
-    monkeypatch.setattr(doctor, "load_suite", broken)
+    monkeypatch.setattr(ToolTalk, "load", broken)
     assert [found.state for found in doctor._world()] == ["fail"]
     assert {found.state for found in doctor._conversations()} == {"fail"}
 

@@ -30,7 +30,7 @@ def test_each_conversation_is_a_file_with_predictions(rig: Rig, store: Path, tmp
     out = tmp_path / "new" / "out"
     done = rig("export", "latest", "--format", "tooltalk", "--output", out)
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"3 conversations of run abcde are in {out}\n"
+    assert done.out == f"3 files of run abcde are in {out}\n"
     for source in small_talks.sources():
         written = json.loads((out / f"{source['name']}.json").read_text())
         for before, after in zip(source["conversation"], written["conversation"], strict=True):

@@ -84,7 +84,7 @@ def test_several_ways_of_asking_in_one_run_must_be_told_apart(rig: Rig, place: P
     ("arguments", "fault"),
     [
         ([], "which models?"),
-        (["oracle"], "the oracle has no weights"),
+        (["oracle"], "oracle has no weights"),
         (["nobody"], "unknown model"),
         (["base", "--suite", "easy", "--conversations", "x"], "two answers"),
         (["base", "--output", "no/such/file.json"], "no such folder"),

@@ -19,7 +19,7 @@ from rig.events import ConversationFinished, TurnFinished
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.prompt import Settings
 from rig.metrics import TASKS
-from rig.rescore import score_run, setup_for_files
+from rig.rescore import score_run
 from rig.running.control import Control
 from rig.running.plan import Arm
 from rig.running.runner import run as run_plan
@@ -336,7 +336,7 @@ def test_arms_that_differ_in_more_than_one_thing_are_refused_unless_asked_for(st
 def _rescore(store: Path, run: str, mode: Any) -> None:
     with Runs.open(store) as runs:
         stored = runs.get(run)
-    score_run(store, stored, setup_for_files(grader=mode, similarity="exact"))
+    score_run(store, stored, small_talks.setup(small_talks.grader(mode)))
 
 
 def test_runs_graded_differently_are_compared_by_a_grader_that_both_have(store: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rig.calls import Call
-from rig.methods.tooltalk.conversations import Conversation, available_suites, load_suite
-from rig.paths import WORLD_DATABASE, WORLD_SEED
+from rig.methods.tooltalk.conversations import Conversation, available_suites, load_directory
+from rig.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World, check_world
@@ -26,7 +26,7 @@ def seed(name: str) -> Seed:
 
 @pytest.fixture(scope="module")
 def conversations() -> list[Conversation]:
-    return [each for suite in available_suites() for each in load_suite(suite)]
+    return [each for suite in available_suites() for each in load_directory(CONVERSATIONS / suite)]
 
 
 def test_it_is_sound_and_the_file_is_up_to_date() -> None:

@@ -20,7 +20,7 @@ def did(*calls: Call, turn: int = 1, compat: bool = False) -> list[Effect]:
     """What these calls of one turn of the first conversation do."""
     steps = tuple(Step(Prediction(call=call), ExecutedCall(call, Outcome())) for call in calls)
     conversation = small_talks.conversations()[0]
-    return list(effects(conversation, {turn: PlayedTurn(turn, steps)}, small_talks.simulator()))
+    return list(effects(conversation, {turn: PlayedTurn(turn, steps)}, small_talks.setup()))
 
 
 def shown(effect: Effect) -> list[str]:

@@ -17,8 +17,6 @@ from rig.methods.tooltalk.conversations import Conversation, load_directory, par
 from rig.models import Prediction
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.store import Runs
-from rig.toolbox.simulator import Simulator
-from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
 
@@ -30,9 +28,9 @@ def again(
 ) -> list[Reexecuted]:
     """These calls executed again, as those of one turn."""
     steps = tuple(Step(Prediction(call=each.call), each) for each in recorded)
-    simulator = Simulator(small_world.new_world(), TOOLTALK, upstream_compat=compat)
+    setup = small_talks.setup(small_talks.grader("upstream" if compat else "default"))
     chosen = conversation or small_talks.conversations()[0]
-    return list(reexecute(chosen, {turn: PlayedTurn(turn, steps)}, simulator))
+    return list(reexecute(chosen, {turn: PlayedTurn(turn, steps)}, setup))
 
 
 def recorded(name: str, arguments: Any, response: Any = None, exception: str | None = None) -> ExecutedCall:
@@ -47,7 +45,7 @@ def test_every_turn_begins_in_the_world_that_the_truth_leaves(tmp_path: Path) ->
         for arm in (0, 1):
             for conversation in small_talks.conversations():
                 turns = runs.transcript(runs.get("abcde"), conversation.name, arm).turns
-                found = list(reexecute(conversation, turns, small_talks.simulator()))
+                found = list(reexecute(conversation, turns, small_talks.setup()))
                 assert [each.recorded for each in found] == [c for p in turns.values() for c in p.executed]
                 assert not [each for each in found if each.differs]
                 calls += len(found)
@@ -99,7 +97,7 @@ def test_effects_reach_the_later_calls_of_a_turn_and_end_with_it() -> None:
     steps = (Step(Prediction(call=drop.call), drop),)
     twice = {1: PlayedTurn(1, steps), 3: PlayedTurn(3, steps)}
     conversation = small_talks.conversations()[0]
-    assert not any(each.differs for each in reexecute(conversation, twice, small_talks.simulator()))
+    assert not any(each.differs for each in reexecute(conversation, twice, small_talks.setup()))
 
 
 def test_the_text_of_an_error_counts_where_the_truth_expects_one() -> None:
@@ -129,9 +127,9 @@ def test_a_world_without_the_user_is_refused() -> None:
 
 
 def test_the_oracle_finds_no_difference_in_the_public_data(tooltalk: Path) -> None:
-    simulator = Simulator(
-        World.from_json_directory(tooltalk / "data" / "databases"), TOOLTALK, upstream_compat=True
-    )
+    world = World.from_json_directory(tooltalk / "data" / "databases")
+    setup = small_talks.setup(small_talks.grader("upstream"), world)
+    simulator = setup.simulator
     for conversation in load_directory(tooltalk / "data" / "easy"):
         replayed = simulator.start(*conversation.start)
         turns = {}
@@ -139,6 +137,6 @@ def test_the_oracle_finds_no_difference_in_the_public_data(tooltalk: Path) -> No
             replayed = [simulator.execute(truth.call) for truth in turn.calls]
             steps = tuple(Step(Prediction(call=each.call), each) for each in replayed)
             turns[index] = PlayedTurn(index, steps)
-        found = list(reexecute(conversation, turns, simulator))
+        found = list(reexecute(conversation, turns, setup))
         assert len(found) == len(conversation.ground_truth)
         assert not [each for each in found if each.differs]

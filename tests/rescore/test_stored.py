@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def again(store: Path, mode: Any = "upstream") -> dict[str, Any]:
-    return score_run(store, small_talks.stored(store), setup_for_files(grader=mode, similarity="exact"))
+    return score_run(store, small_talks.stored(store), small_talks.setup(small_talks.grader(mode)))
 
 
 def scores(store: Path) -> list[StoredScore]:
@@ -116,7 +116,7 @@ def test_unfinished_conversations_are_left_alone(tmp_path: Path) -> None:
 
     run(small_talks.plan(path, small_talks.oracle()), stop, control)
     assert [scored.conversation.name for scored in again(path)["arm0"]] == ["alarms"]
-    written = export_run(path, small_talks.stored(path), tmp_path / "out")
+    written = export_run(path, small_talks.stored(path), small_talks.setup(), tmp_path / "out")
     assert [each.name for each in written] == ["alarms.json"]
     # The run can still be finished.
     small_talks.play(small_talks.plan(path, small_talks.oracle(), resume=True))
@@ -141,17 +141,17 @@ def test_a_grading_is_that_of_the_run_but_for_what_is_given(store: Path, tmp_pat
 def test_what_is_exported_scores_the_same(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
-    written = export_run(path, small_talks.stored(path), tmp_path / "out")
+    written = export_run(path, small_talks.stored(path), small_talks.setup(), tmp_path / "out")
     assert sorted(each.name for each in written) == ["alarms.json", "login.json", "reminders.json"]
-    setup = setup_for_files(similarity="exact")
-    from_files = {each.conversation.name: each for each in score_files(tmp_path / "out", setup)}
+    method, setup = setup_for_files(tmp_path / "out", similarity="exact")
+    from_files = {each.conversation.name: each for each in score_files(tmp_path / "out", method, setup)}
     for scored in again(path, "default")["arm0"]:
         assert from_files[scored.conversation.name].as_json() == scored.as_json()
 
 
 def test_each_arm_and_repeat_has_a_folder(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    written = export_run(store, small_talks.stored(store), out)
+    written = export_run(store, small_talks.stored(store), small_talks.setup(), out)
     folders = {str(path.parent.relative_to(out)) for path in written}
     assert folders == {f"{arm}/repeat-{repeat}" for arm in ("arm0", "arm1") for repeat in (1, 2)}
     assert len(written) == 12
@@ -162,10 +162,12 @@ def test_nothing_is_overwritten(store: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "mine.txt").write_text("mine")
     for place in (tmp_path / "out", tmp_path / "out" / "mine.txt"):
         with pytest.raises(RigError, match="choose a new one"):
-            export_run(store, small_talks.stored(store), place)
+            export_run(store, small_talks.stored(store), small_talks.setup(), place)
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["mine.txt"]
     with pytest.raises(RigError, match="cannot be written"):
-        export_run(store, small_talks.stored(store), tmp_path / "out" / "mine.txt" / "deeper")
+        export_run(
+            store, small_talks.stored(store), small_talks.setup(), tmp_path / "out" / "mine.txt" / "deeper"
+        )
 
 
 def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:
@@ -180,7 +182,7 @@ def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:
 
     plan = small_talks.plan(path, Oracle(conversations), conversations=conversations)
     small_talks.play(plan)
-    written = export_run(path, small_talks.stored(path), out)
+    written = export_run(path, small_talks.stored(path), small_talks.setup(), out)
     assert sorted(out.iterdir()) == sorted(written)
     assert [json.loads(each.read_text())["name"] for each in written] == names
     assert all(each.name.isprintable() for each in written)

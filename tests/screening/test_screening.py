@@ -21,12 +21,12 @@ from rig.engine.forcing.teacher import Teacher
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import parse_conversation
+from rig.methods.tooltalk.method import ToolTalk
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Request
 from rig.screening import ArmScreen, Screen, ScreenedStep, Screening, screen
 from rig.screening import rows as rows_module
-from rig.screening.ground_truth import true_steps
 from rig.screening.results import StepKey
 from rig.screening.rows import Rows, divergence
 
@@ -51,8 +51,9 @@ def screened(*chosen: ResolvedModel, sources: list[dict[str, Any]] | None = None
     found = screen(
         Screening(
             chosen,
+            ToolTalk(),
             tuple(conversations),
-            small_talks.simulator(),
+            small_talks.setup(),
             PROTOCOL,
             EngineSettings(**{"n_threads": 1, "n_ctx": 8192, **engine}),
         ),
@@ -82,7 +83,7 @@ def test_the_questions_are_those_of_a_run_that_is_always_right(tmp_path: Path) -
                 settings=PROTOCOL,
             )
         )
-        steps = list(true_steps(conversation, small_talks.simulator(), PROTOCOL))
+        steps = small_talks.true_course(conversation, PROTOCOL)
         assert [step.request for step in steps] == asked
         truths = [call.name for turn in conversation.turns for call in turn.calls]
         assert [step.answer.name for step in steps if isinstance(step.answer, Call)] == truths
@@ -114,7 +115,7 @@ def test_divergences_are_those_of_the_distributions_that_both_have(models: dict[
         )
         for source in small_talks.sources():
             conversation = parse_conversation(source, source["name"])
-            for request, answer in true_steps(conversation, small_talks.simulator(), PROTOCOL):
+            for request, answer in small_talks.true_course(conversation, PROTOCOL):
                 teacher.assess(request, answer, lambda _, row: kept.setdefault(name, []).append(row))  # noqa: B023
         teacher.close()
     expected = [

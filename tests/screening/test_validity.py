@@ -15,6 +15,7 @@ from rig.engine import EngineSettings
 from rig.engine.files.registry import ResolvedModel
 from rig.errors import RigError
 from rig.methods.scripted import Scripted, replied
+from rig.methods.tooltalk.method import ToolTalk
 from rig.methods.tooltalk.prompt import Settings
 from rig.screening import Screen, Screening, screen, validity_of
 from rig.screening.validity import _separation
@@ -32,8 +33,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Screen:
     ]
     wanted = Screening(
         tuple(models),
+        ToolTalk(),
         small_talks.conversations(),
-        small_talks.simulator(),
+        small_talks.setup(),
         PROTOCOL,
         EngineSettings(n_threads=1, n_ctx=8192),
     )

@@ -10,7 +10,7 @@ import small_talks
 
 from rig.errors import RigError
 from rig.methods.scripted import Scripted
-from rig.rescore import score_run, setup_for_files
+from rig.rescore import score_run
 from rig.store import Runs, RunWriter, delete_run
 
 
@@ -38,7 +38,7 @@ def test_a_run_goes_with_all_that_belongs_to_it(tmp_path: Path) -> None:
     with Runs.open(path) as runs:
         other = runs.get("other")
     # A later score has rows in tables of its own.
-    score_run(path, other, setup_for_files(grader="upstream", similarity="exact"))
+    score_run(path, other, small_talks.setup(small_talks.grader("upstream")))
     assert counts(path)["verdicts"] > before["verdicts"]
     delete_run(path, "other")
     assert counts(path) == before

@@ -105,6 +105,7 @@ class Guessing:
 
     name = "guessing"
     roles: tuple[str, ...] = ("assistant", "user")
+    knowing: ClassVar[Mapping[str, str]] = {"assistant": "bisecting", "user": "honest"}
     options: tuple[Option, ...] = (Option("most", 5, several=True),)
     declaration = Declaration(
         method="guessing",
@@ -148,7 +149,6 @@ class Ready:
     """Nothing has to be made ready to guess."""
 
     fingerprint: ClassVar[JsonObject] = {}
-    simulator = None
     grader = Grading("exact", "1", "", {"grader": "exact"})
 
     def check(self, task: Secret, settings: Rounds) -> None:

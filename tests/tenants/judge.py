@@ -131,7 +131,6 @@ class Ready:
     """A judge needs no world."""
 
     fingerprint: ClassVar[JsonObject] = {}
-    simulator = None
     grader = Grading("own", "1", "", {"grader": "own"})
 
     def check(self, task: Dialogue, settings: NoSettings) -> None:

@@ -2,7 +2,8 @@
 
 from bisect import bisect_right
 
-from rig.displays.steps import Called, Judged, Returned, StepPlace, TurnHeading
+from rig.displays.steps import Called, Judged, Returned, TurnHeading
+from rig.verdicts import StepPlace
 from tui.live.blocks import DraftBlock, Form, block
 from tui.live.transcript import Draft, Entry, Transcript
 from tui.text.lines import Line

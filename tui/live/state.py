@@ -10,7 +10,7 @@ from enum import Enum
 
 from rig.calls import ExecutedCall
 from rig.displays.clip import Clip, clip
-from rig.displays.steps import CallPlace, Said, StepPlace, TurnHeading, ended, pairs_of
+from rig.displays.steps import Said, TurnHeading, ended, pairs_of
 from rig.events import (
     ArmFinished,
     ArmInfo,
@@ -33,7 +33,7 @@ from rig.events import (
 )
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
-from rig.verdicts import Verdict
+from rig.verdicts import CallPlace, StepPlace, Verdict
 from tui.live.transcript import LENGTHS, Remark, Transcript
 
 MEMORY = 2_000_000
@@ -109,7 +109,7 @@ class ConversationState:
     def hold(self, turn: int, step: int, verdict: Verdict) -> None:
         """Note which ground truth a call matches now, if it matches any."""
         if verdict.ground_truth is not None:
-            self.holds[StepPlace(turn, step)] = CallPlace(*verdict.ground_truth)
+            self.holds[StepPlace(turn, step)] = verdict.ground_truth
 
     @property
     def failed(self) -> bool:

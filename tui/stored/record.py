@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.calls import ExecutedCall
-from rig.displays.steps import CallPlace, Ended, StepView, ended, errors_of, step_view
+from rig.displays.steps import Ended, StepView, ended, errors_of, step_view
 from rig.episodes import Step
 from rig.events import Where
 from rig.models import Prediction
 from rig.rescore import Effects, effects_of
 from rig.store import Runs, StoredRun, Transcript
-from rig.verdicts import Verdict
+from rig.verdicts import CallPlace, StepPlace, Verdict
 
 _FEW = 200
 """Characters of a step that is named in a line."""
@@ -26,6 +26,10 @@ class StepRecord:
     prediction: Prediction
     executed: ExecutedCall | None
     verdict: Verdict | None
+
+    @property
+    def place(self) -> StepPlace:
+        return StepPlace(self.turn, self.step)
 
     def view(self, longest: int) -> StepView:
         """What is seen of it, in texts of so many characters."""
@@ -62,7 +66,7 @@ class Record:
     def matched(self) -> set[CallPlace]:
         """Every ground-truth call that a predicted call matched."""
         verdicts = (step.verdict for turn in self.transcript.turns for step in self.steps(turn))
-        return {CallPlace(*each.ground_truth) for each in verdicts if each and each.ground_truth}
+        return {each.ground_truth for each in verdicts if each and each.ground_truth}
 
     def steps(self, turn: int) -> list[StepRecord]:
         """What was predicted in a turn; nothing while it is not played."""

@@ -2,7 +2,8 @@
 
 from textual import events
 
-from rig.displays.steps import Called, StepPlace
+from rig.displays.steps import Called
+from rig.verdicts import StepPlace
 from tui.live.blocks import Form
 from tui.live.column import Column
 from tui.live.state import ConversationState

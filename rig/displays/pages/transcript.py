@@ -8,11 +8,9 @@ from rig.displays import signs
 from rig.displays.clip import Clip, clip, clip_json
 from rig.displays.steps import (
     Called,
-    CallPlace,
     Failed,
     Judged,
     Replied,
-    StepPlace,
     StepView,
     ended,
     errors_of,
@@ -24,6 +22,7 @@ from rig.rescore import Effect, Effects
 from rig.store import Transcript
 from rig.tasks import ExpectedTurn
 from rig.toolbox.diff import ColumnChange, RecordChange
+from rig.verdicts import CallPlace, StepPlace
 
 _LONGEST = 2000
 """Characters shown of one value; `--json` has all of it."""
@@ -47,8 +46,8 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
         played = transcript.turns.get(index)
         for number, step in enumerate(played.steps if played else ()):
             lines += [f"  {line}" for line in _step(step_view(index, number, step, _LONGEST))]
-            if effects is not None and (index, number) in effects.by_call:
-                lines += [f"     {line}" for line in effect_lines(effects.by_call[index, number])]
+            effect = effects.by_call.get(StepPlace(index, number)) if effects else None
+            lines += [f"     {line}" for line in (effect_lines(effect) if effect else ())]
         if played is None:
             lines.append("  not played yet")
         truth = task.expected(index)
@@ -73,7 +72,7 @@ def _outcome(transcript: Transcript) -> str:
 def _matched(transcript: Transcript) -> dict[CallPlace, StepPlace]:
     """For each ground-truth call that was matched, the step that did."""
     return {
-        CallPlace(*step.verdict.ground_truth): StepPlace(turn, number)
+        step.verdict.ground_truth: StepPlace(turn, number)
         for turn, played in transcript.turns.items()
         for number, step in enumerate(played.steps)
         if step.verdict and step.verdict.ground_truth
@@ -174,12 +173,13 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
         played = transcript.turns.get(index)
         shown: JsonObject = {"turn": index, "role": "assistant", "text": truth.reply}
         shown["ground_truth"] = [
-            {**call.as_json(), "match": (index, number) in matched} for number, call in enumerate(truth.calls)
+            {**call.as_json(), "match": CallPlace(index, number) in matched}
+            for number, call in enumerate(truth.calls)
         ]
         shown["steps"] = None if played is None else [_step_json(step) for step in played.steps]
         if effects is not None and played is not None:
             for number in range(len(played.executed)):
-                shown["steps"][number]["effect"] = effects.by_call[index, number].as_json()
+                shown["steps"][number]["effect"] = effects.by_call[StepPlace(index, number)].as_json()
         shown["faults"] = [fault.as_json() for fault in transcript.faults if fault.turn == index]
         turns.append(shown)
     turns += _said_json(task.closing, 1 + max(transcript.turn_numbers, default=-1))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rig.calls import JsonObject
@@ -30,6 +31,7 @@ class AutoDE:
     name = "autode"
     declaration = DECLARATION
     roles: tuple[str, ...] = (THE_ASSISTANT, THE_USER)
+    knowing: Mapping[str, str] = MappingProxyType({THE_ASSISTANT: "oracle", THE_USER: "scripted"})
     options: tuple[Option, ...] = (
         Option("mode", "dynamic"),
         Option("form", "rig", several=True),
@@ -74,6 +76,8 @@ class AutoDESetup:
     `settings` are those of all arms, but for how calls are written and what is required of them.
     """
 
+    in_lines = True
+
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
@@ -85,10 +89,6 @@ class AutoDESetup:
     def grader(self) -> Grading:
         kind = "upstream" if self._settings.compat else "default"
         return Grading(kind, VERSION, "exact", {"mode": kind, "version": VERSION})
-
-    @property
-    def simulator(self) -> None:
-        """There is nothing that calls could be executed in."""
 
     def check(self, task: Scenario, settings: Settings) -> None:
         """Every scenario that could be read can be played."""
@@ -102,9 +102,9 @@ class AutoDESetup:
     def score(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Score:
         return judge(task, self._talk(task, turns), self._settings.compat)
 
-    def line(self, task: Scenario, turns: Sequence[PlayedTurn]) -> str:
-        """A finished dialogue as a line of a result file (`rig.methods.base.Recording`)."""
-        return record_of(task, self._talk(task, turns), compat=self._settings.compat).line()
+    def record(self, task: Scenario, turns: Mapping[int, PlayedTurn]) -> str:
+        """A finished dialogue as a line of a result file."""
+        return record_of(task, self._talk(task, tuple(turns.values())), compat=self._settings.compat).line()
 
     def _talk(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Talk:
         return Talk(task, self._settings.mode, self._settings.max_rounds).extend(turns)

@@ -7,6 +7,7 @@ from rig.calls import ExecutedCall
 from rig.episodes import PlayedTurn
 from rig.methods.tooltalk.conversations import Conversation, User
 from rig.toolbox.toolbox import Toolbox
+from rig.verdicts import CallPlace
 
 
 class Session:
@@ -29,8 +30,8 @@ class Session:
         return named
 
 
-def name_truths(conversation: Conversation, toolbox: Toolbox) -> list[tuple[tuple[int, int], ExecutedCall]]:
-    """The ground truth by (turn, call), each with who was logged in."""
+def name_truths(conversation: Conversation, toolbox: Toolbox) -> list[tuple[CallPlace, ExecutedCall]]:
+    """The ground truth by place, each with who was logged in."""
     session = Session(conversation.user, toolbox)
     calls = [session.follow(truth) for truth in conversation.ground_truth]
     return list(zip(conversation.ground_truth_positions(), calls, strict=True))

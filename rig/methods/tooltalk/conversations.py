@@ -19,6 +19,7 @@ from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
 from rig.paths import CONVERSATIONS
 from rig.tasks import ExpectedTurn
+from rig.verdicts import CallPlace
 
 SUITES = ("easy", "hard")
 MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -125,11 +126,11 @@ class Conversation:
         said = takewhile(lambda each: each.role == "user", reversed(self.turns[:turn]))
         return ExpectedTurn(tuple(each.text for each in said)[::-1], truth.calls, truth.text)
 
-    def ground_truth_positions(self) -> Iterator[tuple[int, int]]:
-        """(turn, call) of every ground-truth call, in the order of `ground_truth`."""
+    def ground_truth_positions(self) -> Iterator[CallPlace]:
+        """The place of every ground-truth call, in the order of `ground_truth`."""
         for index, turn in enumerate(self.turns):
             for number in range(len(turn.calls)):
-                yield index, number
+                yield CallPlace(index, number)
 
 
 class _Request(BaseModel):
@@ -264,9 +265,3 @@ def suite_of(directory: Path) -> str:
 def available_suites() -> tuple[str, ...]:
     """The suites that ship with this installation."""
     return tuple(suite for suite in SUITES if (CONVERSATIONS / suite).is_dir())
-
-
-def load_suite(suite: str) -> list[Conversation]:
-    """The conversations of a suite, or of `all`, the easy ones first."""
-    names = available_suites() if suite == "all" else (suite,)
-    return [conversation for name in names for conversation in load_directory(CONVERSATIONS / name)]

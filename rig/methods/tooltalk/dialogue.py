@@ -22,7 +22,7 @@ from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
 from rig.scoring import Grader
 from rig.toolbox.simulator import Simulator
-from rig.verdicts import Verdict
+from rig.verdicts import CallPlace, StepPlace, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Dialogue:
         self._rehearsal_s = perf_counter() - began
         self._grader = grader
         self._matching = grader.start(self._truths)
-        self._judged: list[tuple[int, int]] = []
+        self._judged: list[StepPlace] = []
         self._played: list[PlayedTurn] = []
 
     @property
@@ -73,7 +73,7 @@ class Dialogue:
         turns = self._conversation.assistant_turns
         return turns[len(self._played)] if len(self._played) < len(turns) else None
 
-    def _rehearse(self) -> list[tuple[tuple[int, int], ExecutedCall]]:
+    def _rehearse(self) -> list[tuple[CallPlace, ExecutedCall]]:
         """Play the true conversation once, noting what each assistant turn starts from.
 
         The recorded calls gain who was logged in when they were made.
@@ -88,7 +88,7 @@ class Dialogue:
             self._starts[index] = _Start(world, len(self._messages), tuple(said))
             said = []
             for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
-                ground_truth.append(((index, number), replace(recorded, username=replayed.username)))
+                ground_truth.append((CallPlace(index, number), replace(recorded, username=replayed.username)))
                 shown = recorded if self._settings.history == "recorded" else replayed
                 self._messages.append(call_message(shown))
             self._messages.append(ReplyMessage(turn.text))
@@ -141,7 +141,7 @@ class Dialogue:
 
         All steps of a turn but its last are calls, so the executed ones are numbered as the steps are.
         """
-        self._judged.append((turn, step))
+        self._judged.append(StepPlace(turn, step))
         verdict = self._matching.add(turn, executed)
         moved = self._matching.moved
         return verdict, tuple(Rejudged(*self._judged[number], verdict=now) for number, now in moved)

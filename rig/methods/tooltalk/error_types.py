@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from rig.calls import ExecutedCall
-from rig.verdicts import Verdict
+from rig.verdicts import CallPlace, Verdict
 
 
 class ErrorType(StrEnum):
@@ -21,11 +21,11 @@ class ErrorType(StrEnum):
 
 def error_types(
     judged: Iterable[tuple[int, ExecutedCall, Verdict]],
-    ground_truth: Iterable[tuple[tuple[int, int], ExecutedCall]],
+    ground_truth: Iterable[tuple[CallPlace, ExecutedCall]],
 ) -> Mapping[int, Counter[ErrorType]]:
     """The errors of one conversation by turn; none for a success.
 
-    `judged` are its predictions as (turn, call, final verdict), `ground_truth` its calls by (turn, call).
+    `judged` are its predictions as (turn, call, final verdict), `ground_truth` its calls by their places.
     """
     calls: defaultdict[int, list[tuple[ExecutedCall, Verdict]]] = defaultdict(list)
     for turn, executed, verdict in judged:
@@ -34,9 +34,9 @@ def error_types(
     due: defaultdict[int, list[str]] = defaultdict(list)
     missed: defaultdict[int, list[str]] = defaultdict(list)
     for position, truth in ground_truth:
-        due[position[0]].append(truth.name)
+        due[position.turn].append(truth.name)
         if position not in held:
-            missed[position[0]].append(truth.name)
+            missed[position.turn].append(truth.name)
     bad_actions = any(verdict.bad_action for turn in calls.values() for _, verdict in turn)
     if not missed and not bad_actions:
         return {}

@@ -16,10 +16,9 @@ from rig.schemas import Misfit, misfits
 from rig.scoring import reasons
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
-from rig.verdicts import Difference, Fault, FaultKind, Verdict
+from rig.verdicts import CallPlace, Difference, Fault, FaultKind, Verdict
 
-Position: TypeAlias = tuple[int, int]
-Truth: TypeAlias = tuple[Position, ExecutedCall]
+Truth: TypeAlias = tuple[CallPlace, ExecutedCall]
 """A ground-truth call and its (turn, call)."""
 
 Compare: TypeAlias = Callable[[ExecutedCall, ExecutedCall], Sequence[Difference]]
@@ -71,7 +70,7 @@ class _Turn:
     seen: Seen
     compare: Compare
     toolbox: Toolbox
-    answered: set[Position] = field(default_factory=set)
+    answered: set[CallPlace] = field(default_factory=set)
     """Those of `due` that some call was meant to be."""
 
     def faults(self) -> list[Fault]:
@@ -116,7 +115,7 @@ class _Turn:
             for name in unfounded:
                 yield self._made_up(step, None, Difference(name, None, executed.arguments[name]))
         elif verdict.bad_action:
-            turns = [position[0] for position, truth in self.later if truth.name == executed.name]
+            turns = [position.turn for position, truth in self.later if truth.name == executed.name]
             when = f"before turn {turns[0]}" if turns else "at all"
             yield self._fault(FaultKind.UNNEEDED_ACTION, f"{executed.name} was not called for {when}", step)
 

@@ -10,9 +10,10 @@ from rig.methods.tooltalk.faults import Acted, find_faults
 from rig.methods.tooltalk.metrics import count
 from rig.metrics import Score
 from rig.scoring import Grader, Matching
+from rig.verdicts import CallPlace
 
-Truths = Sequence[tuple[tuple[int, int], ExecutedCall]]
-"""The ground truth by (turn, call), each with who was logged in."""
+Truths = Sequence[tuple[CallPlace, ExecutedCall]]
+"""The ground truth by place, each with who was logged in."""
 
 
 def judge(conversation: Conversation, played: Iterable[PlayedTurn], truths: Truths, grader: Grader) -> Score:

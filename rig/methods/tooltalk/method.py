@@ -1,18 +1,21 @@
 """ToolTalk as a method: its suites, its settings, and what a run needs of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
-from rig.methods.base import Grading, Option
+from rig.methods.base import ArmScore, Grading, Option
 from rig.methods.tooltalk.callers import name_truths
+from rig.methods.tooltalk.check import Report, check_directory, record_directory
 from rig.methods.tooltalk.conversations import (
     Conversation,
     available_suites,
@@ -23,7 +26,10 @@ from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.judgement import judge
 from rig.methods.tooltalk.metrics import DECLARATION
 from rig.methods.tooltalk.oracle import Oracle
+from rig.methods.tooltalk.prediction_files import load_predictions, with_predictions
 from rig.methods.tooltalk.prompt import Settings, offered_tools, opening
+from rig.methods.tooltalk.replay import replay
+from rig.methods.tooltalk.tables import Table, published_tables
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
@@ -31,7 +37,9 @@ from rig.scoring import Grader, Named
 from rig.scoring import load as load_similarity
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
-from rig.toolbox.world import World
+from rig.toolbox.world import Snapshot, World
+from rig.tooltalk import TOOLTALK
+from rig.tooltalk.registry import open_world
 
 
 class ToolTalk:
@@ -40,6 +48,7 @@ class ToolTalk:
     name = "tooltalk"
     declaration = DECLARATION
     roles: tuple[str, ...] = (ASSISTANT,)
+    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (
         Option("docs", "full", several=True),
         Option("tools", "all", several=True),
@@ -65,6 +74,15 @@ class ToolTalk:
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Conversation:
         return replace(parse_conversation(source, where), suite=suite)
+
+    def check(self, place: Path, world: Path | None = None) -> Report:
+        return check_directory(place, open_world(world), TOOLTALK)
+
+    def record(self, place: Path, world: Path | None = None) -> Sequence[Path]:
+        return record_directory(place, open_world(world), TOOLTALK)
+
+    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
+        return published_tables(scores)
 
     def models(self, tasks: Sequence[Conversation]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks)}
@@ -101,6 +119,8 @@ class ToolTalkSetup:
     The world is opened when it is first needed, since scoring needs none. That raises RigError where it
     cannot be had.
     """
+
+    in_lines = False
 
     def __init__(self, open_world: Callable[[], World], matcher: Grader, similarity: str) -> None:
         self._open_world = open_world
@@ -147,3 +167,12 @@ class ToolTalkSetup:
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Score:
         return judge(task, turns, name_truths(task, self.matcher.toolbox), self.matcher)
+
+    def worlds(self, task: Conversation) -> Iterator[tuple[int, Snapshot]]:
+        return ((turn.position, turn.world) for turn in replay(task, self.simulator))
+
+    def predictions(self, place: Path) -> Sequence[tuple[Conversation, dict[int, PlayedTurn]]]:
+        return load_predictions(place, self.matcher.toolbox)
+
+    def record(self, task: Conversation, turns: Mapping[int, PlayedTurn]) -> str:
+        return json.dumps(with_predictions(task, turns), indent=4)

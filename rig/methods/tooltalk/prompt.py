@@ -7,10 +7,11 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Literal, get_args
+from typing import get_args
 
 from rig.calls import Call, ExecutedCall, JsonObject, without_token
 from rig.errors import RigError
+from rig.methods.base import Docs, History, Tools
 from rig.methods.tooltalk.conversations import Conversation, Metadata
 from rig.models import CallMessage, Request, StepKey, ToolDoc
 from rig.toolbox.toolbox import Toolbox
@@ -22,15 +23,6 @@ A call looks something up or does something for the user. You then see its resul
 If a value that a tool needs is missing and no tool can look it up, reply and ask the user for it.
 Never invent ids, names, dates or other values: use those that the user, the tools or the facts below give.
 Do only what the user asked for. When it is done, reply briefly and say what you did."""
-
-Docs = Literal["full", "names"]
-"""Whether tools are described, or only named with their parameters (ToolTalk, section 4.3)."""
-
-Tools = Literal["all", "suite", "exact"]
-"""All tools, those of the plugins a conversation uses, or only the tools it needs."""
-
-History = Literal["recorded", "replayed"]
-"""Whether earlier calls are shown with the responses in the file or with those of the simulator."""
 
 
 @dataclass(frozen=True, slots=True)

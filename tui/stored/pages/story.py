@@ -5,6 +5,7 @@ from collections import Counter
 from rig.displays import signs
 from rig.displays.steps import Called, Differing, Failed, Judged, Replied, Returned, TurnHeading, expected
 from rig.rescore import Effects
+from rig.verdicts import CallPlace
 from tui.stored.pages.world import write_effect
 from tui.stored.record import Record, StepRecord
 from tui.text.inert import inert_line
@@ -73,8 +74,8 @@ def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> N
         _write_returned(page, view.returned, Tint(view.returned.sign.tint))
     if view.judged is not None:
         _write_judged(page, view.judged)
-    if effects is not None and (step.turn, step.step) in effects.by_call:
-        write_effect(page, effects.by_call[step.turn, step.step])
+    if effects is not None and step.place in effects.by_call:
+        write_effect(page, effects.by_call[step.place])
 
 
 def write_truth(page: PageWriter, record: Record, turn: int) -> None:
@@ -86,7 +87,7 @@ def write_truth(page: PageWriter, record: Record, turn: int) -> None:
     page.title("expected")
     for number, executed in enumerate(truth.calls):
         call, given = expected(turn, number, executed, page.limit)
-        page.call(signs.due(made=(turn, number) in matched, over=is_played), call)
+        page.call(signs.due(made=CallPlace(turn, number) in matched, over=is_played), call)
         _write_returned(page, given, Tint.MUTED)
     page.words(signs.REPLY._replace(tint=Tint.MUTED), truth.reply, Tint.MUTED)
 

@@ -24,13 +24,13 @@ def write_world(page: PageWriter, steps: Sequence[StepRecord], effects: Effects)
         page.note(
             "the world is not the one this run was made in; this is what its calls do there", Tint.ERROR
         )
-    calls = [step for step in steps if (step.turn, step.step) in effects.by_call]
+    calls = [step for step in steps if step.place in effects.by_call]
     if not calls:
         page.gap()
         page.note("no call was executed here")
     for step in calls:
         page.title(f"step {step.step + 1}", (f"  {inert_line(step.words)}", Tint.CALL))
-        write_effect(page, effects.by_call[step.turn, step.step], with_bookkeeping=True)
+        write_effect(page, effects.by_call[step.place], with_bookkeeping=True)
 
 
 def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = False) -> None:

@@ -13,7 +13,7 @@ from rig.methods.autode.players import questions
 from rig.methods.autode.scoring import slots
 from rig.methods.autode.talk import Talk
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
-from rig.verdicts import Difference, Verdict
+from rig.verdicts import CallPlace, Difference, Verdict
 
 VERSION = "1"
 """Of the scores; to be raised with any change that can change one."""
@@ -105,7 +105,7 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
     if differences:
         named = ", ".join(each.what for each in differences)
         return Verdict(False, reason=f"not as wanted: {named}", differences=differences)
-    return Verdict(True, ground_truth=(0, 0), reason="all slots are right")
+    return Verdict(True, ground_truth=CallPlace(0, 0), reason="all slots are right")
 
 
 def arguments(call: Call) -> JsonObject:

@@ -42,6 +42,15 @@ class Report:
         """How many recorded responses are exactly the simulator's."""
         return sum(each.difference is None for each in self.calls)
 
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """What was checked, and how many responses differ in which way."""
+        return (
+            f"{self.directory}: {self.conversations} conversations, {len(self.calls)} calls,"
+            f" {self.reproduced} responses reproduced, {len(self.faults) or 'no'} faults",
+            *(f"  {difference}: {count}" for difference, count in self.differences.items()),
+        )
+
     def as_json(self) -> JsonObject:
         """Counts and faults by name."""
         return {

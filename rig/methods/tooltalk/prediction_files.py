@@ -15,10 +15,7 @@ from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.methods.tooltalk.callers import name_callers
 from rig.methods.tooltalk.conversations import Conversation, load_conversation, load_directory
-from rig.methods.tooltalk.method import ToolTalkSetup
-from rig.methods.tooltalk.metrics import DECLARATION
 from rig.models import Prediction
-from rig.rescore.scored import Scored, score_turns
 from rig.toolbox.toolbox import Toolbox
 
 _OURS = "rig"
@@ -115,9 +112,3 @@ def _entry(step: Step) -> JsonObject:
     if prediction.error is not None:
         ours |= {"error": prediction.error, "error_detail": prediction.error_detail}
     return {"role": "assistant", "text": prediction.reply or "", "metadata": {_OURS: ours}}
-
-
-def score_files(place: Path, setup: ToolTalkSetup) -> list[Scored]:
-    """Score ToolTalk's prediction files: one, or all of a directory. Raises RigError for what is none."""
-    found = load_predictions(place, setup.matcher.toolbox)
-    return [score_turns(conversation, turns, setup, DECLARATION) for conversation, turns in found]

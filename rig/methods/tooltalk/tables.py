@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from rig.calls import JsonObject
+from rig.methods.base import ArmScore
 from rig.methods.tooltalk.error_types import ErrorType
 from rig.methods.tooltalk.metrics import DECLARATION
 from rig.metrics import TASKS, Counts
-from rig.store import GraderInfo, StoredRun, StoredScore
 
 Source = Literal["run", "paper"]
 
@@ -30,6 +30,12 @@ class RatesRow:
     recall: float | None
     incorrect_action_rate: float | None
     conversations: int
+
+    @property
+    def cells(self) -> tuple[str | int | float | None, ...]:
+        """What stands in its row."""
+        rates = (self.success_rate, self.precision, self.recall, self.incorrect_action_rate)
+        return (_model(self), self.suite or "-", *rates, self.conversations)
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
@@ -52,6 +58,11 @@ class ErrorsRow:
         """The part of all errors that are of this type; None where there are no errors."""
         return self.errors.get(error_type, 0) / self.total if self.total else None
 
+    @property
+    def cells(self) -> tuple[str | int | float | None, ...]:
+        """What stands in its row."""
+        return (_model(self), *map(self.share, ErrorType), self.total)
+
     def as_json(self) -> JsonObject:
         """Counts and shares by type, and the total."""
         return {
@@ -68,58 +79,85 @@ class Table:
     """One of the tables. Its measured rows are all by one grader."""
 
     number: Literal[1, 2, 3, 4]
-    grader: GraderInfo
+    grader: str
+    graded_by: JsonObject
     rows: tuple[RatesRow, ...] | tuple[ErrorsRow, ...]
 
     @property
     def title(self) -> str:
+        return f"Table {self.number}. {self._subject}"
+
+    @property
+    def _subject(self) -> str:
         return f"{_SUBJECTS[self.number % 2]}, tools {_DOCS[self.number > 2]}"
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        return _RATES if self.number % 2 else _ERRORS
+
+    @property
+    def cells(self) -> list[tuple[str | int | float | None, ...]]:
+        return [row.cells for row in self.rows]
+
+    @property
+    def cited(self) -> str:
+        return CITED if any(row.source == "paper" for row in self.rows) else ""
 
     def as_json(self) -> JsonObject:
         """Number, title, grader and rows."""
         return {
             "table": self.number,
-            "title": self.title,
-            "grader": self.grader.as_json(),
+            "title": self._subject,
+            "grader": self.graded_by,
             "rows": [row.as_json() for row in self.rows],
         }
 
 
 _SUBJECTS = ("Types of error", "Results")
 _DOCS = ("documented", "only named")
+_RATES = ("model", "suite", "success", "precision", "recall", "incorrect actions", "conversations")
+_ERRORS = ("model", *(str(kind) for kind in ErrorType), "total")
+
+CITED = (
+    "Rows marked (paper) are cited from the tables of these numbers in Farn and Shin, ToolTalk (2023). They"
+    " were measured on ToolTalk's own conversations, with another similarity of texts, and without a grammar."
+)
 
 
-def published_tables(scored: Iterable[tuple[StoredRun, StoredScore]]) -> list[Table]:
+def published_tables(scores: Iterable[ArmScore]) -> list[Table]:
     """The tables that these scores, each of one suite, have anything to say in, grader by grader.
 
     The paper's rows stand below those measured on a suite of the same name.
     """
-    by_grader: dict[GraderInfo, dict[bool, list[tuple[str, StoredScore]]]] = {}
-    for run, score in scored:
-        arm = run.arms[score.arm]
-        is_named = (arm.fingerprint or {}).get("protocol.docs") == "names"
-        groups = by_grader.setdefault(score.grader, {False: [], True: []})
-        groups[is_named].append((arm.name, score))
+    by_grader: dict[str, dict[bool, list[ArmScore]]] = {}
+    for score in scores:
+        is_named = score.fingerprint.get("protocol.docs") == "names"
+        by_grader.setdefault(score.grader, {False: [], True: []})[is_named].append(score)
     tables = []
     for grader, groups in by_grader.items():
         if full := groups[False]:
+            told = grader, full[0].graded_by
             tables += [
-                Table(1, grader, _rates(full, PAPER_RATES)),
-                Table(2, grader, _errors(full, PAPER_ERRORS)),
+                Table(1, *told, _rates(full, PAPER_RATES)),
+                Table(2, *told, _errors(full, PAPER_ERRORS)),
             ]
         if named := groups[True]:
+            told = grader, named[0].graded_by
             tables += [
-                Table(3, grader, _rates(named, PAPER_RATES_NAMES)),
-                Table(4, grader, _errors(named, PAPER_ERRORS_NAMES)),
+                Table(3, *told, _rates(named, PAPER_RATES_NAMES)),
+                Table(4, *told, _errors(named, PAPER_ERRORS_NAMES)),
             ]
     return tables
 
 
-def _rates(scores: list[tuple[str, StoredScore]], cited: tuple[RatesRow, ...]) -> tuple[RatesRow, ...]:
+def _model(row: RatesRow | ErrorsRow) -> str:
+    return f"{row.model} (paper)" if row.source == "paper" else row.model
+
+
+def _rates(scores: list[ArmScore], cited: tuple[RatesRow, ...]) -> tuple[RatesRow, ...]:
     rows: dict[str, list[RatesRow]] = {}
-    for name, score in scores:
-        suite = score.suite or ""
-        rows.setdefault(suite, []).append(_measured(name, suite, score.counts))
+    for score in scores:
+        rows.setdefault(score.suite, []).append(_measured(score.arm, score.suite, score.counts))
     for suite, measured in rows.items():
         measured += [row for row in cited if row.suite == suite]
     return tuple(row for suite in rows.values() for row in suite)
@@ -130,12 +168,12 @@ def _measured(name: str, suite: str, counts: Counts) -> RatesRow:
     return RatesRow(name, "run", suite, **rates, conversations=round(counts[TASKS]))
 
 
-def _errors(scores: list[tuple[str, StoredScore]], cited: tuple[ErrorsRow, ...]) -> tuple[ErrorsRow, ...]:
+def _errors(scores: list[ArmScore], cited: tuple[ErrorsRow, ...]) -> tuple[ErrorsRow, ...]:
     counts: dict[str, Counter[str]] = {}
-    for name, score in scores:
-        counts.setdefault(name, Counter()).update(score.error_types)
+    for score in scores:
+        counts.setdefault(score.arm, Counter()).update(score.error_types)
     measured = [ErrorsRow(name, "run", errors) for name, errors in counts.items()]
-    is_comparable = any(score.suite in ("easy", "hard") for _, score in scores)
+    is_comparable = any(score.suite in ("easy", "hard") for score in scores)
     return (*measured, *(cited if is_comparable else ()))
 
 

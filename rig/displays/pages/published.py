@@ -1,0 +1,25 @@
+"""The tables of a method's paper as Markdown, aligned so that they can be read as they are."""
+
+from collections.abc import Sequence
+
+from rig.displays.numbers import percent
+from rig.displays.table import inert, markdown
+from rig.methods.base import Table
+
+
+def tables_markdown(tables: Sequence[Table]) -> str:
+    """Each table under its title, and last what the paper's own rows are."""
+    parts = [f"**{table.title}** (graded by {inert(table.grader)})\n\n{_grid(table)}" for table in tables]
+    cited = dict.fromkeys(table.cited for table in tables)
+    return "\n\n".join([*parts, *filter(None, cited)])
+
+
+def _grid(table: Table) -> str:
+    texts = sum(isinstance(cell, str) for cell in table.cells[0])
+    return markdown(table.header, [tuple(map(_cell, row)) for row in table.cells], texts)
+
+
+def _cell(value: str | int | float | None) -> str:
+    if isinstance(value, str):
+        return inert(value)
+    return str(value) if isinstance(value, int) else percent(value)
