@@ -30,8 +30,9 @@ from rig.engine.files.registry import resolve
 from rig.engine.loading import load
 from rig.engine.settings import EngineSettings
 from rig.errors import RigError
-from rig.methods.tooltalk.conversations import load_suite
+from rig.methods.tooltalk.conversations import load_directory
 from rig.models import Message, Prediction, Request, StepKey
+from rig.paths import CONVERSATIONS
 
 MAX_TOKENS = 64
 CONTEXT = 8192
@@ -109,7 +110,7 @@ def long_conversation() -> Iterator[Request]:
     history: list[Message] = []
     first: Request | None = None
     turn = 0
-    for conversation in load_suite("easy"):
+    for conversation in load_directory(CONVERSATIONS / "easy"):
         points = [request for _, request in prefixes(conversation)]
         for request in points:
             first = first or request

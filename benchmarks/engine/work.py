@@ -8,9 +8,10 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.methods.tooltalk.conversations import Conversation, load_directory, load_suite
+from rig.methods.tooltalk.conversations import Conversation, available_suites, load_directory
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.models import Message, ReplyMessage, Request, StepKey, UserMessage
+from rig.paths import CONVERSATIONS
 from rig.tasks import select
 
 
@@ -26,7 +27,9 @@ class Work:
 
     def conversations(self) -> list[Conversation]:
         """The conversations. Raises RigError when there are none such."""
-        everything = load_directory(Path(self.directory)) if self.directory else load_suite(self.suite)
+        suites = available_suites() if self.suite == "all" else (self.suite,)
+        places = [Path(self.directory)] if self.directory else [CONVERSATIONS / suite for suite in suites]
+        everything = [conversation for place in places for conversation in load_directory(place)]
         return list(select(everything, self.only, self.limit))
 
     def requests(self) -> dict[str, Request]:

@@ -121,7 +121,7 @@ def test_a_broken_world_and_broken_conversations(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(doctor.World, "open", broken)
     monkeypatch.setattr(ToolTalk, "load", broken)
     assert [found.state for found in doctor._world()] == ["fail"]
-    assert {found.state for found in doctor._conversations()} == {"fail"}
+    assert [found.state for found in doctor._conversations()][:2] == ["fail", "fail"]
 
 
 def test_the_similarity_model_is_found_without_loading_it(rig: Rig) -> None:
