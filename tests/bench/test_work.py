@@ -5,7 +5,6 @@ import pytest
 from benchmarks.engine.work import Work, prefixes
 from rig.errors import RigError
 from rig.events import Where
-from rig.methods.tooltalk.conversations import load_suite
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
@@ -18,7 +17,7 @@ from rig.tooltalk.world import World
 
 def played(name: str) -> list[Request]:
     """What a run asks the oracle."""
-    (conversation,) = (one for one in load_suite("all") if one.name == name)
+    (conversation,) = (one for one in Work(suite="all", limit=None).conversations() if one.name == name)
     oracle = Oracle([conversation])
     dialogue = Dialogue(
         conversation,
@@ -43,7 +42,7 @@ def played(name: str) -> list[Request]:
 
 @pytest.mark.parametrize("name", ["AddAlarm-easy", "UserLogin-easy", "rain-date", "username-taken"])
 def test_prefixes_are_what_a_run_of_the_truth_asks(name: str) -> None:
-    (conversation,) = (one for one in load_suite("all") if one.name == name)
+    (conversation,) = (one for one in Work(suite="all", limit=None).conversations() if one.name == name)
     assert [request for _, request in prefixes(conversation)] == played(name)
 
 
