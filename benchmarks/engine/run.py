@@ -141,6 +141,8 @@ def _settle(options: Options, folder: Path) -> tuple[JsonObject, Job]:
     if options.model == "oracle":
         raise RigError("the oracle has no engine that could be measured; name a GGUF file or `smollm2-135m`")
     resolved = resolve(options.model)
+    if resolved.adapter is not None:
+        raise RigError(f"{resolved.name} has an adapter, and contestants take none; name {resolved.base}")
     path = folder / "prompts.jsonl"
     if options.prompts is not None:
         files.write(path, files.read(options.prompts, max_tokens=options.max_tokens))

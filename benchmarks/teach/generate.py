@@ -21,9 +21,9 @@ Weighted = Sequence[tuple[Scene, float]]
 _ROOMS: tuple[tuple[Weighted, float], ...] = (
     (accounts.SCENES, 4.5),
     (alarms.SCENES, 4),
-    (calendar.SCENES, 5),
-    (mail.SCENES, 5.5),
-    (reminders.SCENES, 5),
+    (calendar.SCENES, 7),
+    (mail.SCENES, 6.5),
+    (reminders.SCENES, 5.5),
     (weather.SCENES, 4),
 )
 
@@ -62,20 +62,20 @@ def conversation(name: str, random: Random) -> Conversation:
 
     Raises IndexError where a scene needs what the user does not have (any more), Refused where a tool fails.
     """
-    outside = random.random() < 0.22
+    outside = random.random() < 0.18
     talk = Talk(random, things(random), logged_in=not outside)
-    if random.random() < 0.2:
+    if random.random() < 0.25:
         chat.greeting(talk)
-    wishes = random.choice([1, 1, 1, 1, 2, 2, 3])
+    wishes = random.choice([1, 1, 1, 1, 2, 2])
     if outside:
         _pick(random, accounts.OUTSIDE if random.random() < 0.85 else weather.SCENES)(talk)
         wishes -= 1
     while wishes > 0 and talk.me is not None:
-        last = wishes == 1 and random.random() < 0.15
+        last = wishes == 1 and random.random() < 0.12
         _pick(random, accounts.LAST if last else _room(random, talk))(talk)
         wishes -= 1
-        if random.random() < 0.08:
-            chat.thanks(talk)
+        if random.random() < 0.2:
+            random.choice([chat.thanks, chat.aside])(talk)
     return talk.conversation(name)
 
 

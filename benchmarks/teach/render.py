@@ -19,8 +19,14 @@ from rig.models import CallMessage, Message, ReplyMessage, UserMessage
 SETTINGS = Settings()
 """The prompt of a run with no options."""
 
-REPLY_WEIGHT = 0.5
-"""How much a token of a reply's words counts in the loss; one of a call, or of the choice, counts 1."""
+REPLY_WEIGHT = 0.1
+"""How much a token of a reply's words counts in the loss; one of a call's arguments counts 1."""
+
+DECISION_WEIGHT = 5.0
+"""How much the choice to call or to reply counts, and each token of the tool's name.
+
+They are one token in thirty, and what comes after a wrong one is lost.
+"""
 
 _CHOICE = 4
 """So many of a reply's first tokens make the choice to reply: `{"reply": "`."""
@@ -68,6 +74,8 @@ class Renderer:
             shares = [0.0] * (len(segment) - said) + [1.0] * said
             if kind == "reply":
                 shares[opened + _CHOICE :] = [REPLY_WEIGHT] * (said - _CHOICE)
+            for place in self.decisions(segment[opened:]) if kind != "told" else ():
+                shares[opened + place] = DECISION_WEIGHT
             if ends:  # a segment begins with what ends the answer before it
                 shares[0] = 1.0
             tokens += segment
@@ -75,6 +83,20 @@ class Renderer:
             ends = kind != "told"
         called = frozenset(call.name for call in conversation.ground_truth)
         return prefix, Lesson(conversation.name, (*tokens, last[0]), (*weights, 1.0), called)
+
+    def decisions(self, answer: Sequence[int]) -> list[int]:
+        """The places of an answer's decisions: `tool` or `reply`, and the tool's name."""
+        pieces = list(map(self.tokenizer.shown, answer))
+        ends = list(accumulate(map(len, pieces)))
+        _, key, between, value, *_ = b"".join(pieces).split(b'"')
+        first = 2
+        name = first + len(key) + len(between) + 2
+        decided = [range(first, first + len(key)), range(name, name + len(value) * (key == b"tool"))]
+        return [
+            place
+            for place, (piece, end) in enumerate(zip(pieces, ends, strict=True))
+            if any(part.start < end and end - len(piece) < part.stop for part in decided if part)
+        ]
 
     def declarations(self, prefix: Sequence[int]) -> dict[str, range]:
         """Where in the shared prefix the tokens of each tool's declaration are."""

@@ -190,6 +190,9 @@ def note(random: Random, now: datetime, people: list[str]) -> Said:
     kind = random.random()
     if kind < 0.55:
         text = expand(random, random.choice(_STATEMENTS), **fields)
+        if random.random() < 0.25:
+            more = expand(random, random.choice(_STATEMENTS), **fields)
+            text += f"{random.choice([' and ', ', ', ', so ', ', but '])}{more}"
         return Said(f"{capital(text)}.", f"{random.choice(['that ', 'that ', ''])}{text}")
     if kind < 0.78:
         text = expand(random, random.choice(_REQUESTS), **fields)

@@ -24,9 +24,14 @@ EVENT_KINDS = _list("event_kinds")
 EVENT_TOPICS = _list("event_topics")
 EVENT_NAMES = _list("event_names")
 PLACES = _list("places")
+SPOTS = _list("spots")
 CONDITIONS = _list("conditions")
 TOPICS = _list("topics")
 PASSWORD_WORDS = _list("password_words")
+ONSETS = _list("onsets")
+VOWELS = _list("vowels")
+CODAS = _list("codas")
+TOWN_ENDINGS = _list("town_endings")
 
 CHAT = (
     ("[hi|hello|hey|good day] [there|!|]", "[Hello|Hi]! [How can I help|What can I do for you]?"),
@@ -57,6 +62,95 @@ CHAT = (
         "[It works|Yes, I can hear you]. What can I do for you?",
     ),
 )
+
+OPENINGS = (
+    (
+        "[i'm|we're|i am] [packing|cooking|painting the {spot}|waiting for {name}|cleaning up|"
+        "on the train|in a "
+        "queue|sorting papers|making a list|looking for the {thing}][ and [need some help|"
+        "have a question|could use a hand]|"
+        " right now|]",
+        "[Sounds good|All right|Okay|I see]. [What do you need|How can I help|What can I do]?",
+    ),
+    (
+        "[{name} just [left|called|got here|cancelled]|the {thing} broke again|i found the {thing}|"
+        "i can't find the "
+        "{thing}|the {spot} is closed|they closed the {spot}|my {thing} arrived|"
+        "{name} borrowed my {thing}]",
+        "[Oh|I see|Good to know|Oh no|Ah]. [Anything I can do|Can I help with something|"
+        "What can I do for you]?",
+    ),
+    (
+        "[could|can|would] you [help me|do something for me|check something for me|"
+        "look something up for me][, please|]?",
+        "[Of course|Sure|Gladly|Yes]. [What is it|What should I do|What is it about|What do you need]?",
+    ),
+    (
+        "[how are you|how's it going|are you awake|did you sleep well|all good]?",
+        "[Fine, thank you|All good|Very well]! [And you|What can I do for you|How can I help]?",
+    ),
+    (
+        "[good morning|good evening|good afternoon|morning|evening|hi|hello|hey][!|,] [what a [night|"
+        "week|trip|mess]|it's "
+        "[late|early]|i'm [tired|hungry|glad it's over|almost there|finished at last]|[finally|"
+        "nearly] [at home|weekend]]",
+        "[Hello|Hi]! [I hope you can rest|Hang in there|Good to hear from you|What can I do for you]?",
+    ),
+    (
+        "[i have|i've got|there's] [something|one thing|a few things|one more thing] to [do|sort out|"
+        "take care of|"
+        "arrange][ before {name} comes|]",
+        "[Sure|Gladly|Of course]. [What is it|Tell me|What comes first]?",
+    ),
+    (
+        "[the {firm} people|{name} and the others|my neighbors|the kids|my colleagues] are [coming|"
+        "here|waiting|"
+        "celebrating|asking a lot][ soon| already|]",
+        "[How nice|I see|All right]. [Is there anything you need|Can I do something]?",
+    ),
+)
+"""Things said before anything is wanted, about nothing that a tool could do."""
+
+ASIDES = (
+    (
+        "[is that right|are you sure|really|is that all|is that everything|nothing else|did it work|"
+        "was that it]?",
+        "[Yes, that's right|Yes|Yes, that's all|Yes, it worked]!",
+    ),
+    (
+        "[hm|ok|ah|right|i see|good to know], [i'll think about it|that's what i thought|"
+        "i wasn't sure|i expected "
+        "that|that's fine|not bad|that'll do|that's a relief]",
+        "[All right|Okay|Good|Sure]! [Let me know if you need anything else|Just tell me when you need me|]",
+    ),
+    (
+        "[{name} will [be happy|laugh|be surprised|like that]|i'll tell {name} myself|"
+        "{name} told me so|i hope {name} "
+        "[knows|agrees|doesn't mind]]",
+        "[Good|I hope so too|That's nice|I'm sure]! [Anything else|]",
+    ),
+    (
+        "[uff|oh dear|oh no|wow|great|nice|oh good|hm], [so soon|so late|that's [a lot|not much|"
+        "early|close|odd|good|"
+        "new]|what a [day|pity|relief|surprise]|i should hurry]",
+        "[Yes|Indeed|Right]! [Is there anything else|Let me know what you need|]",
+    ),
+    (
+        "[never mind|forget it|leave it|it's fine|no, that's fine|that's enough][ for now| for today|]",
+        "[All right|Okay|As you like].",
+    ),
+    (
+        "[how do you do that|who made you|can you do that every day|are you a robot|"
+        "do you ever sleep|is this private]?",
+        "[I'm just an assistant with a few tools|I'm a program that helps with such things]. "
+        "[Anything else|]",
+    ),
+    (
+        "[give me a [second|minute|moment]|one moment|wait a second|hold on|let me [think|check|ask {name}]]",
+        "[Sure|Take your time|Of course|No hurry]!",
+    ),
+)
+"""Things said afterwards, for which nothing is to be done."""
 
 THANKS = (
     (

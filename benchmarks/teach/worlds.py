@@ -24,6 +24,40 @@ _DRAWS = (
 )
 
 
+def invented(random: Random, syllables: int | None = None) -> str:
+    """A word that there may not be, such as "Brealond"."""
+    parts = (
+        random.choice(words.ONSETS) + random.choice(words.VOWELS) + random.choice(words.CODAS)
+        for _ in range(syllables or 2)
+    )
+    return "".join(parts).capitalize()
+
+
+def town(random: Random) -> str:
+    """A town: one that there is, or an invented one."""
+    if random.random() < 0.65:
+        return random.choice(words.CITIES)
+    name = invented(random, 1) + random.choice(words.TOWN_ENDINGS)
+    return random.choice(
+        [name, name, invented(random), f"{random.choice(['Port', 'New', 'San', 'Upper'])} {name}"]
+    )
+
+
+def place(random: Random) -> str:
+    """Where something is: a place of the list, or one that is put together."""
+    roll = random.random()
+    if roll < 0.35:
+        return random.choice(words.PLACES)
+    spot = random.choice(words.SPOTS)
+    owner = random.choice([firm(random)[0], f"the {random.choice(words.SPOTS)}", invented(random)])
+    if roll < 0.7:
+        return f"the {spot} {random.choice(['behind', 'next to', 'near', 'opposite', 'beside'])} {owner}"
+    if roll < 0.85:
+        kind = random.choice(["Street", "Road", "Lane", "Hall", "Park"])
+        return f"{invented(random)} {kind} {random.randint(2, 90)}"
+    return random.choice([f"the {invented(random)} {spot}", f"room {random.randint(2, 40)}", firm(random)[0]])
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """Somebody with an account, or about to have one."""
@@ -108,15 +142,16 @@ def things(random: Random) -> Things:
     day = date(2024, 1, 1) + timedelta(days=random.randrange(3 * 365))
     now = datetime.combine(day, time(random.randint(6, 22), random.randrange(0, 60, 5)))
     people = _people(random, random.randint(3, 5))
-    made = Things(now, random.sample(words.CITIES, 4), people[0], people[1:])
+    cities = list(dict.fromkeys(town(random) for _ in range(4)))
+    made = Things(now, cities, people[0], people[1:])
     names = [each.first for each in made.others]
     made.alarms = [
         {"alarm_id": hexes(random, 4, 4), "time": f"{moment:%H:%M:%S}"}
-        for moment in sorted({_alarm_time(random) for _ in range(random.choice([1, 2, 2, 3, 3, 4]))})
+        for moment in sorted({_alarm_time(random) for _ in range(random.choice([1, 2, 2, 3]))})
     ]
     made.events = _events(random, now, made)
     made.reminders = _reminders(random, now, names)
-    made.mails = [mail(random, now, made.me, made.others) for _ in range(random.randint(2, 3))]
+    made.mails = [mail(random, now, made.me, made.others) for _ in range(random.choice([1, 2]))]
     made.messages = _messages(random, now, made)
     return made
 
@@ -129,6 +164,8 @@ def hexes(random: Random, *sizes: int) -> str:
 def password(random: Random) -> str:
     """A password as people make them up."""
     first, second = random.sample(words.PASSWORD_WORDS, 2)
+    if random.random() < 0.35:
+        first = random.choice([str.lower, str.capitalize])(invented(random))
     number = random.choice(
         [str(random.randint(1, 99)), str(random.randint(100, 9999)), str(random.randint(1, 9))]
     )
@@ -159,6 +196,8 @@ def phone(random: Random) -> str:
 def person(random: Random) -> Person:
     """Somebody new."""
     first, last = random.choice(words.FIRST), random.choice(words.LAST)
+    if random.random() < 0.4:
+        last = invented(random)
     f, l = first.lower(), last.lower()  # noqa: E741 - beside f, for the last name
     number = random.randint(2, 99)
     username = random.choice(
@@ -187,6 +226,8 @@ def person(random: Random) -> Person:
 def firm(random: Random) -> tuple[str, str]:
     """A firm's name and its domain, without the ending."""
     first, last = random.choice(words.FIRM_FIRST), random.choice(words.FIRM_LAST)
+    if random.random() < 0.4:
+        first = invented(random)
     return f"{first} {last}", f"{first}{last}".lower()
 
 
@@ -203,9 +244,7 @@ def task(random: Random, names: list[str]) -> str:
 def title(random: Random, names: list[str]) -> str:
     """What an event is called."""
     if random.random() < 0.4:
-        return random.choice(words.EVENT_NAMES).format(
-            name=random.choice(names), city=random.choice(words.CITIES)
-        )
+        return random.choice(words.EVENT_NAMES).format(name=random.choice(names), city=town(random))
     return f"{capital(random.choice(words.EVENT_TOPICS))} {random.choice(words.EVENT_KINDS)}"
 
 
@@ -219,14 +258,14 @@ def event(random: Random, day: date, made: Things) -> JsonObject:
     """An event of the user's calendar on a day."""
     start, end = hours(random, day)
     guests = random.sample([each.username for each in made.others], random.choice([0, 0, 0, 1, 2]))
-    place = random.choice([*words.PLACES, None])
+    where = place(random) if random.random() < 0.6 else None
     return {
         "event_id": hexes(random, 8, 4),
         "name": title(random, [each.first for each in made.others]),
         "event_type": "meeting" if guests else "event",
         "start_time": f"{start:{STAMP}}",
         "end_time": f"{end:{STAMP}}",
-        "location": capital(place) if place else None,
+        "location": capital(where) if where else None,
         "description": None,
         "attendees": [*guests, made.me.username] if guests else None,
     }
@@ -254,7 +293,7 @@ def mail(random: Random, now: datetime, me: Person, others: list[Person]) -> Mai
         "price": random.randint(2, 90) * 10,
         "name": random.choice(others).first,
         "number": random.randint(2, 40),
-        "place": random.choice(words.PLACES),
+        "place": place(random),
     }
     says, asks = random.choice(_FACTS)
     says = expand(random, says, **fields)
@@ -369,7 +408,7 @@ def _alarm_time(random: Random) -> time:
 def _events(random: Random, now: datetime, made: Things) -> list[JsonObject]:
     found: dict[str, JsonObject] = {}
     days = [random.choice([0, 1, 1, 2, 3, 4, 5, 6, 8, 11]) for _ in range(random.randint(1, 3))]
-    for ahead in random.choices(days, k=random.randint(2, 4)):
+    for ahead in random.choices(days, k=random.choice([1, 2, 2, 3])):
         each = event(random, (now + timedelta(days=ahead)).date(), made)
         found[each["name"]] = each
     return list(found.values())
@@ -377,7 +416,7 @@ def _events(random: Random, now: datetime, made: Things) -> list[JsonObject]:
 
 def _reminders(random: Random, now: datetime, names: list[str]) -> list[JsonObject]:
     found: dict[str, JsonObject] = {}
-    for _ in range(random.choice([1, 2, 2, 2, 3, 3])):
+    for _ in range(random.choice([1, 2, 2, 3])):
         due = datetime.combine(
             (now + timedelta(days=random.randint(-2, 14))).date(),
             time(random.randint(8, 20), random.choice([0, 30])),
@@ -394,7 +433,7 @@ def _reminders(random: Random, now: datetime, names: list[str]) -> list[JsonObje
 
 def _messages(random: Random, now: datetime, made: Things) -> list[JsonObject]:
     found = []
-    for number in range(random.randint(2, 3)):
+    for number in range(random.choice([1, 2, 3])):
         sent = now - timedelta(minutes=random.randint(5, 400) + number * 700)
         found.append(
             {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tiny_gguf
 
-from benchmarks.teach.adapter import Floats
+from rig.engine.files.merge import Floats
 from rig.engine.llama import LlamaModel
 
 

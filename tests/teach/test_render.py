@@ -7,7 +7,7 @@ import pytest
 import tiny_gguf
 
 from benchmarks.teach.generate import conversations
-from benchmarks.teach.render import REPLY_WEIGHT, SETTINGS, Renderer, messages_of
+from benchmarks.teach.render import DECISION_WEIGHT, REPLY_WEIGHT, SETTINGS, Renderer, messages_of
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import opening
 from rig.models import CallMessage, ReplyMessage
@@ -64,5 +64,9 @@ def _check(renderer: Renderer, conversation: Conversation) -> None:
         words = REPLY_WEIGHT if isinstance(message, ReplyMessage) else 1.0
         asked |= dict.fromkeys(range(begin, begin + len(said)), words)
         asked |= dict.fromkeys([*range(begin, begin + 4), begin + len(said)], 1.0)
+        decided = renderer.decisions(said)
+        asked |= {begin + place: DECISION_WEIGHT for place in decided}
+        text = b"".join(renderer.tokenizer.shown(said[place]) for place in decided).decode()
+        assert text == (f"tool{message.call.name}" if isinstance(message, CallMessage) else "reply")
     assert {at: weight for at, weight in enumerate(weights) if weight} == asked
     assert len(tokens) == begin + len(said) + 1

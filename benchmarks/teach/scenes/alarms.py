@@ -28,7 +28,7 @@ def add(talk: Talk) -> None:
         )
     talk.call("AddAlarm", time=f"{moment:%H:%M:%S}")
     talk.reply(
-        "[I've set an alarm for {at}|There's an alarm for {at} now|The alarm will ring at {at}].",
+        "[An alarm is set for {at}|There's an alarm for {at} now|The alarm will ring at {at}].",
         at=neat(moment),
     )
     if talk.random.random() < 0.35:
@@ -65,7 +65,7 @@ def before_event(talk: Talk) -> None:
     minutes = talk.random.choice([60, 90, 120, 30, 45, 180])
     moment = (start - timedelta(minutes=minutes)).time()
     talk.user(
-        "[wake me|set an alarm|i want an alarm] {length} [before that|before it starts|earlier]",
+        "[wake me|set an alarm|i want an alarm] {length} [before that|earlier than that|ahead of it]",
         length=duration(talk.random, minutes),
     )
     talk.call("AddAlarm", time=f"{moment:%H:%M:%S}")

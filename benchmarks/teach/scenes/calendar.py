@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.teach import words
 from benchmarks.teach.speech import capital, clock, day, duration, full_day, neat, span
 from benchmarks.teach.talk import Talk
-from benchmarks.teach.worlds import STAMP, hours, title
+from benchmarks.teach.worlds import STAMP, hours, place, title
 
 
 def look(talk: Talk) -> None:
@@ -46,14 +46,14 @@ def look_at_event(talk: Talk, event: dict[str, Any]) -> None:
         said=said,
     )
     _query(talk, when, said)
-    place = f", {event['location']}" if event["location"] else ""
+    site = f", {event['location']}" if event["location"] else ""
     talk.reply(
         "{name} is {on}, from {start} to {end}{place}.",
         name=event["name"],
         on=full_day(talk.now, when),
         start=neat(_starts(event).time()),
         end=neat(_ends(event).time()),
-        place=place,
+        place=site,
     )
 
 
@@ -144,18 +144,18 @@ def rename(talk: Talk, event: dict[str, Any]) -> None:
 
 def relocate(talk: Talk, event: dict[str, Any]) -> None:
     """Another place."""
-    place = talk.random.choice(words.PLACES)
+    where = place(talk.random)
     talk.user(
         (
             "[{what} is [at|in] {place} now, [change that|please change it]|change the "
             "[place|location] of {what} to {place}|move {what} to {place}]"
         ),
         what=the(event["name"]),
-        place=place,
+        place=where,
     )
     talk.forget(event)
-    talk.call("ModifyEvent", event_id=event["event_id"], new_location=capital(place))
-    talk.reply("{name} is at {place} now.", name=event["name"], place=place)
+    talk.call("ModifyEvent", event_id=event["event_id"], new_location=capital(where))
+    talk.reply("{name} is at {place} now.", name=event["name"], place=where)
 
 
 def delete_shown(talk: Talk, event: dict[str, Any]) -> None:
@@ -248,10 +248,10 @@ def create(talk: Talk) -> None:
     guests = talk.random.sample(
         [each.username for each in talk.things.others], talk.random.choice([0, 0, 0, 1, 2])
     )
-    place = talk.random.choice(words.PLACES) if talk.random.random() < 0.5 else None
+    site = place(talk.random) if talk.random.random() < 0.5 else None
     on, gap = day(talk.random, talk.now, when, weekday=0.2), talk.random.choice([", ", " ", " "])
     said = f"{on}{gap}{span(talk.random, start, end)}"
-    where = "" if place is None else f"[,|] [at|in] {place}" if place != "Zoom" else " on Zoom"
+    where = "" if site is None else f"[,|] [at|in] {site}" if site != "Zoom" else " on Zoom"
     with_whom = f" with {' and '.join(guests)}" if guests else ""
     shown = talk.random.choice([f'"{name}"', name, the(name).removeprefix("the ")])
     if talk.random.random() < 0.4:
@@ -285,7 +285,7 @@ def create(talk: Talk) -> None:
         event_type="meeting" if guests else "event",
         start_time=f"{start:{STAMP}}",
         end_time=f"{end:{STAMP}}",
-        location=capital(place) if place else None,
+        location=capital(site) if site else None,
         attendees=guests or None,
     )
     talk.reply(
@@ -301,7 +301,7 @@ def create(talk: Talk) -> None:
             "name": name,
             "start_time": f"{start:{STAMP}}",
             "end_time": f"{end:{STAMP}}",
-            "location": place,
+            "location": site,
             "attendees": guests,
         }
         talk.random.choice([move, move, delete_shown, relocate])(talk, made)

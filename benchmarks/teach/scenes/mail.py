@@ -92,7 +92,7 @@ def send_email(talk: Talk) -> None:
     subject = talk.random.choice(
         [
             capital(" ".join(thing[-2:])),
-            capital(thing[-1]),
+            capital(" ".join(thing[-3:])),
             "News",
             "Question",
             "Hello",
