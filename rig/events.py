@@ -188,15 +188,14 @@ class Rejudged:
 class CallJudged:
     """A predicted call was executed in the world and matched against the ground truth.
 
-    There is no `verdict` where there is nothing to match calls with. `rejudged` are the earlier calls that
-    made room for it: a maximum matching may have to move them.
+    `rejudged` are the earlier calls that made room for it: a maximum matching may have to move them.
     """
 
     where: Where
     turn: int
     step: int
     executed: ExecutedCall
-    verdict: Verdict | None
+    verdict: Verdict
     rejudged: tuple[Rejudged, ...] = ()
 
 

@@ -59,6 +59,29 @@ def write(
     return path
 
 
+def write_adapter(
+    path: Path, base: Path, *, rank: int = 4, alpha: float | None = 8.0, seed: int = 0, kind: str = "lora"
+) -> Path:
+    """Write an adapter that changes what all matrices of a model's blocks do, and return its path."""
+    reader = gguf.GGUFReader(base)
+    random = np.random.default_rng(seed)
+    writer = gguf.GGUFWriter(path, reader.fields["general.architecture"].contents())
+    writer.add_type(gguf.GGUFType.ADAPTER)
+    writer.add_string(gguf.Keys.Adapter.TYPE, kind)
+    if alpha is not None:
+        writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, alpha)
+    for tensor in reader.tensors:
+        if tensor.name.startswith("blk.") and len(tensor.shape) == 2:
+            inputs, outputs = map(int, tensor.shape)
+            _matrix(writer, random, f"{tensor.name}.lora_a", rank, inputs)
+            _matrix(writer, random, f"{tensor.name}.lora_b", outputs, rank)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
 def _matrix(writer: gguf.GGUFWriter, random: np.random.Generator, name: str, *shape: int) -> None:
     writer.add_tensor(name, (random.standard_normal(shape) * 0.3).astype(np.float32))
 

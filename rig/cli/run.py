@@ -57,6 +57,11 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @click.command()
 @click.argument("models", metavar="MODEL...", nargs=-1, shell_complete=completion.models)
 @_option(
+    "--lora",
+    "An adapter (GGUF) for the models, at a scale if not 1; `none` is without one. *",
+    metavar="FILE[:SCALE]",
+)
+@_option(
     "--suite", "Conversations that come with rig, by name, or others by their path.", metavar="NAME|PATH"
 )
 @_option("--method", "How tasks are played and scored; default: as the suite says.", metavar="NAME")

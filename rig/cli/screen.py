@@ -42,6 +42,7 @@ _SELECTING = ("models", "only", "limit")
 
 @click.command()
 @click.argument("models", metavar="BASE [ARM]...", nargs=-1, shell_complete=completion.model_files)
+@click.option("--lora", multiple=True, metavar="FILE[:SCALE]", help="As in `rig run`; can be repeated.")
 @click.option("--suite", metavar="NAME|PATH", help="As in `rig run`.  [default: easy]")
 @click.option("--method", metavar="NAME", help="As in `rig run`.")
 @click.option("--set", multiple=True, metavar="NAME=VALUE", help="As in `rig run`.")
@@ -184,22 +185,23 @@ def _of_arm(fingerprint: JsonObject) -> JsonObject:
 
 
 def _screening(options: Options, method: Method, tasks: list[Task]) -> Any:
-    from rig.engine.files.registry import resolve
+    from rig.engine.files.registry import ResolvedModel, resolve
     from rig.engine.gguf.info import inspect
     from rig.screening import Screening
 
     for name in options.models:
         if name in method.models(()):
             raise RigError(f"{name} has no weights to be asked; screen GGUF files")
-    models = tuple(map(resolve, options.models))
-    for model in models:
+    models: list[ResolvedModel] = []
+    for model in map(resolve, options.models):
         inspect(model.path)
+        models += model.with_adapters(options.adapters())
     settings = next(iter(options.settings(method).values()))
     values = {name: found[0] for name, found in options.values(method).items()}
     if "similarity" in values:
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
     engine = next(iter(options.engines().values()))
-    return Screening(models, method, tuple(tasks), method.ready(values), settings, engine)
+    return Screening(tuple(models), method, tuple(tasks), method.ready(values), settings, engine)
 
 
 def _notify(text: str) -> None:

@@ -5,6 +5,7 @@ Importing this package does not load llama.cpp; `load` does.
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rig.engine.settings import EngineSettings
 from rig.models import Model, Notify
@@ -15,7 +16,10 @@ from rig.models import Model, Notify
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
-__all__ = ["EngineSettings", "load"]
+if TYPE_CHECKING:
+    from rig.engine.files.adapters import Adapter
+
+__all__ = ["EngineSettings", "load", "wear"]
 
 
 def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Model:
@@ -23,3 +27,11 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Mod
     from rig.engine.loading import load as load_with_llama_cpp
 
     return load_with_llama_cpp(path, settings, name, notify)
+
+
+def wear(adapter: "Adapter | None", model: Model) -> None:
+    """Let a model that `load` has loaded predict with an adapter from now on, or without. Raises RigError."""
+    from rig.engine.engine import LlamaCppModel
+
+    assert isinstance(model, LlamaCppModel)
+    model.wear(adapter)

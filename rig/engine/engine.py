@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rig.calls import Json
 from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
 from rig.engine.cache.store import PrefixStore
 from rig.engine.decoder import Decoder, Generation
+from rig.engine.files.adapters import Adapter, named
 from rig.engine.formats import format_named
 from rig.engine.formats.base import AnswerError, AnswerFormat, Reading
 from rig.engine.grammar import ConstraintError, Grammar, make_grammar
@@ -49,6 +50,10 @@ class _Lane:
             self.decode_s += seconds
         else:
             self.prefill_s += seconds
+
+
+OpenStore: TypeAlias = Callable[[Mapping[str, Json]], PrefixStore | None]
+"""Opens the store of prompts' beginnings for a fingerprint, where there is to be one."""
 
 
 class Form(NamedTuple):
@@ -100,17 +105,18 @@ class LlamaCppModel:
         template: ChatTemplate,
         settings: EngineSettings,
         most_slots: int,
-        store: PrefixStore | None,
+        open_store: OpenStore,
         notify: Notify,
     ) -> None:
-        self._name = name
-        self._fingerprint = dict(fingerprint)
+        self._base_name = self._name = name
+        self._base_fingerprint = self._fingerprint = dict(fingerprint)
         self._model = model
         self._tokenizer = tokenizer
         self._open_context = open_context
         self._settings = settings
         self._most_slots = most_slots
-        self._store = store
+        self._open_store = open_store
+        self._store = open_store(self._fingerprint)
         self._notify = notify
         self._prompts = PromptBuilder(template, tokenizer)
         self._grammar = make_grammar(model, tokenizer, settings, notify)
@@ -122,7 +128,7 @@ class LlamaCppModel:
         self._tools_are_shared = True
         self._is_slots_open = settings.parallel is None
         self._context = context
-        self._tree = PrefixTree(self._context, store)
+        self._tree = PrefixTree(self._context, self._store)
         self._turns: list[_Turn | None] = [None] * self.slots
 
     @property
@@ -159,6 +165,24 @@ class LlamaCppModel:
             self._form,
             self._settings,
         )
+
+    def wear(self, adapter: Adapter | None) -> None:
+        """Predict with an adapter from now on, or without one, on the same weights.
+
+        Nothing computed before is used again. Raises RigError where the adapter cannot be loaded.
+        """
+        told = {} if adapter is None else adapter.as_json()
+        if self._fingerprint == {**self._base_fingerprint, **told}:
+            return
+        slots = self.slots
+        self._model.wear(*((None,) if adapter is None else (adapter.path, adapter.scale)))
+        self._context.close()
+        self._context = self._open_context(slots, None)
+        self._name = named(self._base_name, adapter)
+        self._fingerprint = {**self._base_fingerprint, **told}
+        self._store = self._open_store(self._fingerprint)
+        self._tree = PrefixTree(self._context, self._store)
+        self._turns = [None] * slots
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Prefill what all prompts share, and settle how many steps are predicted at once.
@@ -235,18 +259,6 @@ class LlamaCppModel:
         except BaseException:
             self._lanes.clear()
             raise
-
-    def room(self, request: Request) -> int:
-        """How many tokens are left in the context behind a prompt and the longest answer to it.
-
-        A prompt that the chat template refuses is said to fit: asking says what is wrong with it.
-        """
-        try:
-            segments = self._prompts.build(request, self._form(request.tools).format)
-        except TemplateError:
-            return 0
-        n_ctx: int = self._context.n_ctx
-        return n_ctx - sum(map(len, segments)) - self._settings.max_tokens
 
     def close(self) -> None:
         """Free the context and the weights."""

@@ -1,10 +1,12 @@
 """From a GGUF file and settings to a model that runs, or to one line that says why it cannot."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from rig.calls import JsonObject
+from rig.calls import Json, JsonObject
 from rig.engine import grammar, llama
 from rig.engine.cache.store import PrefixStore
 from rig.engine.engine import LlamaCppModel
@@ -70,7 +72,7 @@ def load(
             template=template,
             settings=settings,
             most_slots=plan.most_sequences,
-            store=_prefix_store(fingerprint, notify) if settings.prefix_cache else None,
+            open_store=partial(_prefix_store, notify) if settings.prefix_cache else _no_store,
             notify=notify,
         )
     except BaseException:
@@ -97,6 +99,8 @@ def _context_opener(model: LlamaModel, settings: EngineSettings, n_outputs: int 
 
 _SHAPES_STATE = (
     "file_sha256",
+    "adapter_sha256",
+    "adapter_scale",
     "n_batch",
     "n_threads",
     "n_gpu_layers",
@@ -111,9 +115,13 @@ _SHAPES_STATE = (
 """What of a fingerprint can change a bit of the KV state of given tokens."""
 
 
-def _prefix_store(fingerprint: JsonObject, notify: Notify) -> PrefixStore:
-    shape = {name: fingerprint[name] for name in _SHAPES_STATE}
+def _prefix_store(notify: Notify, fingerprint: Mapping[str, Json]) -> PrefixStore:
+    shape = {name: fingerprint[name] for name in _SHAPES_STATE if name in fingerprint}
     return PrefixStore(cache_directory() / "prefixes", shape, notify)
+
+
+def _no_store(_: Mapping[str, Json]) -> None:
+    return None
 
 
 def _wishes(settings: EngineSettings) -> Wishes:

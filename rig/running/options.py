@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rig.calls import JsonObject
 from rig.cores import available_cores
@@ -13,6 +13,9 @@ from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrde
 from rig.errors import RigError
 from rig.methods.base import Method, Option, Settings
 from rig.scoring import Mode, Named
+
+if TYPE_CHECKING:
+    from rig.engine.files.adapters import Adapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,12 @@ class Options:
     name or a path, `conversations` a directory to use instead. `role` says who plays the roles that are not
     evaluated, each as `ROLE=MODEL`; `set` gives options that a method alone knows, each as `NAME=VALUE`. None
     means rig's own, or decided when the model is loaded. Every model is run with every combination of the
-    options that can have several values. With `noise` every arm has two that should answer alike.
+    options that can have several values, and with each of the adapters in `lora`. With `noise` every arm has
+    two that should answer alike.
     """
 
     models: tuple[str, ...]
+    lora: tuple[str, ...] = ()
     suite: str = "easy"
     conversations: Path | None = None
     method: str | None = None
@@ -74,6 +79,7 @@ class Options:
             values["toolbox"] = str(Path(self.toolbox).absolute())
         values["similarity"] = str(Named.parse(self.similarity).absolute)
         values["models"] = [_unambiguous(model, known) for model in self.models]
+        values["lora"] = [adapter.text if adapter else text for text, adapter in self._adapters()]
         values["role"] = [f"{role}={_unambiguous(model, known)}" for role, model in self.roles().items()]
         for name in ("only", "set"):
             values[name] = list(values[name])
@@ -89,7 +95,7 @@ class Options:
         for name in _PATHS:
             if values.get(name) is not None:
                 values[name] = Path(values[name])
-        for name in ("models", "only", "role", "set"):
+        for name in ("models", "lora", "only", "role", "set"):
             values[name] = tuple(values.get(name, ()))
         for name in _VARIED:
             if name in values:
@@ -157,6 +163,17 @@ class Options:
             if len(values[option.name]) > 1 and not option.several:
                 raise RigError(f"--set {option.name} takes one value")
         return values
+
+    def adapters(self) -> tuple["Adapter | None", ...]:
+        """The adapters that every model is run with, None for without one. Raises RigError."""
+        return tuple(_distinct(adapter for _, adapter in self._adapters()))
+
+    def _adapters(self) -> list[tuple[str, "Adapter | None"]]:
+        if not self.lora:
+            return []
+        from rig.engine.files.adapters import Adapter
+
+        return [(text, Adapter.parse(text)) for text in self.lora]
 
     def roles(self) -> dict[str, str]:
         """Who plays which role, by role. Raises RigError for what says neither."""

@@ -21,12 +21,14 @@ Loader: TypeAlias = Callable[[Notify], Model]
 class Arm:
     """A model to evaluate, how tasks are put to it, and who plays the other roles.
 
-    Arms that follow one another and have the very same `load` share what it loads; `others` likewise.
+    Arms that follow one another and have the very same `load` share what it loads; `others` likewise. What of
+    a loaded model is one arm's alone, `adapt` sets before the arm's first task. It may raise RigError.
     """
 
     name: str
     load: Loader
     settings: Settings
+    adapt: Callable[[Model], None] | None = None
     others: Mapping[str, Loader] = field(default_factory=dict)
 
 

@@ -27,7 +27,7 @@ from rig.events import (
     Where,
 )
 from rig.meters import Costs, Meters
-from rig.methods.base import Ask, Episode, Meeting, Remembering, by_arm
+from rig.methods.base import Ask, Episode
 from rig.metrics import total
 from rig.models import Model, OneByOne, Piece
 from rig.running.control import Control, Stopped
@@ -94,7 +94,6 @@ class _Run:
                 self._stored = runs.get(plan.run)
                 cells = runs.cells(self._stored)
             self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
-            self._remind()
         self.emit(self._started())
         try:
             for position in range(len(plan.arms)):
@@ -109,14 +108,6 @@ class _Run:
                 self._writer.finish()
         self.emit(RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
-
-    def _remind(self) -> None:
-        """Tell a setup that remembers what was played of each task before."""
-        setup = self._plan.setup
-        if isinstance(setup, Remembering):
-            tasks = {task.name: task for task in self._plan.tasks}
-            for where in self._cells:
-                setup.remember(tasks[where.conversation], self.played(where))
 
     def _started(self) -> RunStarted:
         plan, stored = self._plan, self._stored
@@ -182,6 +173,8 @@ class _Run:
         arm = self._plan.arms[position]
         evaluated, *others = self._plan.method.roles
         model = self._loaded_by(arm.load)
+        if arm.adapt is not None:
+            arm.adapt(model)
         if self._slots is None and self._stored:
             known = [each.fingerprint or {} for each in self._stored.arms]
             self._slots = next((each["model.n_seq"] for each in known if "model.n_seq" in each), None)
@@ -194,8 +187,6 @@ class _Run:
         for role in others:
             models[role] = self._loaded_by(arm.others[role])
             models[role].prepare(setup.opening(first, arm.settings, role), model.slots)
-        if isinstance(setup, Meeting):
-            setup.meet(models)
         return models
 
     def _loaded_by(self, load: Loader) -> Model:
@@ -232,8 +223,7 @@ class _Run:
         fingerprint = regraded(arm, self._plan) if arm else None
         if arm is None or arm.grader is None or fingerprint is None:
             return
-        setup = by_arm(self._plan.setup, self._plan.arms[position].settings)
-        score, tasks = setup.score, {task.name: task for task in self._plan.tasks}
+        score, tasks = self._plan.setup.score, {task.name: task for task in self._plan.tasks}
         scores = {
             where: ConversationScore(self.grader, score(tasks[where.conversation], self.played(where)))
             for where in self._cells

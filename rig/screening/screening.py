@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from rig.screening.ground_truth import TrueStep, knowing, true_steps
 from rig.screening.results import ArmScreen, Screen, ScreenedStep, StepKey
 from rig.screening.rows import Place, Rows, Values, divergence
 from rig.tasks import Task
+
+if TYPE_CHECKING:
+    from rig.engine.forcing.teacher import Teacher
 
 Progress = Callable[[str, int, int], None]
 """Told the model's name and how many conversations of how many it is through."""
@@ -105,11 +109,8 @@ def _arm(
     progress: Progress,
 ) -> tuple[ArmScreen, str]:
     """One model, and the name of its vocabulary."""
-    # Kept from the other verbs: this loads llama.cpp.
-    from rig.engine.forcing.teacher import Teacher
-
     began = time.perf_counter()
-    with closing(Teacher(model.path, replace(wanted.engine, parallel=1), name, notify)) as teacher:
+    with closing(_teacher(model, wanted, notify)) as teacher:
         vocabulary = teacher.vocabulary
         is_comparable = base is not None and base.vocabulary == vocabulary
         found: list[ScreenedStep] = []
@@ -141,6 +142,14 @@ def _arm(
             remarks=remarks,
         )
         return arm, vocabulary
+
+
+def _teacher(model: ResolvedModel, wanted: Screening, notify: Notify) -> "Teacher":
+    # Kept from the other verbs: this loads llama.cpp.
+    from rig.engine.forcing.teacher import Teacher
+
+    engine = replace(wanted.engine, parallel=1)
+    return Teacher(model.path, engine, model.base, notify, model.adapter)
 
 
 def _keep(rows: Rows, key: StepKey, number: int, values: Values) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import small_talks
+import tiny_gguf
 from counted import measured
 
 from rig.engine import EngineSettings
@@ -18,6 +19,7 @@ from rig.models import Model, Notify, OnPiece, Prediction, Request
 from rig.running.options import Options
 from rig.running.plan import Arm, Plan
 from rig.running.planning import plan, plan_resume
+from rig.store import Runs
 
 WriteGguf = Callable[..., Path]
 
@@ -113,6 +115,62 @@ def test_arms_that_share_weights_follow_one_another(place: Path, write_gguf: Wri
     assert arms[0].load is arms[1].load is not arms[2].load is arms[3].load
     settings = [load.args[1] for load in (arms[0].load, arms[2].load)]
     assert settings == [EngineSettings(temperature=0.0), EngineSettings(temperature=0.75)]
+
+
+def _lora(place: Path, name: str, base: Path, seed: int = 0) -> Path:
+    (place / name).parent.mkdir(exist_ok=True)
+    return tiny_gguf.write_adapter(place / name, base, seed=seed)
+
+
+def test_adapters_are_arms_that_share_the_weights(place: Path) -> None:
+    tiny = tiny_gguf.write(place / "tiny.gguf")
+    loras = ("none", str(_lora(place, "a.lora", tiny)), f"{place / 'a.lora'}:0.5")
+    arms = _arms(place, tiny, lora=loras, temperature=(0.0, 1.0), docs=("full", "names"))
+    assert _names(arms[:6]) == [
+        f"{name} temperature=0 docs={docs}"
+        for name in ("tiny", "tiny+a", "tiny+a:0.5")
+        for docs in ("full", "names")
+    ]
+    assert len({id(arm.load) for arm in arms[:6]}) == 1
+    assert len({id(arm.load) for arm in arms}) == 2
+    (one,) = _arms(place, tiny, lora=loras[1:2])
+    assert one.name == "tiny+a"
+    assert _names(_arms(place, "oracle", lora=loras)) == ["oracle"]
+
+
+def test_adapters_that_cannot_be_meant_are_one_line_before_the_run(place: Path) -> None:
+    tiny = tiny_gguf.write(place / "tiny.gguf")
+    other = tiny_gguf.write(place / "other.gguf", architecture="gemma3", tokenizer="spm")
+    a = _lora(place, "a.lora", tiny)
+    for models, loras, message in (
+        ((tiny, other), (a,), "an adapter for 'llama' models"),
+        ((tiny,), (tiny,), "holds no adapter"),
+        ((tiny,), (a, _lora(place, "more/a.lora", tiny, 1)), "several adapters would be called tiny"),
+        ((a,), (), "an adapter, no model"),
+    ):
+        with pytest.raises(RigError, match=message) as caught:
+            _arms(place, *models, lora=tuple(map(str, loras)))
+        assert "\n" not in str(caught.value)
+
+
+def test_a_run_with_adapters_is_stored_as_such_and_planned_again(place: Path) -> None:
+    tiny = tiny_gguf.write(place / "tiny.gguf", n_ctx=8192)
+    a = _lora(place, "a.lora", tiny)
+    choices = {"lora": ("none", str(a), f"{a}:0"), "exact": True, "max_tokens": 12, "max_calls": 1}
+    few = {"docs": ("names",), "tools": ("exact",), "threads": 1, "limit": 1}
+    todo = plan(_options(place, tiny, **choices, **few), place / "runs.sqlite")
+    small_talks.play(todo)
+    with Runs.open(place / "runs.sqlite") as runs:
+        stored = runs.get(todo.run)
+        steps = {arm.name: [] for arm in stored.arms}
+        for step in runs.view("steps", stored):
+            steps[step["arm"]].append((step["turn"], step["step"], step["raw"]))
+    told = [(arm.fingerprint or {}).get("model.adapter_scale") for arm in stored.arms]
+    assert told == [None, 1.0, 0.0]
+    assert (stored.arms[1].fingerprint or {})["model.adapter"] == "a.lora"
+    assert steps["tiny"] == steps["tiny+a:0"] != steps["tiny+a"]
+    again = plan_resume(todo.run, {}, place / "runs.sqlite")
+    assert _names(again.arms) == ["tiny", "tiny+a", "tiny+a:0"]
 
 
 def test_the_oracle_has_no_temperature(place: Path) -> None:

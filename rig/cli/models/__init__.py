@@ -8,10 +8,12 @@ import click
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.models.fit import show_fit, wishes
+from rig.cli.models.merge import merge
 from rig.cli.models.quantize import quantize
 from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import file_size, millions
 from rig.displays.signals import endings_as_exceptions
+from rig.engine.files.adapters import Adapter
 from rig.engine.files.checksums import remembered_sha256, sha256_of
 from rig.engine.files.local_models import local_registry
 from rig.engine.files.pull import pull as pull_model
@@ -25,6 +27,7 @@ from rig.engine.files.registry import (
     resolve,
     template_of,
 )
+from rig.engine.gguf.adapter import AdapterInfo, inspect_adapter
 from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.memory.plan import Wishes
 from rig.errors import RigError
@@ -37,10 +40,11 @@ _SEQUENCES = (1, 4, 8)
 
 @click.group()
 def command() -> None:
-    """List, describe, fetch, verify and quantize models."""
+    """List, describe, fetch, verify, quantize and merge models."""
 
 
 command.add_command(quantize)
+command.add_command(merge)
 
 
 @command.command("list")
@@ -81,9 +85,10 @@ def list_models(as_json: bool) -> None:
     "--fit", is_flag=True, help="Say instead how it fits on this machine, and how it would be loaded."
 )
 @click.option("--load", is_flag=True, help="With --fit: try it, going down while memory is short.")
+@click.option("--lora", metavar="FILE", help="Say what an adapter changes, and whether it fits the model.")
 @wishes
 @_JSON
-def info(model: str, fit: bool, load: bool, as_json: bool, wished: Wishes) -> None:
+def info(model: str, fit: bool, load: bool, lora: str | None, as_json: bool, wished: Wishes) -> None:
     """Say what a GGUF file holds, and the memory it needs.
 
     MODEL is a name from `rig models list` or the path of a GGUF file. All of it is read from the file.
@@ -92,15 +97,24 @@ def info(model: str, fit: bool, load: bool, as_json: bool, wished: Wishes) -> No
     """
     resolved = resolve(model)
     found = inspect(resolved.path)
+    (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
+    adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
     if fit:
         show_fit(resolved.name, found, wished, load=load, as_json=as_json)
         return
     if load or wished != Wishes():
         raise RigError("options on how to load a model go with --fit")
     if as_json:
-        print_json({"name_in_rig": resolved.name, **found.as_json(), "memory_needed": _memory_needed(found)})
+        print_json(
+            {
+                "name_in_rig": resolved.name,
+                **found.as_json(),
+                "adapter": adapter and adapter.as_json(),
+                "memory_needed": _memory_needed(found),
+            }
+        )
         return
-    _print_facts(found, resolved.entry)
+    _print_facts(found, resolved.entry, adapter)
     click.echo("\nMemory: weights and KV cache; llama.cpp's working buffers come on top")
     print_table(
         ("CONTEXT", "SEQUENCES", "KV CACHE f16", "KV CACHE q8_0", "WEIGHTS + KV f16"),
@@ -205,6 +219,8 @@ def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
         row["status"] = "not the registry's file"
     else:
         row["status"] = "verified" if entry and known else "here"
+    if entry and entry.adapter:
+        row |= {"status": f"{row['status']}, with {entry.adapter.file}", "adapter": entry.adapter.file}
     if found.origin:
         row |= {"status": found.origin.note, "made_from": found.origin.as_json()}
     return row | {
@@ -229,7 +245,7 @@ def _memory_needed(found: GgufInfo) -> list[JsonObject]:
     ]
 
 
-def _print_facts(found: GgufInfo, entry: Entry | None) -> None:
+def _print_facts(found: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
     bits = found.bits_per_weight
     facts = {
         "file": str(found.path),
@@ -238,6 +254,7 @@ def _print_facts(found: GgufInfo, entry: Entry | None) -> None:
         "licence": found.licence,
         "registry": entry and f"{entry.name}: {entry.notes}",
         "made": found.origin and found.origin.note,
+        "adapter": adapter and _adapter(adapter),
         "architecture": found.architecture,
         "parameters": millions(found.parameters),
         "quantization": found.quantization + (f", {bits:.2f} bits per weight" if bits else ""),
@@ -262,6 +279,15 @@ def _print_facts(found: GgufInfo, entry: Entry | None) -> None:
     for title, value in facts.items():
         if value not in (None, "", 0):
             click.echo(f"{title:<13} {printable(str(value))}")
+
+
+def _adapter(adapter: AdapterInfo) -> str:
+    low, high = adapter.ranks
+    ranks = f"rank {low}" if low == high else f"ranks {low} to {high}"
+    return (
+        f"{adapter.path}: {len(adapter.changes)} weights, {ranks}, alpha {adapter.alpha:g},"
+        f" {' '.join(adapter.types)}, {file_size(adapter.size)}"
+    )
 
 
 def _per_layer(heads: int | tuple[int, ...] | None) -> str | None:

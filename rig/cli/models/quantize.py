@@ -1,23 +1,20 @@
 """`rig models quantize`: smaller files of a model, to be compared with it."""
 
-import sys
-import time
-from collections.abc import Callable
-
 import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
+from rig.cli.models.progress import bar
 from rig.cli.output import print_json, print_table, printable
 from rig.cores import available_cores
 from rig.displays.numbers import file_size
 from rig.displays.signals import endings_as_exceptions
-from rig.engine.files.quantize import LADDER, TYPES, Made
+from rig.engine.files.made import Made
+from rig.engine.files.quantize import LADDER, TYPES
 from rig.engine.files.quantize import quantize as make
 from rig.engine.files.registry import resolve
 
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
-_REDRAW_S = 0.1
 
 
 def _kinds(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
@@ -54,7 +51,12 @@ def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool
     for kind in to:
         with endings_as_exceptions():
             made.append(
-                make(parent, kind, threads=threads or available_cores(), progress=_bar(parent.name, kind))
+                make(
+                    parent,
+                    kind,
+                    threads=threads or available_cores(),
+                    progress=bar(f"{parent.name}-{kind}", "quantizing"),
+                )
             )
     if as_json:
         print_json([_json(each) for each in made])
@@ -73,23 +75,6 @@ def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool
             f"{printable(origins[0].note)}: its weights were quantized before, so these files lose more than"
             " the same types made from the original weights would"
         )
-
-
-def _bar(name: str, kind: str) -> Callable[[int, int], None]:
-    """Shows on a terminal how far it is; elsewhere that a file is begun."""
-    label = printable(f"{name}-{kind}")
-    if not sys.stderr.isatty():
-        click.echo(f"{label}: quantizing", err=True)
-        return lambda _done, _of: None
-    shown = 0.0
-
-    def draw(done: int, of: int) -> None:
-        nonlocal shown
-        if time.monotonic() - shown > _REDRAW_S or done == of:
-            shown = time.monotonic()
-            click.echo(f"\r\x1b[K{label}: tensor {done} of {of}", nl=done == of, err=True)
-
-    return draw
 
 
 def _row(made: Made) -> tuple[str, ...]:

@@ -209,8 +209,7 @@ def _step_json(step: Step) -> JsonObject:
         "call": prediction.call and {"name": prediction.call.name, "arguments": prediction.call.arguments},
         "usage": asdict(prediction.usage),
     }
-    if step.executed:
+    if step.executed and step.verdict:
         shown["executed"] = step.executed.as_json()
-    if step.verdict:
         shown["verdict"] = step.verdict.as_json()
     return shown

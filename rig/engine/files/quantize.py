@@ -8,19 +8,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from gguf.constants import LlamaFileType
 
 from rig.engine.files.atomic import put_in_place, temporary_folder
-from rig.engine.files.checksums import sha256_of
-from rig.engine.files.local_models import LocalEntry, local_registry, record
-from rig.engine.files.registry import ResolvedModel, load_registry
-from rig.engine.gguf.info import GgufInfo, inspect
+from rig.engine.files.local_models import record
+from rig.engine.files.made import Made, entry_for, origin_of, place_for, there_already
+from rig.engine.files.registry import ResolvedModel
+from rig.engine.gguf.info import inspect
 from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
-from rig.paths import models_directory
 
 TYPES = (
     *("f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0", "q4_k_m", "q4_k_s"),
@@ -29,21 +27,10 @@ TYPES = (
 """What llama.cpp can make without an importance matrix, from large to small."""
 LADDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q3_k_m", "q2_k")
 
-_WHOLE = frozenset({"F64", "F32", "F16", "BF16"})
-"""Types that are not quantized."""
 _PROGRESS = re.compile(r"\[ *(\d+)/ *(\d+)\]")
 _FALLBACK = re.compile(r"required for type +(\w+)\) -> falling back to +(\w+)")
 _FALLBACKS = re.compile(r"(\d+) of \d+ tensor\(s\) required fallback")
 _FAILURE = re.compile(r"failed to quantize: (.+)|error loading model: (.+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A file that is there now. `seconds` is None where it was there before."""
-
-    entry: LocalEntry
-    info: GgufInfo
-    seconds: float | None
 
 
 def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callable[[int, int], None]) -> Made:
@@ -52,69 +39,29 @@ def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callab
     The file appears under its name only when it is complete and was read back. One that was made of the same
     parent before is kept. Raises RigError when llama.cpp refuses, and where another file has the name.
     """
-    before = inspect(parent.path)
-    origin = _origin(parent, before)
-    name = f"{parent.name}-{kind}"
-    target = models_directory() / f"{name}.gguf"
-    if target.name in {entry.file for entry in load_registry().values()} or name in load_registry():
+    if parent.adapter is not None:
         raise RigError(
-            f"{name}: the registry has another model of this name; copy {parent.path} under a new name"
+            f"{parent.name} is a model with an adapter; make one file of both first: "
+            f"`rig models merge {parent.name}`"
         )
-    known = local_registry()  # before the work, for it may be unreadable
-    if target.exists():
-        return _there_already(target, known.get(target.name), origin)
+    origin = origin_of(parent, inspect(parent.path))
+    name = f"{parent.name}-{kind}"
+    target = place_for(name, parent.path)
+    if made := there_already(target, origin):
+        return made
     started = time.perf_counter()
     try:
         with temporary_folder(target.parent, "quantize") as folder:
-            made, fell_back = _written(parent.path, folder / target.name, kind, origin, threads, progress)
-            found = inspect(made)
+            written, fell_back = _written(parent.path, folder / target.name, kind, origin, threads, progress)
+            found = inspect(written)
             if found.origin != origin:
                 raise RigError(f"{name}: llama.cpp wrote a file that does not say what it was made of")
-            entry = _entry(name, made, found, origin, fell_back)
+            entry = entry_for(written, found, origin, fell_back)
             record(entry)
-            put_in_place(made, target)
+            put_in_place(written, target)
     except OSError as error:
         raise RigError(f"{target.parent}: cannot be written: {error.strerror}") from error
     return Made(entry, inspect(target), time.perf_counter() - started)
-
-
-def _origin(parent: ResolvedModel, before: GgufInfo) -> Origin:
-    sha256 = sha256_of(parent.path)
-    older = before.origin
-    return Origin(
-        name=parent.name.encode("utf-8", "backslashreplace").decode()[:100],
-        sha256=sha256,
-        root_sha256=older.root_sha256 if older else sha256,
-        quantizations=(*(older.quantizations if older else ()), before.quantization),
-        requantized=not _WHOLE.issuperset(before.tensor_types) or bool(older and older.requantized),
-    )
-
-
-def _there_already(target: Path, entry: LocalEntry | None, origin: Origin) -> Made:
-    found = inspect(target)
-    if entry is None or found.origin != origin or sha256_of(target) != entry.sha256:
-        raise RigError(
-            f"{target}: is here already, and was not made of {origin.name} here; delete or rename it"
-        )
-    return Made(entry, found, None)
-
-
-def _entry(name: str, made: Path, found: GgufInfo, origin: Origin, fell_back: Counter[str]) -> LocalEntry:
-    from rig.engine.llama import versions
-
-    return LocalEntry(
-        name=name,
-        file=made.name,
-        sha256=sha256_of(made),
-        size=found.size,
-        quantization=found.quantization,
-        parent=origin.name,
-        parent_sha256=origin.sha256,
-        requantized=origin.requantized,
-        tensors={kind: types.tensors for kind, types in found.tensor_types.items()},
-        fell_back=dict(fell_back),
-        llama_cpp=versions()["llama_cpp"],
-    )
 
 
 def _written(

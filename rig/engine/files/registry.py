@@ -2,13 +2,14 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from rig.engine.files.adapters import Adapter, named
 from rig.engine.files.checksums import sha256_of
 from rig.engine.gguf.info import GgufInfo
 from rig.errors import RigError
@@ -29,11 +30,27 @@ def _as_parts(value: object) -> object:
     return value if isinstance(value, list | tuple) else (value,)
 
 
+class AdapterSource(BaseModel):
+    """An adapter beside the registry. `size` is in bytes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str = Field(pattern=r"^[^/\\]+\.lora$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: int = Field(gt=0)
+    scale: float = Field(default=1.0, allow_inf_nan=False)
+
+    @property
+    def path(self) -> Path:
+        return REGISTRY.parent / self.file
+
+
 class Entry(BaseModel):
     """A model of the registry. `file` is its name in the models directory, `size` is in bytes.
 
     A file that comes in several packages has a source for each part, in the order they are joined in.
-    `chat_template` is a file beside the registry, for a model whose own file has none.
+    `chat_template` is a file beside the registry, for a model whose own file has none. An entry with a `base`
+    has that one's file, and an `adapter` for it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,6 +63,14 @@ class Entry(BaseModel):
     source: Annotated[tuple[Source, ...], BeforeValidator(_as_parts)] = Field(min_length=1)
     notes: str = ""
     chat_template: str | None = Field(default=None, pattern=r"^[^/\\]+\.jinja$")
+    base: str | None = None
+    adapter: AdapterSource | None = None
+
+    @model_validator(mode="after")
+    def _has_both(self) -> "Entry":
+        if (self.base is None) != (self.adapter is None):
+            raise ValueError("an entry with a base has an adapter for it, and none else has")
+        return self
 
     @property
     def path(self) -> Path:
@@ -67,17 +92,46 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A model file that is there. `entry` is the registry's, if the file was asked for by that name."""
+    """A model file that is there. `entry` is the registry's, if the file was asked for by that name.
+
+    With an `adapter` the model is another one than the file's: the entry's own, or one that was asked for.
+    """
 
     name: str
     path: Path
     entry: Entry | None = None
+    adapter: Adapter | None = None
+    bare: str | None = None
+    """The name without an adapter that was asked for."""
+
+    @property
+    def base(self) -> str:
+        """The name of the model without its adapter, as text, which a file's name need not be."""
+        name = self.bare or (self.entry.base if self.entry else None) or self.name
+        return name.encode("utf-8", "backslashreplace").decode()
+
+    def with_adapters(self, asked: Sequence[Adapter | None]) -> list["ResolvedModel"]:
+        """The model with each of some adapters (None for as it is); itself where none is asked for.
+
+        Raises RigError for an adapter that does not fit.
+        """
+        if asked and self.adapter is not None:
+            raise RigError(f"{self.name} has an adapter of its own; give --lora with {self.base}")
+        for adapter in filter(None, asked or (self.adapter,)):
+            adapter.check(self.path)
+        names = [named(self.base, each) for each in asked]
+        if len(set(names)) < len(names):
+            raise RigError(
+                f"--lora: several adapters would be called {max(names, key=names.count)}; rename one"
+            )
+        worn = zip(names, asked, strict=True)
+        return [replace(self, name=name, adapter=each, bare=self.base) for name, each in worn] or [self]
 
 
 def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
     """The registry by name, in the file's order. Raises RigError when it cannot be read."""
     try:
-        entries = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).model
+        entries = _File.model_validate(_with_bases(tomllib.loads(path.read_text(encoding="utf-8")))).model
     except OSError as error:
         raise RigError(f"{path}: the model registry cannot be read: {error.strerror}") from error
     except ValidationError as error:
@@ -87,9 +141,24 @@ def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
     except ValueError as error:
         raise RigError(f"{path}: not TOML: {error}") from error
     registry = {entry.name: entry for entry in entries}
-    if len(registry) != len(entries) or len({entry.file for entry in entries}) != len(entries):
+    files = [entry.file for entry in entries if entry.base is None]
+    if len(registry) != len(entries) or len(set(files)) != len(files):
         raise RigError(f"{path}: the names and files of models must be unique")
     return registry
+
+
+def _with_bases(data: dict[str, Any]) -> dict[str, Any]:
+    """Give an entry that names its base what it does not say of the base's file."""
+    models = data.get("model")
+    if not isinstance(models, list):
+        return data
+    known = {each["name"]: each for each in models if isinstance(each, dict) and "name" in each}
+    return {**data, "model": [_with_base(each, known) for each in models]}
+
+
+def _with_base(entry: Any, known: Mapping[str, Any]) -> Any:
+    base = known.get(str(entry.get("base"))) if isinstance(entry, dict) else None
+    return entry if base is None else {**base, "notes": "", **entry}
 
 
 def local_files() -> list[Path]:
@@ -107,7 +176,8 @@ def known_names() -> list[str]:
 
 def entry_of(sha256: str) -> Entry | None:
     """What the registry says of a file with this content, wherever it lies and whatever it is called."""
-    return next((entry for entry in load_registry().values() if entry.sha256 == sha256), None)
+    entries = (entry for entry in load_registry().values() if entry.base is None)
+    return next((entry for entry in entries if entry.sha256 == sha256), None)
 
 
 def family_of(info: GgufInfo) -> Entry | None:
@@ -135,7 +205,9 @@ def resolve(text: str) -> ResolvedModel:
     entry = load_registry().get(text)
     if entry:
         check(entry)
-        return ResolvedModel(entry.name, entry.path, entry)
+        source = entry.adapter
+        adapter = Adapter(source.path, source.scale) if source else None
+        return ResolvedModel(entry.name, entry.path, entry, adapter)
     place = os.path.expanduser(text)
     if os.path.isfile(place):
         return ResolvedModel(Path(place).stem, Path(place))
@@ -164,3 +236,8 @@ def check(entry: Entry, *, fresh: bool = False) -> None:
             f"{entry.path} is not the file the registry calls {entry.name} (its SHA-256 differs); delete or "
             f"rename it, then run `rig models pull {entry.name}`"
         )
+    source = entry.adapter
+    if source is not None and not (
+        source.path.is_file() and sha256_of(source.path, fresh=fresh) == source.sha256
+    ):
+        raise RigError(f"{source.path} is not the adapter that came with rig (its SHA-256 differs)")

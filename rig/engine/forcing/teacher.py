@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call, Json
+from rig.engine.files.adapters import Adapter
 from rig.engine.forcing.answer_tokens import (
     AnswerToken,
     AnswerTokens,
@@ -42,11 +43,23 @@ Listen: TypeAlias = Callable[[int, Values], None]
 class Teacher:
     """Puts given answers to one model, in any order; what follows on the one before shares its prompt."""
 
-    def __init__(self, path: Path, settings: EngineSettings, name: str, notify: Notify) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: EngineSettings,
+        name: str,
+        notify: Notify,
+        adapter: Adapter | None = None,
+    ) -> None:
         """Load it. Raises RigError as loading a model for a run does."""
         from rig.engine.loading import load
 
         self._loaded = load(path, settings, name, notify, n_outputs=PIECE)
+        try:
+            self._loaded.wear(adapter)
+        except BaseException:
+            self._loaded.close()
+            raise
         self._parts = self._loaded.parts
         self.name = name
 

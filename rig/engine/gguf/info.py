@@ -12,6 +12,7 @@ from typing import Literal
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType, LlamaFileType
 
 from rig.calls import JsonObject
+from rig.engine.gguf.adapter import is_adapter
 from rig.engine.gguf.facts import TEMPLATE, Facts, PerLayer
 from rig.engine.gguf.header import Header, read_header
 from rig.engine.gguf.layout import Layout, layout_of
@@ -136,6 +137,8 @@ def inspect(path: Path) -> GgufInfo:
             f"{path}: one part of {facts.number('split.count')} of a split model; "
             "join the parts first (llama.cpp: llama-gguf-split --merge)"
         )
+    if is_adapter(facts):
+        raise RigError(f"{path}: an adapter, no model; give it with --lora beside the model it was made for")
     if not facts.architecture:
         raise RigError(f"{path}: a GGUF file that holds no model (it names no architecture)")
     heads, embedding = facts.per_layer("attention.head_count"), facts.own("embedding_length")

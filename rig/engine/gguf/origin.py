@@ -19,7 +19,8 @@ class Origin:
     """The parent of a file: its name and SHA-256, and the SHA-256 of the file that everything began with.
 
     `quantizations` are those that its weights went through before, the first ancestor's first. `requantized`
-    says that they were quantized already, so that what was lost then is lost here too.
+    says that they were quantized already, so that what was lost then is lost here too. `adapters` were merged
+    into the weights, the first first; the SHA-256 is the last one's.
     """
 
     name: str
@@ -27,6 +28,8 @@ class Origin:
     root_sha256: str
     quantizations: tuple[str, ...]
     requantized: bool
+    adapters: tuple[str, ...] = ()
+    adapter_sha256: str = ""
 
     @classmethod
     def read(cls, facts: Facts) -> "Origin | None":
@@ -37,13 +40,23 @@ class Origin:
         requantized = facts.flag(PREFIX + "requantized")
         if name is None or sha256 is None or root is None or before is None or requantized is None:
             return None
-        return cls(name, sha256, root, tuple(before.split(_LEADS_TO)), requantized)
+        adapters = facts.text(PREFIX + "adapters") or ""
+        return cls(
+            name,
+            sha256,
+            root,
+            tuple(before.split(_LEADS_TO)),
+            requantized,
+            tuple(filter(None, adapters.split(_LEADS_TO))),
+            facts.text(PREFIX + "adapter_sha256") or "",
+        )
 
     @property
     def note(self) -> str:
         """In words: `requantized from smollm2-135m (Q4_1)`."""
         verb = "requantized" if self.requantized else "quantized"
-        return f"{verb} from {self.name} ({_LEADS_TO.join(self.quantizations)})"
+        merged = f", with {', '.join(self.adapters)} merged" if self.adapters else ""
+        return f"{verb} from {self.name} ({_LEADS_TO.join(self.quantizations)}){merged}"
 
     def metadata(self) -> dict[str, str | bool]:
         """The keys and values to be written; long texts lose their beginning."""
@@ -53,6 +66,8 @@ class Origin:
             "root_sha256": self.root_sha256,
             "quantizations": _LEADS_TO.join(self.quantizations),
         }
+        if self.adapters:
+            texts |= {"adapters": _LEADS_TO.join(self.adapters), "adapter_sha256": self.adapter_sha256}
         return {
             **{PREFIX + key: _shortened(text) for key, text in texts.items()},
             PREFIX + "requantized": self.requantized,
@@ -60,7 +75,12 @@ class Origin:
 
     def as_json(self) -> JsonObject:
         """Every field by name, and the note."""
-        return {**asdict(self), "quantizations": list(self.quantizations), "note": self.note}
+        return {
+            **asdict(self),
+            "quantizations": list(self.quantizations),
+            "adapters": list(self.adapters),
+            "note": self.note,
+        }
 
 
 def _shortened(text: str) -> str:

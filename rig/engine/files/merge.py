@@ -1,0 +1,159 @@
+"""Merging an adapter into the weights it was made for: one file, which then can be quantized."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+from rig.engine.files.adapters import Adapter
+from rig.engine.files.atomic import put_in_place, temporary_folder
+from rig.engine.files.local_models import record
+from rig.engine.files.made import Made, entry_for, origin_of, place_for, there_already
+from rig.engine.files.registry import ResolvedModel
+from rig.engine.gguf.info import inspect
+from rig.engine.gguf.origin import PREFIX
+from rig.errors import RigError
+
+Floats = NDArray[np.float32]
+
+TYPES = {
+    "f16": (gguf.GGMLQuantizationType.F16, gguf.LlamaFileType.MOSTLY_F16),
+    "bf16": (gguf.GGMLQuantizationType.BF16, gguf.LlamaFileType.MOSTLY_BF16),
+    "f32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
+    "q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0),
+}
+_EMBEDDING = "token_embd.weight"
+
+
+def merge(
+    parent: ResolvedModel,
+    adapter: Adapter,
+    kind: str,
+    *,
+    target: Path | None = None,
+    progress: Callable[[int, int], None],
+) -> Made:
+    """Write the model with scale · alpha / rank · b · a added to its weights, as `kind`, one of TYPES.
+
+    Its weights are dequantized first, so what their quantization lost stays lost. Without a target it
+    is `MODEL+ADAPTER-KIND.gguf` in the models directory. The file appears under its name only when it is
+    complete; one that was made so before is kept. Raises RigError, also where another file has the name.
+    """
+    adapter.check(parent.path)
+    origin = origin_of(parent, inspect(parent.path), adapter)
+    own = place_for(f"{parent.name}-{kind}", parent.path) if target is None else None
+    if own is not None and (made := there_already(own, origin)):
+        return made
+    target = own or _free(target)
+    started = time.perf_counter()
+    try:
+        with temporary_folder(target.parent, "merge") as folder:
+            written = folder / target.name
+            write_merged(parent.path, adapter, written, kind, origin.metadata(), progress)
+            found = inspect(written)
+            entry = entry_for(written, found, origin, Counter())
+            if own is not None:
+                record(entry)
+            put_in_place(written, target)
+    except OSError as error:
+        raise RigError(f"{target.parent}: cannot be written: {error.strerror}") from error
+    return Made(entry, inspect(target), time.perf_counter() - started)
+
+
+def _free(target: Path | None) -> Path:
+    """A place that somebody named, where nothing is yet."""
+    assert target is not None
+    if target.exists() or target.suffix != ".gguf" or not target.absolute().parent.is_dir():
+        fault = (
+            "is there already" if target.exists() else "give the name of a .gguf file in a folder there is"
+        )
+        raise RigError(f"--output {target}: {fault}")
+    return target
+
+
+def read_pairs(path: Path) -> tuple[dict[str, tuple[Floats, Floats]], float]:
+    """For the weight of a layer, by its name: a [rank, inputs] and b [outputs, rank]; and their alpha."""
+    reader = gguf.GGUFReader(path)
+    read = {tensor.name: floats(tensor) for tensor in reader.tensors}
+    weights = sorted({name.rpartition(".")[0] for name in read})
+    pairs = {weight: (read[f"{weight}.lora_a"], read[f"{weight}.lora_b"]) for weight in weights}
+    return pairs, float(reader.fields[gguf.Keys.Adapter.LORA_ALPHA].contents())
+
+
+def write_merged(
+    base: Path,
+    adapter: Adapter,
+    target: Path,
+    kind: str,
+    metadata: dict[str, str | bool],
+    progress: Callable[[int, int], None],
+) -> None:
+    """Write the merged file, one weight in memory at a time."""
+    reader = gguf.GGUFReader(base)
+    pairs, alpha = read_pairs(adapter.path)
+    writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
+    _copy_fields(reader, writer, TYPES[kind][1])
+    for key, value in metadata.items():
+        (writer.add_bool if isinstance(value, bool) else writer.add_string)(key, value)
+    for tensor in reader.tensors:
+        stored = _type_of(tensor, kind)
+        shape = [int(size) for size in reversed(tensor.shape)]
+        block, block_bytes = gguf.GGML_QUANT_SIZES[stored]
+        size = int(tensor.n_elements) // block * block_bytes
+        writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), size, raw_dtype=stored)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for number, tensor in enumerate(reader.tensors, 1):
+        values = floats(tensor)
+        if tensor.name in pairs:
+            values = values + _change(tensor.name, *pairs[tensor.name], alpha) * np.float32(adapter.scale)
+        writer.write_tensor_data(gguf.quantize(values, _type_of(tensor, kind)))
+        progress(number, len(reader.tensors))
+    writer.close()
+
+
+def floats(tensor: Any) -> Floats:
+    """A tensor's numbers. Raises RigError for a type that numpy cannot undo."""
+    try:
+        return np.array(gguf.dequantize(tensor.data, tensor.tensor_type), dtype=np.float32)
+    except NotImplementedError as error:
+        raise RigError(
+            f"{tensor.name}: weights of type {tensor.tensor_type.name} cannot be merged"
+        ) from error
+
+
+def _change(name: str, a: Floats, b: Floats, alpha: float) -> Floats:
+    if name == _EMBEDDING:
+        return np.float32(alpha / a.shape[1]) * (a @ b.T)
+    return np.float32(alpha / len(a)) * (b @ a)
+
+
+def _type_of(tensor: Any, kind: str) -> gguf.GGMLQuantizationType:
+    """The type in the new file: that of `kind` for matrices whose rows it can hold."""
+    wanted = TYPES[kind][0]
+    block = gguf.GGML_QUANT_SIZES[wanted][0]
+    if len(tensor.shape) < 2:
+        return gguf.GGMLQuantizationType.F32
+    return wanted if tensor.shape[0] % block == 0 else gguf.GGMLQuantizationType.F16
+
+
+def _copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter, kind: gguf.LlamaFileType) -> None:
+    for name, field in _fields(reader):
+        first, *rest = field.types
+        writer.add_key_value(name, field.contents(), first, rest[-1] if rest else None)
+    writer.add_file_type(kind)
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+
+
+def _fields(reader: gguf.GGUFReader) -> Iterator[tuple[str, Any]]:
+    """What the base says of itself, but for what is another in the new file."""
+    for name, field in reader.fields.items():
+        own = name in ("general.architecture", "general.file_type", "general.quantization_version")
+        if not (own or name.startswith(("GGUF.", PREFIX))):
+            yield name, field

@@ -1,1 +1,0 @@
-"""Solutions: what was asked, called, said and answered; and ToolBench's files of them."""

@@ -1,0 +1,95 @@
+"""A model and an adapter as one file: what it computes, and what it says of itself."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_gguf
+
+from rig.engine.files.adapters import Adapter
+from rig.engine.files.checksums import sha256_of
+from rig.engine.files.local_models import local_registry
+from rig.engine.files.made import Made
+from rig.engine.files.merge import merge, read_pairs
+from rig.engine.files.quantize import quantize
+from rig.engine.files.registry import resolve
+from rig.engine.gguf.info import inspect
+from rig.errors import RigError
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "models"
+    directory.mkdir()
+    monkeypatch.setenv("RIG_MODELS", str(directory))
+    tiny_gguf.write_adapter(tmp_path / "a.lora", tiny_gguf.write(directory / "tiny.gguf"))
+    return directory
+
+
+def _merge(models: Path, kind: str, scale: float = 1.0, target: Path | None = None) -> Made:
+    adapter = Adapter(models.parent / "a.lora", scale)
+    (parent,) = resolve("tiny").with_adapters([adapter])
+    return merge(parent, adapter, kind, target=target, progress=lambda _done, _of: None)
+
+
+def test_the_change_is_in_the_weights(models: Path) -> None:
+    import gguf
+
+    def weight(file: str) -> np.ndarray:
+        tensors = gguf.GGUFReader(models / file).tensors
+        found = next(tensor for tensor in tensors if tensor.name == "blk.0.ffn_up.weight")
+        return np.array(gguf.dequantize(found.data, found.tensor_type))
+
+    made = _merge(models, "f32", 0.5)
+    assert (made.entry.name, made.entry.tensors) == (
+        "tiny+a:0.5-f32",
+        {"F32": made.info.tensor_types["F32"].tensors},
+    )
+    pairs, alpha = read_pairs(models.parent / "a.lora")
+    a, b = pairs["blk.0.ffn_up.weight"]
+    expected = weight("tiny.gguf") + 0.5 * alpha / 4 * (b @ a)
+    np.testing.assert_allclose(weight(made.entry.file), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "q8_0"])
+def test_it_says_what_it_was_made_of(models: Path, kind: str) -> None:
+    made = _merge(models, kind)
+    origin = made.info.origin
+    assert origin is not None
+    assert made.info.quantization == kind.upper()
+    assert origin.note == "quantized from tiny (F32), with a merged"
+    assert (origin.sha256, origin.adapter_sha256) == (
+        sha256_of(models / "tiny.gguf"),
+        sha256_of(models.parent / "a.lora"),
+    )
+    assert list(local_registry()) == [f"tiny+a-{kind}.gguf"]
+    assert inspect(models / "tiny.gguf").chat_template == made.info.chat_template
+    assert _merge(models, kind).seconds is None
+
+
+def test_what_is_quantized_then_still_says_it(models: Path) -> None:
+    _merge(models, "f16")
+    made = quantize(resolve("tiny+a-f16"), "q4_0", threads=1, progress=lambda _done, _of: None)
+    assert made.info.origin is not None
+    assert made.info.origin.note == "quantized from tiny+a-f16 (F32 > F16), with a merged"
+    assert made.info.origin.adapter_sha256 == sha256_of(models.parent / "a.lora")
+    assert made.info.origin.root_sha256 == sha256_of(models / "tiny.gguf")
+
+
+def test_another_file_is_not_overwritten(models: Path, tmp_path: Path) -> None:
+    made = _merge(models, "f16")
+    (models / made.entry.file).write_bytes((models / "tiny.gguf").read_bytes())
+    with pytest.raises(RigError, match="was not made of tiny here"):
+        _merge(models, "f16")
+    _merge(models, "f16", target=tmp_path / "own.gguf")
+    with pytest.raises(RigError, match="is there already"):
+        _merge(models, "f16", target=tmp_path / "own.gguf")
+    with pytest.raises(RigError, match=r"a \.gguf file in a folder there is"):
+        _merge(models, "f16", target=tmp_path / "nowhere" / "own.gguf")
+    assert not list(models.glob(".merge-*"))
+
+
+def test_a_model_with_an_adapter_is_merged_before_it_is_quantized(models: Path) -> None:
+    (parent,) = resolve("tiny").with_adapters([Adapter(models.parent / "a.lora")])
+    with pytest.raises(RigError, match="make one file of both first: `rig models merge"):
+        quantize(parent, "q4_0", threads=1, progress=lambda _done, _of: None)
