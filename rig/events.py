@@ -188,14 +188,15 @@ class Rejudged:
 class CallJudged:
     """A predicted call was executed in the world and matched against the ground truth.
 
-    `rejudged` are the earlier calls that made room for it: a maximum matching may have to move them.
+    There is no `verdict` where there is nothing to match calls with. `rejudged` are the earlier calls that
+    made room for it: a maximum matching may have to move them.
     """
 
     where: Where
     turn: int
     step: int
     executed: ExecutedCall
-    verdict: Verdict
+    verdict: Verdict | None
     rejudged: tuple[Rejudged, ...] = ()
 
 

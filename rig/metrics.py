@@ -225,7 +225,8 @@ def total(parts: Iterable[Counts]) -> dict[str, float]:
 class Score:
     """What a method makes of one finished task. `counts` have `TASKS`, whether the method gives it or not.
 
-    `verdicts` are those on its calls, in the order in which they were made. `error_types` are counted by
+    `verdicts` are those on its calls, in the order in which they were made; none where there is nothing to
+    match calls with. `error_types` are counted by
     turn, `faults` say what went wrong; a method may have neither.
     """
 

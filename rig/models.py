@@ -6,7 +6,7 @@ The llama.cpp engine, the oracle and the scripted models of the tests are equal 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.errors import ErrorKind
@@ -199,6 +199,15 @@ class Model(Protocol):
 
     def close(self) -> None:
         """Free what the model holds. Calling it twice is harmless."""
+        ...
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """A model that can say whether a prompt leaves room for an answer, before it is asked."""
+
+    def room(self, request: Request) -> int:
+        """The tokens left behind this prompt and the longest answer; negative where they do not fit."""
         ...
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from rig.errors import RigError
 
-OWN = ("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.engine.formats")
+OWN = ("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.judging", "rig.engine.formats")
 
 
 class Registry:

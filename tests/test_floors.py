@@ -33,12 +33,14 @@ RANKS = {
     "rig.tooltalk": (1, 1),
     # floor 2: how tasks are played and scored
     "rig.rates": (2, 0),
+    "rig.solutions": (2, 0),
     "rig.scoring": (2, 0),
     "rig.methods": (2, 1),
     # floor 3: runs
     "rig.store": (3, 0),
     "rig.running": (3, 1),
     "rig.rescore": (3, 2),
+    "rig.judging": (3, 3),
     "rig.replay": (3, 2),
     "rig.compare": (3, 2),
     "rig.screening": (3, 3),
@@ -57,7 +59,10 @@ UNRELATED = {
     "rig.tooltalk": {"rig.engine"},
     "rig.scoring": {"rig.engine", "rig.tooltalk"},
     "rig.methods": {"rig.engine"},
-    **{f"rig.{room}": {"rig.tooltalk"} for room in ("store", "running", "rescore", "compare", "screening")},
+    **{
+        f"rig.{room}": {"rig.tooltalk"}
+        for room in ("store", "running", "rescore", "compare", "screening", "judging")
+    },
     "tui": {"rig.engine", "rig.toolbox", "rig.tooltalk", "rig.scoring", "rig.methods", "rig.cli"},
 }
 """Rooms that are allowed by their floor and yet must never have heard of each other."""

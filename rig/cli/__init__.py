@@ -19,6 +19,7 @@ VERBS = {
     "runs": "rig.cli.runs",
     "show": "rig.cli.show",
     "score": "rig.cli.score",
+    "judge": "rig.cli.judge",
     "compare": "rig.cli.compare",
     "noise": "rig.cli.noise",
     "report": "rig.cli.report",

@@ -260,6 +260,18 @@ class LlamaCppModel:
             self._lanes.clear()
             raise
 
+    def room(self, request: Request) -> int:
+        """How many tokens are left in the context behind a prompt and the longest answer to it.
+
+        A prompt that the chat template refuses is said to fit: asking says what is wrong with it.
+        """
+        try:
+            segments = self._prompts.build(request, self._form(request.tools).format)
+        except TemplateError:
+            return 0
+        n_ctx: int = self._context.n_ctx
+        return n_ctx - sum(map(len, segments)) - self._settings.max_tokens
+
     def close(self) -> None:
         """Free the context and the weights."""
         self._context.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from rig.calls import JsonObject
-from rig.episodes import PlayedTurn
+from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.metrics import Counts, Declaration, Score
@@ -97,6 +97,47 @@ class Setup(Protocol):
     def score(self, task: Any, turns: Sequence[PlayedTurn]) -> Score:
         """Score turns that were played before, in order."""
         ...
+
+
+@runtime_checkable
+class Meeting(Protocol):
+    """A setup that wants to know who plays, before an arm begins: for what a model can say beforehand."""
+
+    def meet(self, models: Mapping[str, Model]) -> None:
+        """The models of the arm that is about to begin, by role."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A setup whose later episodes build on what earlier ones found out, also when a run is resumed."""
+
+    def remember(self, task: Any, turns: Sequence[PlayedTurn]) -> None:
+        """Take in what was played of a task before the run was interrupted."""
+        ...
+
+
+@runtime_checkable
+class ByArm(Protocol):
+    """A setup whose scores depend on what is special to an arm."""
+
+    def of_arm(self, settings: Any) -> Setup:
+        """The setup as it is for the arm with these settings."""
+        ...
+
+
+@runtime_checkable
+class Solving(Protocol):
+    """A setup whose episodes are searches: it says which of the steps lead to the answer."""
+
+    def path(self, task: Any, turns: Sequence[PlayedTurn]) -> Sequence[Step]:
+        """The steps of a finished episode that lead to the answer, in order."""
+        ...
+
+
+def by_arm(setup: Setup, settings: Settings) -> Setup:
+    """The setup as it is for the arm with these settings."""
+    return setup.of_arm(settings) if isinstance(setup, ByArm) else setup
 
 
 class Grading(NamedTuple):

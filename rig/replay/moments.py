@@ -169,7 +169,7 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
             piece = PieceGenerated(where, played.turn, number, text, tokens, forced, step.role)
             yield Moment(wait * pace, piece)
         yield Moment(0, PredictionMade(where, played.turn, number, prediction, step.role))
-        if step.executed is not None and step.verdict is not None:
+        if step.executed is not None:
             yield Moment(rest, CallJudged(where, played.turn, number, step.executed, step.verdict))
 
 

@@ -4,7 +4,7 @@ from rig.rescore.flat import FlatFormat, flat_lines, write_lines
 from rig.rescore.group import Group
 from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
 from rig.rescore.scored import Scored
-from rig.rescore.setups import setup_for_files, setup_of
+from rig.rescore.setups import settings_of, setup_for_files, setup_of
 from rig.rescore.stored import export_run, score_files, score_run
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "require_world",
     "score_files",
     "score_run",
+    "settings_of",
     "setup_for_files",
     "setup_of",
     "write_lines",

@@ -54,7 +54,7 @@ class Scored:
                     "ground_truth": verdict.ground_truth,
                     "reason": verdict.reason,
                 }
-                for (turn, step, executed), verdict in zip(calls, score.verdicts, strict=True)
+                for (turn, step, executed), verdict in zip(calls, score.verdicts, strict=bool(score.verdicts))
             ],
             "ground_truth": [
                 {"turn": turn, "call": number, "tool": truth.name, "match": CallPlace(turn, number) in held}

@@ -1,11 +1,12 @@
 """Getting a method ready again: as a stored run had it, or for predictions that are in files."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rig import methods
 from rig.errors import RigError
-from rig.methods.base import Method, Setup
+from rig.methods.base import Method, Settings, Setup
 from rig.running.options import Options
 from rig.scoring import Named
 from rig.store import StoredRun
@@ -17,6 +18,19 @@ def setup_of(run: StoredRun, threshold: float | None = None, **given: Any) -> Se
     Raises RigError for what the method does not know, and for what cannot be had.
     """
     return _ready(methods.get(run.declaration.method), Options.from_json(run.settings), threshold, given)
+
+
+def settings_of(run: StoredRun) -> tuple[Settings, ...]:
+    """The method's settings of every arm of a run, told by what the arms' names end with."""
+    method = methods.get(run.declaration.method)
+    labelled = Options.from_json(run.settings).settings(method)
+    return tuple(_settings_named(arm.name, labelled) for arm in run.arms)
+
+
+def _settings_named(name: str, labelled: Mapping[str, Settings]) -> Settings:
+    longest_first = sorted(labelled, key=len, reverse=True)
+    label = next(label for label in longest_first if not label or name.endswith(f" {label}"))
+    return labelled[label]
 
 
 def setup_for_files(place: Path, threshold: float | None = None, **given: Any) -> tuple[Method, Setup]:

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 from rig.errors import RigError
 from rig.events import Where
-from rig.methods.base import Method, Reads, Recording, Setup
+from rig.methods.base import Method, Reads, Recording, Setup, by_arm
 from rig.rescore.scored import Scored, score_turns
+from rig.rescore.setups import settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
 
 
@@ -20,10 +21,11 @@ def score_run(store: Path, run: StoredRun, setup: Setup) -> dict[str, list[Score
     with RunWriter.claim(store, run.id) as writer:
         with Runs.open(store) as runs:
             transcripts = list(_finished(runs, run))
+        setups = [by_arm(setup, settings) for settings in settings_of(run)]
         found: dict[str, list[Scored]] = {arm.name: [] for arm in run.arms}
         for where, transcript in transcripts:
             scored = score_turns(
-                transcript.conversation, transcript.turns, setup, run.declaration, where.repeat
+                transcript.conversation, transcript.turns, setups[where.arm], run.declaration, where.repeat
             )
             writer.add_score(where, ConversationScore(info, scored.score))
             found[run.arms[where.arm].name].append(scored)

@@ -23,6 +23,15 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
 
 
+def plan_tasks(
+    options: Options, method: Method, tasks: Sequence[Task], store: Path, name: str | None = None
+) -> Plan:
+    """The plan of a new run of tasks that are not read from a suite. Otherwise as `plan`."""
+    check_writable(store)
+    chosen = select(tasks, options.only, options.limit)
+    return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
+
+
 def plan_resume(text: str, given: Mapping[str, Any], store: Path) -> Plan:
     """The plan of what is left of a stored run.
 

@@ -27,7 +27,7 @@ from rig.events import (
     Where,
 )
 from rig.meters import Costs, Meters
-from rig.methods.base import Ask, Episode
+from rig.methods.base import Ask, Episode, Meeting, Remembering, by_arm
 from rig.metrics import total
 from rig.models import Model, OneByOne, Piece
 from rig.running.control import Control, Stopped
@@ -94,6 +94,7 @@ class _Run:
                 self._stored = runs.get(plan.run)
                 cells = runs.cells(self._stored)
             self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
+            self._remind()
         self.emit(self._started())
         try:
             for position in range(len(plan.arms)):
@@ -108,6 +109,14 @@ class _Run:
                 self._writer.finish()
         self.emit(RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
+
+    def _remind(self) -> None:
+        """Tell a setup that remembers what was played of each task before."""
+        setup = self._plan.setup
+        if isinstance(setup, Remembering):
+            tasks = {task.name: task for task in self._plan.tasks}
+            for where in self._cells:
+                setup.remember(tasks[where.conversation], self.played(where))
 
     def _started(self) -> RunStarted:
         plan, stored = self._plan, self._stored
@@ -187,6 +196,8 @@ class _Run:
         for role in others:
             models[role] = self._loaded_by(arm.others[role])
             models[role].prepare(setup.opening(first, arm.settings, role), model.slots)
+        if isinstance(setup, Meeting):
+            setup.meet(models)
         return models
 
     def _loaded_by(self, load: Loader) -> Model:
@@ -223,7 +234,8 @@ class _Run:
         fingerprint = regraded(arm, self._plan) if arm else None
         if arm is None or arm.grader is None or fingerprint is None:
             return
-        score, tasks = self._plan.setup.score, {task.name: task for task in self._plan.tasks}
+        setup = by_arm(self._plan.setup, self._plan.arms[position].settings)
+        score, tasks = setup.score, {task.name: task for task in self._plan.tasks}
         scores = {
             where: ConversationScore(self.grader, score(tasks[where.conversation], self.played(where)))
             for where in self._cells

@@ -89,14 +89,20 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
     )
     if executed is None:
         return Step(prediction, role=row["role"], parent=row["parent"])
-    verdict = Verdict(
+    return Step(prediction, executed, _verdict(row), row["role"], row["parent"])
+
+
+def _verdict(row: Mapping[str, Any]) -> Verdict | None:
+    """How a call was judged; None where there was nothing to match it with."""
+    if row["match"] is None:
+        return None
+    return Verdict(
         match=bool(row["match"]),
         ground_truth=_place(row),
         bad_action=bool(row["bad_action"]),
         reason=row["reason"],
         differences=tuple(Difference(**difference) for difference in json.loads(row["differences"])),
     )
-    return Step(prediction, executed, verdict, row["role"], row["parent"])
 
 
 def _place(row: Mapping[str, Any]) -> CallPlace | None:

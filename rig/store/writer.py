@@ -26,6 +26,7 @@ from rig.store.reader import held_by
 from rig.store.records import ConversationScore, NewRun
 from rig.store.rows import fault_row, step_row, to_json, verdict_columns
 from rig.store.views import refresh_views
+from rig.verdicts import Verdict
 
 
 class RunWriter:
@@ -186,7 +187,7 @@ class RunWriter:
             score_id = self._insert_counts(by, score.score)
             self._database.table("verdicts").insert_all(
                 {"score": score_id, "prediction": prediction, **verdict_columns(verdict)}
-                for prediction, verdict in zip(self._calls(cell), score.score.verdicts, strict=True)
+                for prediction, verdict in self._judged(cell, score.score)
             )
 
     def rescore(self, arm: int, fingerprint: JsonObject, scores: Mapping[Where, ConversationScore]) -> None:
@@ -211,7 +212,7 @@ class RunWriter:
         cell = self._cell(where)
         self._insert_counts({**cell, **asdict(score.grader), "own": True}, score.score)
         # A later turn can move the ground truth that an earlier call holds, though not whether it holds one.
-        for prediction, verdict in zip(self._calls(cell), score.score.verdicts, strict=True):
+        for prediction, verdict in self._judged(cell, score.score):
             self._database.table("predictions").update(prediction, verdict_columns(verdict))
 
     def _insert_counts(self, by: dict[str, Any], score: Score) -> Any:
@@ -227,6 +228,11 @@ class RunWriter:
         )
         self._database.table("faults").insert_all(fault_row(score_id, fault) for fault in score.faults)
         return score_id
+
+    def _judged(self, cell: dict[str, int], score: Score) -> Iterator[tuple[int, Verdict]]:
+        """The ids of a conversation's calls with the verdicts on them, if its method has verdicts."""
+        if score.verdicts:
+            yield from zip(self._calls(cell), score.verdicts, strict=True)
 
     def _calls(self, cell: dict[str, int]) -> list[int]:
         """The ids of a conversation's predicted calls, in the order in which they were made."""

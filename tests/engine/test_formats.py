@@ -294,5 +294,7 @@ def test_the_fingerprint_names_the_format_and_only_where_it_differs_more(
 def test_a_format_that_there_is_not_is_said_with_those_that_there_are(
     toy: Callable[..., LlamaCppModel],
 ) -> None:
-    with pytest.raises(RigError, match="--format hermes: there is none; there are rig, marked, tagged"):
+    with pytest.raises(
+        RigError, match="--format hermes: there is none; there are rig, object, marked, tagged"
+    ):
         toy(format="hermes")

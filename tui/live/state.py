@@ -300,9 +300,10 @@ class RunState:
         for moved in event.rejudged:
             conversation.hold(moved.turn, moved.step, moved.verdict)
             transcript.rejudged(moved.turn, moved.step, moved.verdict)
-        conversation.hold(event.turn, event.step, event.verdict)
-        conversation.incorrect_actions += event.verdict.bad_action
-        self.changes += event.verdict.bad_action
+        if event.verdict is not None:
+            conversation.hold(event.turn, event.step, event.verdict)
+            conversation.incorrect_actions += event.verdict.bad_action
+            self.changes += event.verdict.bad_action
         transcript.judged(event.turn, event.step, event.executed.outcome, event.verdict)
 
     def _turn_finished(self, event: TurnFinished) -> None:

@@ -116,10 +116,11 @@ class Transcript:
         """A step is complete."""
         self.add(made(turn, step, prediction, LENGTHS, role))
 
-    def judged(self, turn: int, step: int, outcome: Outcome, verdict: Verdict) -> None:
-        """A call was executed and matched."""
+    def judged(self, turn: int, step: int, outcome: Outcome, verdict: Verdict | None) -> None:
+        """A call was executed, and matched where there is something to match it with."""
         self.add(returned(turn, step, outcome, LENGTHS))
-        self.add(judged(turn, step, verdict, LENGTHS))
+        if verdict is not None:
+            self.add(judged(turn, step, verdict, LENGTHS))
 
     def rejudged(self, turn: int, step: int, verdict: Verdict) -> None:
         """An earlier call matches another ground truth than was said."""

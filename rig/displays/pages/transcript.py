@@ -209,7 +209,8 @@ def _step_json(step: Step) -> JsonObject:
         "call": prediction.call and {"name": prediction.call.name, "arguments": prediction.call.arguments},
         "usage": asdict(prediction.usage),
     }
-    if step.executed and step.verdict:
+    if step.executed:
         shown["executed"] = step.executed.as_json()
+    if step.verdict:
         shown["verdict"] = step.verdict.as_json()
     return shown

@@ -2,13 +2,15 @@
 
 from rig import plugins
 from rig.engine.formats.base import AnswerFormat
+from rig.engine.formats.object import ObjectFormat
 from rig.engine.formats.rig import RigFormat
 from rig.errors import RigError
 
 
 def register(registry: plugins.Registry) -> None:
-    """Offer rig's own form (`rig.plugins`)."""
+    """Offer rig's own forms (`rig.plugins`)."""
     registry.add_format(RigFormat)
+    registry.add_format(ObjectFormat)
 
 
 def format_named(name: str) -> type[AnswerFormat]:

@@ -1,0 +1,154 @@
+"""`rig judge answers`: votes of a judge on the answers of stored runs, or of folders of answers."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from click.core import ParameterSource
+
+from rig.cli import completion, run
+from rig.cli.output import printable, terminal_width
+from rig.displays.pages.summary import summary, whereabouts
+from rig.errors import RigError
+from rig.judging.decisions import DEFAULTS, Ties, Unsolvable, Unsure
+from rig.judging.evaluators import DEFAULT
+from rig.judging.files import write_results
+from rig.judging.planning import Wanted, plan_judging
+from rig.judging.questions import ReasonPlace
+from rig.judging.voting import Orders
+from rig.paths import runs_file
+from rig.running.planning import plan_resume
+from rig.solutions.converting import SEED, Shape
+from rig.store import StoredRun
+
+ENGINE = (
+    *("temperature", "max_tokens", "seed", "parallel", "exact", "prefix_cache", "n_ctx", "n_batch", "kv"),
+    *("flash_attention", "threads", "gpu_layers", "chat_template", "grammar", "grammar_engine"),
+    *("only", "limit"),
+)
+"""The options of `rig run` that a judge has too."""
+_DISPLAY = ("display", "runs", "name", "resume", "as_json")
+
+PARAMETERS = [each for each in run.command.params if each.name in (*ENGINE, *_DISPLAY)]
+_PATH = click.Path(path_type=Path)
+
+
+@click.command("answers", params=[each for each in PARAMETERS if each.name is not None])
+@click.argument("places", metavar="RUN|DIR...", nargs=-1, shell_complete=completion.runs)
+@click.option("--judge", metavar="MODEL", shell_complete=completion.models, help="Who judges.")
+@click.option(
+    "--evaluator",
+    default=DEFAULT,
+    show_default=True,
+    metavar="NAME|DIR",
+    help="How the judge is asked: one of rig's (default, normalized, fn), a folder as ToolBench has them, or"
+    " a rule that asks nobody (truth, keyword, details).",
+)
+@click.option("--against", metavar="NAME", help="Compare all others with this arm or model: win rates.")
+@click.option(
+    "--votes",
+    type=click.IntRange(1, 120),
+    help="Votes on each answer, 3 by default; on each pair of answers 1, in both orders.",
+)
+@click.option(
+    "--reason", type=click.Choice(get_args(ReasonPlace)), help="Reason before the verdict, or after."
+)
+@click.option("--orders", type=click.Choice(get_args(Orders)), help="Orders in which two answers are shown.")
+@click.option("--ties", type=click.Choice(get_args(Ties)), help=f"Equal votes.  [default: {DEFAULTS.ties}]")
+@click.option(
+    "--unsure",
+    type=click.Choice(get_args(Unsure)),
+    help=f"What an unsure vote counts.  [default: {DEFAULTS.unsure}]",
+)
+@click.option(
+    "--unsolvable",
+    type=click.Choice(get_args(Unsolvable)),
+    help=f"Whether unsolved answers to unsolvable tasks pass.  [default: {DEFAULTS.unsolvable}]",
+)
+@click.option(
+    "--passes",
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="Take who passes from this run of judging.",
+)
+@click.option("--test-ids", type=_PATH, help="The queries of each test set: missing answers have failed.")
+@click.option("--answered-only", is_flag=True, help="Leave out queries that somebody has no answer to.")
+@click.option(
+    "--invalid", type=click.Choice(get_args(Shape)), default="seeded", help="Raw answers without an end."
+)
+@click.option("--walk-seed", type=int, default=SEED, help="Of the path that stands for such an answer.")
+@click.option(
+    "--output", type=_PATH, help="Write ToolBench's result files into this directory, new or empty."
+)
+@click.pass_context
+def command(context: click.Context, /, places: tuple[str, ...], **given: Any) -> None:
+    """Judge the answers of runs, of any method, or of folders with ToolBench's raw or converted answers.
+
+    Every arm, or model, is judged by itself: does its answer solve the query, by several votes of the judge?
+    With --against it is judged against another one. Votes are stored as a run, shown live, and resumed with
+    --resume.
+    """
+    store = given["runs"] or runs_file()
+    if given["resume"] is not None:
+        if places:
+            raise RigError("RUN|DIR makes a new run, --resume goes on with one; give one of them")
+        todo = plan_resume(given["resume"], {}, store)
+    else:
+        todo = plan_judging(_wanted(context, places, given), store, given["name"])
+    finish(todo, given, store)
+
+
+def finish(todo: Any, given: dict[str, Any], store: Path) -> None:
+    """Carry a plan out, say what came of it, write the files that were asked for, and exit."""
+    as_json, display = given["as_json"], given["display"]
+    stored, control = run.carry_out(todo, display, as_json=as_json)
+    code = run.exit_code(stored, control)
+    files = write_results(store, stored, given["output"]) if given.get("output") and not code else []
+    if as_json:
+        click.echo(json.dumps(_as_json(stored, store, files)))
+    elif display in ("auto", "plain", "tui"):
+        text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"
+        click.echo(printable(text))
+    if control.is_stopped and (as_json or display in ("log", "none")):
+        click.echo(printable(whereabouts(stored, str(store))), err=True)
+    sys.exit(code)
+
+
+def _as_json(stored: StoredRun, store: Path, files: list[Path]) -> dict[str, Any]:
+    arms = [arm.as_json(stored.declaration) for arm in stored.arms]
+    return {"run": stored.id, "store": str(store), "arms": arms, "files": [str(each) for each in files]}
+
+
+def engine_options(context: click.Context) -> dict[str, Any]:
+    """The options of the engine that were given."""
+    return {
+        name: value
+        for name, value in context.params.items()
+        if name in ENGINE and context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+
+
+def _wanted(context: click.Context, places: tuple[str, ...], given: dict[str, Any]) -> Wanted:
+    if not places:
+        raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
+    is_win = given["against"] is not None
+    for name, belongs in (("orders", is_win), ("passes", is_win), ("ties", not is_win)):
+        if given[name] is not None and not belongs:
+            raise RigError(f"--{name} {'needs' if not is_win else 'is of no use with'} --against")
+    of_method = ("reason", "orders") if is_win else ("reason", "ties", "unsure", "unsolvable")
+    return Wanted(
+        places=places,
+        judge=given["judge"],
+        evaluator=given["evaluator"],
+        votes=given["votes"],
+        against=given["against"],
+        passes=given["passes"],
+        test_ids=given["test_ids"],
+        answered_only=given["answered_only"],
+        shape=given["invalid"],
+        seed=given["walk_seed"],
+        options=engine_options(context),
+        rules={name: given[name] for name in of_method if given[name] is not None},
+    )

@@ -1,0 +1,100 @@
+"""`rig judge rates`: the rates of votes that were cast before, by any rules."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from rig.cli import completion
+from rig.cli.output import print_json, print_table, printable
+from rig.errors import RigError
+from rig.judging.decisions import UPSTREAM, Rules, Ties, Unsolvable, Unsure
+from rig.judging.files import read_votes, write_results
+from rig.judging.rates import PassRates, WinRates, pass_rates, recorded_rates, win_rates
+from rig.judging.tables import read_passes
+from rig.paths import runs_file
+from rig.rates import Estimate
+from rig.solutions.answers import read_json
+from rig.store import Runs
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command("rates")
+@click.argument("what", metavar="RUN|FILE", shell_complete=completion.runs)
+@click.option("--ties", type=click.Choice(get_args(Ties)), help="What an answer is with equal votes.")
+@click.option("--unsure", type=click.Choice(get_args(Unsure)), help="What an unsure vote counts.")
+@click.option(
+    "--unsolvable",
+    type=click.Choice(get_args(Unsolvable)),
+    help="Whether unsolved answers to unsolvable tasks pass.",
+)
+@click.option("--upstream", is_flag=True, help="By the rules of ToolBench's eval_pass_rate.py.")
+@click.option("--output", type=_PATH, help="Write ToolBench's result files here, by the run's own rules.")
+@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    what: str, output: Path | None, runs: Path | None, as_json: bool, upstream: bool, **given: Any
+) -> None:
+    """Print the rates of a run of judging, or of a pass rate file of ToolBench or StableToolBench.
+
+    The rules are those of the run unless others are given; no judge is asked again.
+    """
+    store = runs or runs_file()
+    if Path(what).is_file() and Path(what).suffix == ".json":
+        if output is not None:
+            raise RigError("--output goes with a run")
+        data = read_json(Path(what))
+        rows = data if isinstance(data, dict) else {}
+        found: list[PassRates] | list[WinRates] = [recorded_rates(read_passes(rows, what), Path(what).stem)]
+    else:
+        with Runs.open(store) as opened:
+            run = opened.get(what)
+        rules, votes = read_votes(store, run)
+        if votes and votes[0].settings.reference:
+            found = win_rates(votes)
+        else:
+            found = pass_rates(votes, _rules(UPSTREAM if upstream else rules, given))
+        if output is not None:
+            write_results(store, run, output)
+    if as_json:
+        print_json([each.as_json() for each in found])
+    else:
+        _print(found)
+
+
+def _rules(rules: Rules, given: dict[str, Any]) -> Rules:
+    return replace(rules, **{name: value for name, value in given.items() if value is not None})
+
+
+def _print(found: list[PassRates] | list[WinRates]) -> None:
+    rows = [_pass_row(each) if isinstance(each, PassRates) else _win_row(each) for each in found]
+    is_win = bool(found) and isinstance(found[0], WinRates)
+    print_table(_WIN if is_win else _PASS, [[printable(cell) for cell in row] for row in rows])
+
+
+_PASS = ("answers of", "queries", "pass rate", "SoPR", "passed of solvable, unsure, unsolvable", "true")
+_WIN = ("answers of", "against", "queries", "win", "tie", "lose", "win + tie/2", "flips with the order")
+
+
+def _pass_row(rates: PassRates) -> list[str]:
+    tasks = ("Solvable", "Unsure", "Unsolvable")
+    split = ", ".join("{}/{}".format(*rates.by_task.get(name, (0, 0))) for name in tasks)
+    sopr = "-" if rates.sopr is None else f"{100 * rates.sopr:.1f} ± {100 * (rates.sopr_std or 0):.1f}"
+    true = estimate(rates.true_pass_rate) if rates.true_pass_rate else "-"
+    return [rates.model, str(rates.queries), estimate(rates.pass_rate), sopr, split, true]
+
+
+def _win_row(rates: WinRates) -> list[str]:
+    values = (rates.win, rates.tie, rates.lose, rates.win_half, rates.position_bias)
+    return [rates.model, rates.reference, str(rates.queries), *map(estimate, values)]
+
+
+def estimate(found: Estimate) -> str:
+    """A share in percent, with its 95% interval where there is one."""
+    if found.value is None:
+        return "-"
+    if found.low is None or found.high is None:
+        return f"{100 * found.value:.1f}%"
+    return f"{100 * found.value:.1f}% ({100 * found.low:.1f} to {100 * found.high:.1f})"

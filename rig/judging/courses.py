@@ -1,0 +1,211 @@
+"""Votes under way: the questions of a vote put to a judge, and read again from what is stored of it.
+
+A verdict that has not come to an end is asked for once more, without a reason.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from rig.calls import ExecutedCall, JsonObject, Outcome
+from rig.episodes import PlayedTurn, Step
+from rig.errors import RigError
+from rig.events import Emit, Notice, PredictionMade, TurnStarted, Where
+from rig.judging.evaluators import Evaluator
+from rig.judging.judgements import Judgement
+from rig.judging.questions import Cut, Question, ReasonPlace, fit, read, request
+from rig.judging.voting import Verdict
+from rig.methods.base import Ask, Playing
+from rig.metrics import Score
+from rig.models import Measuring, Prediction, Request, StepKey, Usage
+
+JUDGE = "judge"
+"""The role that judges."""
+
+Result = TypeVar("Result")
+
+
+class Put(NamedTuple):
+    """A question as it is put to the judge, with how it is asked for a reason."""
+
+    question: Question
+    reason: ReasonPlace
+
+
+Putting = Generator[Put, Prediction, Result]
+
+
+def putting(
+    asking: Generator[Question, Verdict, Result], evaluator: Evaluator, reason: ReasonPlace
+) -> Putting[Result]:
+    """A vote, in predictions instead of verdicts."""
+    verdict: Verdict = None
+    try:
+        question = next(asking)
+        while True:
+            for place in dict.fromkeys((reason, "none")):
+                prediction = yield Put(question, place)
+                verdict = read_prediction(prediction, evaluator, question)
+                if verdict is not None:
+                    break
+            question = asking.send(verdict)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+def read_prediction(prediction: Prediction, evaluator: Evaluator, question: Question) -> Verdict:
+    """The verdict that a prediction is; None where it is none."""
+    function = evaluator.function(question.function)
+    if prediction.call is None or prediction.call.name != function.name:
+        return None
+    return read(prediction.call.arguments, function, question)
+
+
+def replay(putting: Putting[Result], steps: Sequence[Step]) -> Result:
+    """What a vote was, from its steps. Raises RigError for steps of another vote."""
+    left = iter(steps)
+    try:
+        next(putting)
+        while True:
+            step = next(left, None)
+            if step is None:
+                raise RigError("a vote is not whole; it cannot be read")
+            putting.send(step.prediction)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+class Memory:
+    """What was found out of queries, whoever answered them; and how long prompts may be."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Prediction] = {}
+        self.measuring: Measuring | None = None
+
+    def cut(self, ask: Callable[[Cut], Request]) -> Cut:
+        """The least cut with which a request leaves room for an answer."""
+        measuring = self.measuring
+        if measuring is None:
+            return Cut()
+        return fit(lambda cut: measuring.room(ask(cut)) >= 0)
+
+
+class Votes(Generic[Result]):
+    """An episode: votes on one judgement, one after the other. `begin` begins one, `conclude` counts them."""
+
+    def __init__(
+        self,
+        task: Judgement,
+        evaluator: Evaluator,
+        reason: ReasonPlace,
+        memory: Memory,
+        begin: Callable[[int], Generator[Question, Verdict, Result]],
+        conclude: Callable[[Sequence[Result], Sequence[PlayedTurn]], Score],
+        where: Where,
+        emit: Emit,
+    ) -> None:
+        self._task = task
+        self._evaluator = evaluator
+        self._reason = reason
+        self._memory = memory
+        self._begin = begin
+        self._conclude = conclude
+        self._where = where
+        self._emit = emit
+        self._turns: list[PlayedTurn] = []
+        self.results: list[Result] = []
+
+    @property
+    def next_turn(self) -> int | None:
+        """The number of the next vote."""
+        return len(self._turns) if len(self._turns) < self._task.votes else None
+
+    def resume(self, played: PlayedTurn) -> None:
+        """Take in a vote that was made before, and what was found out of the query."""
+        self.note(played)
+        self.results.append(replay(self._putting(played.turn), played.steps))
+        self._turns.append(played)
+
+    def _putting(self, vote: int) -> Putting[Result]:
+        return putting(self._begin(vote), self._evaluator, self._reason)
+
+    def play(self) -> Playing:
+        """Make the next vote."""
+        vote = len(self._turns)
+        began = perf_counter()
+        self._emit(TurnStarted(self._where, vote, *self._task.expected(vote)))
+        steps: list[Step] = []
+        course = self._putting(vote)
+        try:
+            put = next(course)
+            while True:
+                step = yield from self._ask(put, vote, len(steps))
+                steps.append(step)
+                put = course.send(step.prediction)
+        except StopIteration as stop:
+            self.results.append(stop.value)
+        played = PlayedTurn(vote, tuple(steps), perf_counter() - began)
+        self._turns.append(played)
+        return played
+
+    def _ask(self, put: Put, vote: int, number: int) -> Generator[Ask, Prediction, Step]:
+        """One question to the judge, or what it said when it was asked before."""
+        question = put.question
+        known = self._memory.answers.get(self._task.query_id) if question.is_of_task else None
+        if known is not None:
+            return self._step(replace(known, usage=Usage()), vote, number, {"asked": "before"})
+        function = self._evaluator.function(question.function)
+        key = StepKey(self._task.name, vote, number, self._where.repeat)
+
+        def ask(cut: Cut) -> Request:
+            return request(function, question, key, vote, put.reason, cut)
+
+        cut = self._memory.cut(ask)
+        note = _note_of(cut)
+        if note:
+            self._emit(Notice(f"{self._task.name}: cut to fit the judge's context: {note}"))
+        prediction = yield Ask(JUDGE, ask(cut))
+        if question.is_of_task and read_prediction(prediction, self._evaluator, question) is not None:
+            self._memory.answers[self._task.query_id] = prediction
+        return self._step(prediction, vote, number, {"cut": note} if note else {})
+
+    def _step(self, prediction: Prediction, vote: int, number: int, noted: JsonObject) -> Step:
+        self._emit(PredictionMade(self._where, vote, number, prediction, JUDGE))
+        if prediction.call is None:
+            return Step(prediction, role=JUDGE)
+        executed = ExecutedCall(prediction.call, Outcome(noted))
+        return Step(prediction, executed, role=JUDGE)
+
+    def note(self, played: PlayedTurn) -> None:
+        """Remember what was found out of the query."""
+        for question, prediction in self._asked(played):
+            if question.is_of_task and read_prediction(prediction, self._evaluator, question) is not None:
+                self._memory.answers.setdefault(self._task.query_id, prediction)
+
+    def _asked(self, played: PlayedTurn) -> Iterator[tuple[Question, Prediction]]:
+        """The questions of a vote that was made before, each with what the judge said."""
+        course: Any = self._putting(played.turn)
+        try:
+            put = next(course)
+            for step in played.steps:
+                yield put.question, step.prediction
+                put = course.send(step.prediction)
+        except StopIteration:
+            return
+
+    def score(self) -> Score:
+        return self._conclude(self.results, self._turns)
+
+
+def _note_of(cut: Cut) -> str:
+    """What was cut, in words."""
+    whole = Cut()
+    parts = [
+        f"{name} after {most} characters"
+        for name, most, all_of_it in zip(Cut._fields, cut, whole, strict=True)
+        if most < all_of_it
+    ]
+    return ", ".join(parts)

@@ -1,0 +1,121 @@
+"""What votes on an answer are worth: upstream's decision table, with every rule a setting.
+
+Source: ToolBench's `eval_pass_rate.py`, and StableToolBench's SoPR for `solvable_score`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from random import Random
+from statistics import fmean, pvariance
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+from rig.calls import JsonObject
+from rig.errors import RigError
+
+AnswerStatus: TypeAlias = Literal["Solved", "Unsure", "Unsolved"]
+TaskStatus: TypeAlias = Literal["Solvable", "Unsure", "Unsolvable"]
+Decision: TypeAlias = Literal["pass", "fail", "unsure"]
+
+Ties = Literal["pass", "fail", "coin"]
+Unsure = Literal["half", "pass", "fail", "coin"]
+Unsolvable = Literal["pass", "fail"]
+
+
+class Vote(NamedTuple):
+    """One evaluation of one answer. `is_certain` where nobody had to be asked: there is no answer."""
+
+    answer: AnswerStatus
+    task: TaskStatus = "Solvable"
+    is_certain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How votes become a pass.
+
+    `ties`: what an answer is that has as many votes for it as against. `unsure`: what a vote counts that does
+    not know, for which upstream tosses a coin; half a vote is what the coin gives on average. `unsolvable`:
+    whether an answer that did not solve what cannot be solved passes, as upstream has it. `seed` is the
+    coin's.
+    """
+
+    ties: Ties = "pass"
+    unsure: Unsure = "half"
+    unsolvable: Unsolvable = "pass"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("ties", Ties), ("unsure", Unsure), ("unsolvable", Unsolvable)):
+            if getattr(self, name) not in get_args(allowed):
+                choices = ", ".join(get_args(allowed))
+                raise RigError(f"{name}={getattr(self, name)}: there are: {choices}")
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        """All of them by name."""
+        return asdict(self)
+
+
+DEFAULTS = Rules()
+
+UPSTREAM = Rules(ties="pass", unsure="coin", unsolvable="pass")
+"""As `eval_pass_rate.py` prints its rate."""
+
+
+def decide(vote: Vote, rules: Rules) -> Decision:
+    """What one evaluation says."""
+    if vote.is_certain:
+        return "fail"
+    if vote.answer == "Solved":
+        return "pass"
+    if vote.task == "Unsolvable" and rules.unsolvable == "pass":
+        return "pass"
+    if vote.answer == "Unsolved" and vote.task != "Unsure":
+        return "fail"
+    return "unsure"
+
+
+class Tally(NamedTuple):
+    """The votes on one answer: how much of them is for it and against it, and what that makes."""
+
+    passed: float
+    failed: float
+    passes: bool
+    sopr: float
+    variance: float
+
+
+def tally(votes: Sequence[Vote], rules: Rules, name: str) -> Tally:
+    """Count the votes on the answer to the query of this name; one at least."""
+    shares = [_share(decide(vote, rules), rules, f"{name}/{number}") for number, vote in enumerate(votes)]
+    passed = sum(shares)
+    failed = len(shares) - passed
+    return Tally(passed, failed, _passes(passed, failed, rules, name), sopr(votes), pvariance(shares))
+
+
+def _share(decision: Decision, rules: Rules, name: str) -> float:
+    """How much of a vote is for the answer."""
+    if decision != "unsure":
+        return float(decision == "pass")
+    if rules.unsure == "coin":
+        return float(_coin(rules.seed, name))
+    return {"half": 0.5, "pass": 1.0, "fail": 0.0}[rules.unsure]
+
+
+def _passes(passed: float, failed: float, rules: Rules, name: str) -> bool:
+    if passed != failed:
+        return passed > failed
+    return _coin(rules.seed, name) if rules.ties == "coin" else rules.ties == "pass"
+
+
+def _coin(seed: int, name: str) -> bool:
+    return Random(f"{seed}/{name}").random() < 0.5
+
+
+SCORES: Mapping[AnswerStatus, float] = {"Solved": 1.0, "Unsure": 0.5, "Unsolved": 0.0}
+"""What a status is worth in StableToolBench's solvable pass rate."""
+
+
+def sopr(votes: Sequence[Vote]) -> float:
+    """The mean of what the statuses are worth. Whether the task can be solved is of no interest."""
+    return fmean(SCORES[vote.answer] for vote in votes)

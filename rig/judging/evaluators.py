@@ -1,0 +1,217 @@
+"""Evaluators: how a judge is asked. Folders as upstream has them, ours and the user's.
+
+A folder holds `config.yaml` and a template of prompts, in either of upstream's two dialects. rig takes the
+functions, the prompts, temperature and longest answer from it; keys of the online service are of no use.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import yaml  # type: ignore[import-untyped]
+
+from rig.calls import JsonObject
+from rig.errors import RigError
+
+DEFAULT = "default"
+OURS = Path(__file__).with_name("prompts")
+VARIABLE = "RIG_EVALUATORS"
+"""The environment variable that names folders of the user's own evaluators."""
+
+LARGEST = 1 << 20
+"""Bytes of a file of an evaluator that is read."""
+
+Kind: TypeAlias = Literal["status", "normalized", "chat", "rule"]
+"""How votes are made: by the statuses of answers, by steps and details, by one question, or by a rule."""
+
+RULES: Mapping[str, str] = {
+    "truth": "by what is known of the answers: whether the world ended as asked and the facts were named",
+    "keyword": "by words of apology in the final answer",
+    "details": "by the detail score of the path",
+}
+"""The evaluators that need no judge."""
+
+_KINDS: Mapping[str, Kind] = {
+    "ReinforceToolLearningEvaluator": "status",
+    "OpenAINormalizedEvaluator": "normalized",
+    "OpenAIEvaluator": "chat",
+}
+_FUNCTIONS: Mapping[Kind, tuple[str, ...]] = {
+    "status": ("check_answer_status", "parse_answer_status", "check_task_solvable", "select_better_answer"),
+    "normalized": ("parse_answer_details", "select_best_final_answer", "check_solve_query"),
+    "chat": ("choose_preference",),
+}
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "check_answer_status": ("query", "answer"),
+    "parse_answer_status": ("query", "answer"),
+    "check_task_solvable": ("task",),
+    "select_better_answer": ("query", "answer_0", "answer_1"),
+    "parse_answer_details": ("answer_details",),
+    "select_best_final_answer": ("query", "final_answers"),
+    "check_solve_query": ("query", "final_answer"),
+    "choose_preference": ("task_description", "answers"),
+}
+"""What can stand in the prompt of each function."""
+
+_FUNCTION = re.compile(
+    r"<function>\s*<name>(.*?)</name>\s*<description>(.*?)</description>\s*</function>", re.DOTALL
+)
+_MESSAGE = re.compile(r"<message>\s*<role>(.*?)</role>\s*<content>(.*?)</content>\s*</message>", re.DOTALL)
+_FIELD = re.compile(r"\{\{|\}\}|\{(\w*)\}")
+
+
+class Function(NamedTuple):
+    """A question that a judge can be asked: its verdict has these `parameters`, a JSON Schema.
+
+    `system` and `prompt` are what the judge reads, with fields in braces in the latter.
+    """
+
+    name: str
+    description: str
+    parameters: JsonObject
+    system: str
+    prompt: str
+
+    def filled(self, fields: Mapping[str, str]) -> str:
+        """The prompt with its fields."""
+        return _FIELD.sub(lambda found: _filled(found, fields), self.prompt)
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A way to judge. `sha256` is of all that it says, `place` is where it is from."""
+
+    name: str
+    kind: Kind
+    functions: Mapping[str, Function]
+    temperature: float
+    max_tokens: int
+    sha256: str
+    place: Path
+
+    def function(self, name: str) -> Function:
+        """The function of this name. Raises RigError where the evaluator has none."""
+        if name not in self.functions:
+            raise RigError(f"the evaluator {self.name} has no function {name}, which this judgement needs")
+        return self.functions[name]
+
+
+def known() -> dict[str, Path]:
+    """The evaluators that are known by name: ours, and those in the folders that the user names."""
+    places = [OURS, *map(Path, filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)))]
+    folders = (folder for place in places if place.is_dir() for folder in sorted(place.iterdir()))
+    found: dict[str, Path] = {}
+    for folder in folders:
+        if (folder / "config.yaml").is_file():
+            found.setdefault(folder.name, folder)
+    return found
+
+
+def find(text: str) -> Evaluator:
+    """The evaluator of this name, or the one in this folder. Raises RigError where there is none."""
+    folders = known()
+    if text in RULES:
+        told = hashlib.sha256(f"{text} 1".encode()).hexdigest()
+        return Evaluator(text, "rule", {}, 0.0, 1, told, OURS)
+    if text in folders:
+        return load(folders[text])
+    if Path(text).is_dir():
+        return load(Path(text))
+    there_are = ", ".join((*folders, *RULES))
+    raise RigError(f"no evaluator is called {text!r}; there are: {there_are} (or name a folder of your own)")
+
+
+def load(folder: Path) -> Evaluator:
+    """The evaluator in a folder. Raises RigError for what is none."""
+    config_path = folder / "config.yaml"
+    config_text = _read(config_path)
+    try:
+        config = yaml.safe_load(config_text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        fault = " ".join(str(error).split())[:200]
+        raise RigError(f"{config_path}: not YAML: {fault}") from error
+    try:
+        class_name, template_name = config["registered_cls_name"], config["prompt_template"]
+        kwargs = config["completions_kwargs"]
+        declared = {str(each["name"]): each for each in kwargs["functions"]}
+        temperature, longest = float(kwargs.get("temperature", 0)), int(kwargs.get("max_tokens", 1000))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RigError(f"{config_path}: not an evaluator's: {error} is missing or of another kind") from error
+    if class_name not in _KINDS:
+        raise RigError(f"{config_path}: rig has no {class_name}; it has {', '.join(_KINDS)}")
+    template_path = _beside(folder, str(template_name))
+    template = _read(template_path)
+    kind = _KINDS[class_name]
+    functions = _functions(kind, declared, template, template_path)
+    told = hashlib.sha256(f"{config_text}\0{template}".encode()).hexdigest()
+    name = str(config.get("evaluator_name") or folder.name)
+    return Evaluator(name, kind, functions, temperature, longest, told, folder)
+
+
+def _functions(kind: Kind, declared: Mapping[str, Any], template: str, where: Path) -> dict[str, Function]:
+    prompts = _chat(template, kind) if kind == "chat" else _prompts(template)
+    found = {}
+    for name in _FUNCTIONS[kind]:
+        if name not in declared or name not in prompts:
+            continue
+        system, prompt = prompts[name]
+        unknown = _unknown_fields(prompt, FIELDS[name])
+        if unknown:
+            raise RigError(f"{where}: {{{unknown}}} of {name} is none of {', '.join(FIELDS[name])}")
+        data = declared[name]
+        parameters = _parameters(data, name, where)
+        found[name] = Function(name, str(data.get("description", "")), parameters, system, prompt)
+    if not found:
+        raise RigError(f"{where}: has none of the functions {', '.join(_FUNCTIONS[kind])}")
+    return found
+
+
+def _prompts(template: str) -> dict[str, tuple[str, str]]:
+    return {name.strip(): ("", prompt) for name, prompt in _FUNCTION.findall(template)}
+
+
+def _chat(template: str, kind: Kind) -> dict[str, tuple[str, str]]:
+    """A chat of one question: what the system is told, and the user's words."""
+    messages = [(role.strip(), content) for role, content in _MESSAGE.findall(template)]
+    system = "\n\n".join(content for role, content in messages if role == "system")
+    prompt = "\n\n".join(content for role, content in messages if role != "system")
+    return {_FUNCTIONS[kind][0]: (system, prompt)} if messages else {}
+
+
+def _parameters(data: Any, name: str, where: Path) -> JsonObject:
+    parameters = data.get("parameters") if isinstance(data, dict) else None
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    if not isinstance(properties, dict) or not all(isinstance(each, dict) for each in properties.values()):
+        raise RigError(f"{where.with_name('config.yaml')}: {name} has no parameters with properties")
+    return dict(parameters or {})
+
+
+def _unknown_fields(prompt: str, fields: tuple[str, ...]) -> str:
+    names = (found.group(1) for found in _FIELD.finditer(prompt) if found.group(1) is not None)
+    return next((name or "an empty field" for name in names if name not in fields), "")
+
+
+def _filled(found: re.Match[str], fields: Mapping[str, str]) -> str:
+    name = found.group(1)
+    return found.group()[0] if name is None else fields[name]
+
+
+def _beside(folder: Path, name: str) -> Path:
+    if Path(name).name != name:
+        raise RigError(f"{folder / 'config.yaml'}: prompt_template {name!r} is not a file beside it")
+    return folder / name
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise RigError(f"{path}: larger than {LARGEST >> 20} MiB")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RigError(f"{path}: not UTF-8 text") from error

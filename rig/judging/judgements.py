@@ -1,0 +1,194 @@
+"""What is put to a judge: a query with the answers of several models, and what is known of them.
+
+A judgement is a task. Whose answer is judged is a setting, so that every model's answers are an arm.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from rig.calls import Json, JsonObject
+from rig.errors import RigError
+from rig.judging.decisions import SCORES, AnswerStatus
+from rig.solutions.answers import Answers
+from rig.solutions.solution import Solution, parse
+from rig.tasks import ExpectedTurn
+
+MOST_VOTES = 120
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A query, and by the models' names: their answers, None where one has none, and what is known of them.
+
+    `truths` say without a judge whether an answer is right, `statuses` and `passes` what was judged before.
+    `preferred` are people's votes or a label for a pair: 0 for the first answer, 1 for the second.
+    """
+
+    name: str
+    query_id: str
+    answers: Mapping[str, Solution | None]
+    votes: int
+    truths: Mapping[str, bool] = field(default_factory=dict)
+    passes: Mapping[str, bool] = field(default_factory=dict)
+    statuses: Mapping[str, AnswerStatus] = field(default_factory=dict)
+    preferred: tuple[int, ...] = ()
+    suite: str = ""
+
+    @property
+    def known_turns(self) -> tuple[int, ...]:
+        """A turn for each vote."""
+        return tuple(range(self.votes))
+
+    @property
+    def query(self) -> str:
+        """What the user asked."""
+        return next((each.query for each in self.answers.values() if each is not None), "")
+
+    @property
+    def ground_truth_count(self) -> int:
+        return 0
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        truths = {f"{name} is right": "yes" if truth else "no" for name, truth in self.truths.items()}
+        return {"query": self.query, **truths}
+
+    @property
+    def closing(self) -> tuple[str, ...]:
+        return ()
+
+    def expected(self, turn: int) -> ExpectedTurn:
+        """For the first vote the query and the answers; the others are on the same."""
+        if turn:
+            return ExpectedTurn((f"Vote {turn + 1}",))
+        answers = (
+            f"{name}: {'no answer' if each is None else each.final_words or 'no final answer'}"
+            for name, each in self.answers.items()
+        )
+        return ExpectedTurn((self.query, *answers))
+
+    @property
+    def source(self) -> JsonObject:
+        return {
+            "name": self.name,
+            "query_id": self.query_id,
+            "votes": self.votes,
+            **_shared(self.answers),
+            "truths": dict(self.truths),
+            "passes": dict(self.passes),
+            "statuses": dict(self.statuses),
+            "preferred": list(self.preferred),
+        }
+
+
+def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgement:
+    """A judgement from its `source`. Raises RigError for what is none."""
+    try:
+        shared = {name: source[name] for name in ("query", "available_tools")}
+        answers = {
+            str(name): None if each is None else parse({**shared, **each}, where)
+            for name, each in source["answers"].items()
+        }
+        return Judgement(
+            name=str(source["name"]),
+            query_id=str(source["query_id"]),
+            answers=answers,
+            votes=_votes(source["votes"], where),
+            truths=_flags(source.get("truths", {})),
+            passes=_flags(source.get("passes", {})),
+            statuses=_statuses(source.get("statuses", {}), where),
+            preferred=tuple(int(each) for each in source.get("preferred", ())),
+            suite=suite,
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RigError(f"{where}: not a judgement: {error}") from error
+
+
+def joined(
+    answers: Mapping[str, Mapping[str, Solution]],
+    votes: int,
+    suite: str,
+    truths: Mapping[str, Mapping[str, bool]] | None = None,
+    wanted: Iterable[str] | None = None,
+) -> list[Judgement]:
+    """The judgements of answers by model and query id: of the `wanted` ids, else of all that anybody has."""
+    everybodys = (name for each in answers.values() for name in each)
+    ids = dict.fromkeys(everybodys if wanted is None else wanted)
+    known = truths or {}
+    return [
+        Judgement(
+            name=query,
+            query_id=query,
+            answers={model: each.get(query) for model, each in answers.items()},
+            votes=votes,
+            truths={model: known[model][query] for model in answers if query in known.get(model, {})},
+            suite=suite,
+        )
+        for query in ids
+    ]
+
+
+def judgements_of(
+    answers: Sequence[Answers],
+    votes: int = 1,
+    wanted: Mapping[str, Iterable[str]] | None = None,
+) -> list[Judgement]:
+    """The judgements of several models' answers to test sets; `wanted` are the ids of each set.
+
+    Raises RigError where one model has two answers to a query.
+    """
+    sets: dict[str, dict[str, Mapping[str, Solution]]] = {}
+    for each in answers:
+        models = sets.setdefault(each.test_set, {})
+        if each.model in models:
+            raise RigError(f"{each.test_set}: there are two sets of answers by {each.model}")
+        models[each.model] = each.solutions
+    names = dict.fromkeys(each.model for each in answers)
+    found = []
+    for test_set, models in sets.items():
+        every = {name: models.get(name, {}) for name in names}
+        ids = wanted[test_set] if wanted and test_set in wanted else None
+        for task in joined(every, votes, test_set, wanted=ids):
+            prefix = f"{test_set}/" if len(sets) > 1 else ""
+            found.append(replace(task, name=f"{prefix}{task.name}", query_id=f"{prefix}{task.query_id}"))
+    return found
+
+
+def _shared(answers: Mapping[str, Solution | None]) -> JsonObject:
+    """Query and tools once, and again with an answer that has others."""
+    first = next((each for each in answers.values() if each is not None), None)
+    query, tools = (first.query, list(first.tools)) if first else ("", [])
+    found: dict[str, Json] = {}
+    for name, each in answers.items():
+        whole = each.as_json() if each is not None else None
+        if whole is not None and (whole["query"], whole["available_tools"]) == (query, tools):
+            whole = {"answer": whole["answer"]}
+        found[name] = whole
+    return {"query": query, "available_tools": tools, "answers": found}
+
+
+def _votes(value: Json, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_VOTES:
+        raise RigError(f"{where}: the number of votes must be from 1 to {MOST_VOTES}")
+    return value
+
+
+def _flags(found: Mapping[str, Json]) -> dict[str, bool]:
+    return {str(name): bool(value) for name, value in found.items()}
+
+
+def _statuses(found: Mapping[str, Json], where: str) -> dict[str, AnswerStatus]:
+    wrong = next((value for value in found.values() if value not in SCORES), None)
+    if wrong is not None:
+        raise RigError(f"{where}: {json.dumps(wrong)} is no status of an answer")
+    return {str(name): cast(AnswerStatus, value) for name, value in found.items()}
+
+
+def require_unique(tasks: Sequence[Judgement], where: str) -> None:
+    """Raise RigError where two have the same name."""
+    names = [task.name for task in tasks]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise RigError(f"{where}: {', '.join(repeated[:3])} is there more than once")

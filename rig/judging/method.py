@@ -1,0 +1,303 @@
+"""Judging as two methods: whether answers pass, and which of two wins. Who plays is the judge.
+
+A run of either is planned, driven, stored, resumed and shown as any other run. Every model whose answers are
+judged is an arm.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast, get_args
+
+from rig.calls import JsonObject
+from rig.episodes import PlayedTurn
+from rig.errors import ErrorKind, RigError
+from rig.events import Emit, Where
+from rig.judging import metrics
+from rig.judging.courses import JUDGE, Memory, Votes, putting, replay
+from rig.judging.decisions import DEFAULTS, Rules, Vote
+from rig.judging.evaluators import DEFAULT, Evaluator, find
+from rig.judging.judgements import Judgement, judgements_of, parse_judgement
+from rig.judging.questions import Cut, Question, ReasonPlace, request
+from rig.judging.voting import (
+    Orders,
+    PreferenceVote,
+    Side,
+    StatusVote,
+    Verdict,
+    vote_on_answer,
+    vote_on_pair,
+)
+from rig.methods.base import Grading, Option
+from rig.methods.scripted import Scripted, failed
+from rig.metrics import Score
+from rig.models import Measuring, Model, Prediction, Request, StepKey
+from rig.solutions.answers import holds_answers, load
+
+NOBODY = "nobody"
+"""The judge of evaluators that ask no questions."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Whose answers are judged, against whose if it is a comparison, and how a judge is asked."""
+
+    answers: str
+    evaluator: Evaluator
+    reason: ReasonPlace = "first"
+    reference: str = ""
+    orders: Orders = "both"
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        """All that can change a verdict but the judge."""
+        return {
+            "protocol": "judging",
+            "answers": self.answers,
+            **({"reference": self.reference, "orders": self.orders} if self.reference else {}),
+            "evaluator": self.evaluator.name,
+            "evaluator_sha256": self.evaluator.sha256,
+            "reason": self.reason,
+        }
+
+    def __hash__(self) -> int:
+        return hash((self.answers, self.reference, self.evaluator.sha256, self.reason, self.orders))
+
+
+class _Setup(ABC):
+    """Judging needs no world. What is found out of a query is kept for whoever answered it next."""
+
+    def __init__(self, settings: Settings, rules: Rules) -> None:
+        self._settings = settings
+        self.rules = rules
+        self.memory = Memory()
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        return {}
+
+    @property
+    def grader(self) -> Grading:
+        told = {**self.rules.fingerprint, "version": metrics.VERSION}
+        name = ",".join(f"{key}={value}" for key, value in self.rules.fingerprint.items())
+        return Grading(name, metrics.VERSION, "", told)
+
+    def meet(self, models: Mapping[str, Model]) -> None:
+        """Measure prompts by the judge that judges now (`rig.methods.base.Meeting`)."""
+        judge = models[JUDGE]
+        self.memory.measuring = judge if isinstance(judge, Measuring) else None
+
+    def remember(self, task: Judgement, turns: Sequence[PlayedTurn]) -> None:
+        """Know what the judge said of queries before (`rig.methods.base.Remembering`)."""
+        votes = self.start(task, self._settings, Where(0, task.name), lambda _: None, 0)
+        for played in turns:
+            votes.note(played)
+
+    def check(self, task: Judgement, settings: Settings) -> None:
+        wanted = (settings.answers, *([settings.reference] if settings.reference else []))
+        unknown = [name for name in wanted if name not in task.answers]
+        if unknown:
+            there_are = ", ".join(task.answers)
+            raise RigError(f"{task.name}: nobody called {unknown[0]!r} has answers; there are: {there_are}")
+
+    def opening(self, task: Judgement, settings: Settings, role: str) -> Request:
+        function = next(iter(settings.evaluator.functions.values()), None)
+        key = StepKey(task.name, 0, 0)
+        if function is None:
+            return Request(key, "", (), "", ())
+        question = Question(function.name, lambda cut: {})
+        asked = function._replace(prompt="")
+        begun = request(asked, question, key, 0, settings.reason, Cut())
+        return Request(key, begun.instructions, begun.tools, "", (), tools_are_shared=False)
+
+    def start(self, task: Judgement, settings: Settings, where: Where, emit: Emit, slot: int) -> Votes[Any]:
+        return Votes(
+            task,
+            settings.evaluator,
+            settings.reason,
+            self.memory,
+            self.vote(task, settings),
+            self.conclusion(task, settings),
+            where,
+            emit,
+        )
+
+    def score(self, task: Judgement, turns: Sequence[PlayedTurn]) -> Score:
+        """Score votes again, by the rules of now, those of the arm that `of_arm` was told."""
+        settings = self._settings
+        return self.conclusion(task, settings)(self.read(task, turns, settings), turns)
+
+    def read(self, task: Judgement, turns: Sequence[PlayedTurn], settings: Settings) -> list[Any]:
+        """The votes that were made, read again from their steps."""
+        begin = self.vote(task, settings)
+        return [
+            replay(putting(begin(each.turn), settings.evaluator, settings.reason), each.steps)
+            for each in turns
+        ]
+
+    @abstractmethod
+    def vote(self, task: Judgement, settings: Settings) -> Callable[[int], Generator[Question, Verdict, Any]]:
+        """What makes the vote of a number."""
+
+    @abstractmethod
+    def conclusion(
+        self, task: Judgement, settings: Settings
+    ) -> Callable[[Sequence[Any], Sequence[PlayedTurn]], Score]:
+        """What counts votes."""
+
+
+class PassSetup(_Setup):
+    """Votes on whether answers solve their queries."""
+
+    def of_arm(self, settings: Settings) -> "PassSetup":
+        """The same for the arm with these settings (`rig.methods.base.ByArm`)."""
+        return PassSetup(settings, self.rules)
+
+    def vote(
+        self, task: Judgement, settings: Settings
+    ) -> Callable[[int], Generator[Question, Verdict, StatusVote]]:
+        solution, truth = task.answers[settings.answers], task.truths.get(settings.answers)
+
+        def begin(number: int) -> Generator[Question, Verdict, StatusVote]:
+            if solution is None:
+                return _absent()
+            return vote_on_answer(settings.evaluator, solution, truth)
+
+        return begin
+
+    def conclusion(
+        self, task: Judgement, settings: Settings
+    ) -> Callable[[Sequence[StatusVote], Sequence[PlayedTurn]], Score]:
+        return lambda votes, turns: metrics.pass_score(task, settings.answers, votes, turns, self.rules)
+
+
+class WinSetup(_Setup):
+    """Votes on which of two answers is better."""
+
+    def of_arm(self, settings: Settings) -> "WinSetup":
+        """The same for the arm with these settings (`rig.methods.base.ByArm`)."""
+        return WinSetup(settings, self.rules)
+
+    def vote(
+        self, task: Judgement, settings: Settings
+    ) -> Callable[[int], Generator[Question, Verdict, PreferenceVote]]:
+        names = settings.reference, settings.answers
+        pair = task.answers[names[0]], task.answers[names[1]]
+        passes = _both(task.passes, names)
+        statuses = _both(task.statuses, names)
+        truths = task.truths.get(names[0]), task.truths.get(names[1])
+
+        def begin(number: int) -> Generator[Question, Verdict, PreferenceVote]:
+            first: Side = 0 if number % 2 == 0 else 1
+            second: Side = 1 if first == 0 else 0
+            orders = [(first, second), *([(second, first)] if settings.orders == "both" else [])]
+            return vote_on_pair(settings.evaluator, pair, passes, statuses, orders, truths)
+
+        return begin
+
+    def conclusion(
+        self, task: Judgement, settings: Settings
+    ) -> Callable[[Sequence[PreferenceVote], Sequence[PlayedTurn]], Score]:
+        return lambda votes, turns: metrics.win_score(votes, turns)
+
+
+Value = TypeVar("Value")
+
+
+def _both(found: Mapping[str, Value], names: tuple[str, str]) -> tuple[Value, Value] | None:
+    """What is known of both, if it is."""
+    return (found[names[0]], found[names[1]]) if names[0] in found and names[1] in found else None
+
+
+def _absent() -> Generator[Question, Verdict, StatusVote]:
+    """The vote on an answer that there is not."""
+    yield from ()
+    return StatusVote(Vote("Unsolved", is_certain=True), ("No answer", "Not asked"))
+
+
+class _Judging:
+    """What the two methods have in common. The role that is evaluated is the judge's."""
+
+    roles: tuple[str, ...] = (JUDGE,)
+
+    def suites(self) -> Mapping[str, Path]:
+        return {}
+
+    def parse(self, source: JsonObject, where: str, suite: str) -> Judgement:
+        return parse_judgement(source, where, suite)
+
+    def models(self, tasks: Sequence[Judgement]) -> Mapping[str, Callable[[], Model]]:
+        return {NOBODY: lambda: Scripted(_silent, name=NOBODY)}
+
+
+def _silent(asked: Request) -> Prediction:
+    return failed(ErrorKind.INVALID, "nobody judges; name a judge")
+
+
+_REASONS = get_args(ReasonPlace)
+
+
+class JudgePass(_Judging):
+    """Whether answers solve their queries."""
+
+    name = "judge-pass"
+    declaration = metrics.PASSES
+    options: tuple[Option, ...] = (
+        Option("answers", "", several=True),
+        Option("evaluator", DEFAULT),
+        Option("reason", "first"),
+        Option("ties", DEFAULTS.ties),
+        Option("unsure", DEFAULTS.unsure),
+        Option("unsolvable", DEFAULTS.unsolvable),
+        Option("coin", 0),
+    )
+
+    def recognises(self, place: Path) -> bool:
+        return holds_answers(place)
+
+    def load(self, place: Path) -> Sequence[Judgement]:
+        return judgements_of(load(place))
+
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        return Settings(values["answers"], find(values["evaluator"]), _reason(values["reason"]))
+
+    def ready(self, values: Mapping[str, Any]) -> PassSetup:
+        rules = Rules(values["ties"], values["unsure"], values["unsolvable"], values["coin"])
+        return PassSetup(self.settings(values), rules)
+
+
+class JudgeWin(_Judging):
+    """Which of two answers to a query is better."""
+
+    name = "judge-win"
+    declaration = metrics.WINS
+    options: tuple[Option, ...] = (
+        Option("answers", "", several=True),
+        Option("reference", ""),
+        Option("evaluator", DEFAULT),
+        Option("reason", "first"),
+        Option("orders", "both"),
+    )
+
+    def recognises(self, place: Path) -> bool:
+        return False
+
+    def load(self, place: Path) -> Sequence[Judgement]:
+        return judgements_of(load(place))
+
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        if values["orders"] not in get_args(Orders):
+            raise RigError(f"orders={values['orders']}: there are: {', '.join(get_args(Orders))}")
+        reason = _reason(values["reason"])
+        known = values["answers"], find(values["evaluator"]), reason
+        return Settings(*known, values["reference"], values["orders"])
+
+    def ready(self, values: Mapping[str, Any]) -> WinSetup:
+        return WinSetup(self.settings(values), Rules())
+
+
+def _reason(text: str) -> ReasonPlace:
+    if text not in _REASONS:
+        raise RigError(f"reason={text}: there are: {', '.join(_REASONS)}")
+    return cast(ReasonPlace, text)

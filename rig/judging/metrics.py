@@ -1,0 +1,158 @@
+"""What a judge's votes are counted as: of each answer, and of each pair of answers."""
+
+from collections.abc import Sequence
+from statistics import fmean, pvariance
+from typing import get_args
+
+from rig.episodes import PlayedTurn
+from rig.judging.decisions import AnswerStatus, Rules, TaskStatus, tally
+from rig.judging.judgements import Judgement
+from rig.judging.voting import PreferenceVote, StatusVote
+from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
+from rig.solutions.baselines import detail_score, keyword_pass
+from rig.solutions.solution import Solution
+
+VERSION = "1"
+"""Of the scores; to be raised with any change that can change one."""
+
+_STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
+_TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
+
+PASSES = Declaration(
+    method="judge-pass",
+    metrics=(
+        Metric("pass_rate", "pass rate", "passes"),
+        Metric("sopr", "solvable pass rate", "sopr", label="SoPR", place="meters"),
+        Metric("true_pass_rate", "true pass rate", "true_passes", "known", place="meters"),
+        Metric("judged_right", "judged right", "right", "known", place="tables"),
+        Metric("solved", "votes for solved", "votes_solved", "votes", place="tables"),
+        Metric("unsure", "votes that are unsure", "votes_unsure", "votes", place="tables"),
+        Metric("unsolved", "votes for unsolved", "votes_unsolved", "votes", "lower", place="tables"),
+        Metric("passed_unsolvable", "passed as unsolvable", "passes_unsolvable", place="tables"),
+        Metric("variance", "vote variance", "variance", TASKS, "lower", "number", place="tables"),
+        Metric("answered", "answered", "answered", place="tables"),
+        Metric("keyword_pass_rate", "keyword pass rate", "keyword_passes", place="tables"),
+        Metric("detail_score", "detail score", "detail_score", "answered", format="number", place="tables"),
+        Metric("invented_rate", "invented tool names", "invented", better="lower", place="tables"),
+        Metric("invalid_rate", "verdicts that are none", "invalid", "asked", "lower", place="tables"),
+        Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
+    ),
+    success="passes",
+    counts=(NamedCount("asked", "questions"),),
+    outcome=(
+        Part("votes_for", "votes for it", "votes", short="votes"),
+        Part("invalid", "verdicts that are none", short="none", better="lower"),
+    ),
+)
+
+WINS = Declaration(
+    method="judge-win",
+    metrics=(
+        Metric("win_rate", "win rate", "wins"),
+        Metric("tie_rate", "ties", "ties", place="meters"),
+        Metric("loss_rate", "losses", "losses", better="lower", place="meters"),
+        Metric("win_half", "wins and half the ties", "wins_and_half", label="win + tie/2"),
+        Metric("position_bias", "flips with the order", "flips", "compared", "lower", place="meters"),
+        Metric("first_rate", "first shown wins", "first_wins", "shown", "lower", place="tables"),
+        Metric("variance", "vote variance", "variance", TASKS, "lower", "number", place="tables"),
+        Metric("gated", "decided by who passes", "gated", "votes", place="tables"),
+        Metric("invalid_rate", "verdicts that are none", "invalid", "asked", "lower", place="tables"),
+        Metric("cut_rate", "cut to fit", "cut", better="lower", place="tables"),
+    ),
+    success="wins",
+    counts=(NamedCount("asked", "questions"),),
+    outcome=(
+        Part("votes_for", "votes for it", "votes", short="votes"),
+        Part("flips", "flips", better="lower"),
+        Part("invalid", "verdicts that are none", short="none", better="lower"),
+    ),
+)
+
+
+def pass_score(
+    task: Judgement,
+    model: str,
+    votes: Sequence[StatusVote],
+    turns: Sequence[PlayedTurn],
+    rules: Rules,
+) -> Score:
+    """What votes on one answer are counted as. A query without an answer has failed."""
+    solution = task.answers.get(model)
+    counted = _counted(task, model, votes, rules) if solution is not None else {}
+    known = task.truths.get(model)
+    passes = counted.get("passes", 0)
+    counts: Counts = {
+        "votes": len(votes),
+        **counted,
+        **_without_judge(solution),
+        "known": int(known is not None),
+        "true_passes": int(bool(known)),
+        "right": int(known is not None and bool(passes) == known),
+        "invalid": sum(vote.invalid for vote in votes),
+        **asked(turns),
+    }
+    return Score(counts)
+
+
+def _counted(task: Judgement, model: str, votes: Sequence[StatusVote], rules: Rules) -> dict[str, float]:
+    found = tally([each.vote for each in votes], rules, f"{model}/{task.query_id}")
+    last = votes[-1].vote
+    is_unsolvable = last.task == "Unsolvable" and last.answer != "Solved"
+    statuses = [each.vote.answer for each in votes]
+    return {
+        "passes": int(found.passes),
+        "votes_for": found.passed,
+        "sopr": found.sopr,
+        "variance": found.variance,
+        "passes_unsolvable": int(found.passes and is_unsolvable),
+        **{f"votes_{status.lower()}": statuses.count(status) for status in _STATUSES},
+        **{f"task_{status.lower()}": int(last.task == status) for status in _TASK_STATUSES},
+    }
+
+
+def _without_judge(solution: Solution | None) -> dict[str, float]:
+    if solution is None:
+        return {"answered": 0}
+    return {
+        "answered": 1,
+        "keyword_passes": int(keyword_pass(solution)),
+        "detail_score": detail_score(solution),
+        "invented": int(bool(solution.invented)),
+        "steps": solution.total_steps,
+    }
+
+
+def win_score(votes: Sequence[PreferenceVote], turns: Sequence[PlayedTurn]) -> Score:
+    """What votes on a pair are counted as, seen from the candidate."""
+    shares = [0.5 if vote.winner is None else float(vote.winner) for vote in votes]
+    share = fmean(shares)
+    compared = [vote for vote in votes if len(vote.orders) > 1 and None not in vote.orders]
+    shown = [side for vote in compared for side in vote.orders]
+    firsts = [int(side == number) for vote in compared for number, side in enumerate(vote.orders)]
+    counts: Counts = {
+        "votes": len(votes),
+        "votes_for": sum(shares),
+        "wins": int(share > 0.5),
+        "ties": int(share == 0.5),
+        "losses": int(share < 0.5),
+        "wins_and_half": float(share > 0.5) + float(share == 0.5) / 2,
+        "compared": len(compared),
+        "flips": sum(vote.is_flip for vote in compared),
+        "shown": len(shown),
+        "first_wins": sum(firsts),
+        "variance": pvariance(shares),
+        "gated": sum(vote.how == "gate" for vote in votes),
+        "invalid": sum(vote.invalid for vote in votes),
+        **asked(turns),
+    }
+    return Score(counts)
+
+
+def asked(turns: Sequence[PlayedTurn]) -> dict[str, float]:
+    """How many questions were put to the judge, and whether any of them had to be cut."""
+    steps = [step for turn in turns for step in turn.steps]
+    notes = [step.executed.response or {} for step in steps if step.executed is not None]
+    return {
+        "asked": len(steps) - sum("asked" in note for note in notes),
+        "cut": int(any("cut" in note for note in notes)),
+    }

@@ -1,0 +1,219 @@
+"""From what is to be judged to the plan of a run, in which a judge plays and every model is an arm."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rig import methods
+from rig.errors import RigError
+from rig.judging.decisions import AnswerStatus, tally
+from rig.judging.evaluators import Evaluator, find
+from rig.judging.files import read_votes
+from rig.judging.judgements import Judgement, judgements_of, require_unique
+from rig.judging.method import NOBODY
+from rig.judging.questions import Question, variations
+from rig.judging.stored import judgements_of_run
+from rig.judging.voting import StatusVote
+from rig.running.options import Options
+from rig.running.plan import Plan
+from rig.running.planning import plan_tasks
+from rig.solutions.answers import Answers, load, read_json
+from rig.solutions.converting import SEED, Shape
+from rig.store import Runs
+
+PASS, WIN = "judge-pass", "judge-win"
+VOTES = {PASS: 3, WIN: 1}
+"""How many votes are cast, unless another number is asked for."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a person wants judged, and how.
+
+    `places` are runs of the store or folders of answers. With `against`, the name of a model or arm, all
+    others are compared with it. `options` are those of the engine, as for a run. `rules` are options of the
+    method. `judge` is None for an evaluator that asks nobody.
+    """
+
+    places: tuple[str, ...]
+    judge: str | None
+    evaluator: str
+    votes: int | None = None
+    against: str | None = None
+    passes: str | None = None
+    test_ids: Path | None = None
+    answered_only: bool = False
+    shape: Shape = "seeded"
+    seed: int = SEED
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plan_judging(wanted: Wanted, store: Path, name: str | None = None) -> Plan:
+    """The plan of a run that judges. Raises RigError for whatever would stop it; writes nothing."""
+    method = PASS if wanted.against is None else WIN
+    evaluator = find(wanted.evaluator)
+    votes = wanted.votes or (VOTES[method] if evaluator.kind != "rule" else 1)
+    tasks = gather(wanted, store, votes)
+    if wanted.passes is not None:
+        tasks = _with_passes(tasks, store, wanted.passes)
+    return plan_votes(wanted, method, evaluator, tasks, votes, store, name)
+
+
+def plan_votes(
+    wanted: Wanted,
+    method: str,
+    evaluator: Evaluator,
+    tasks: Sequence[Judgement],
+    votes: int,
+    store: Path,
+    name: str | None = None,
+) -> Plan:
+    """The plan of a run of these judgements."""
+    models = list(dict.fromkeys(model for task in tasks for model in task.answers))
+    if wanted.against is not None and wanted.against not in models:
+        there_are = ", ".join(models)
+        raise RigError(f"--against {wanted.against}: nobody of that name has answers; there are: {there_are}")
+    judged = [model for model in models if model != wanted.against] or models
+    options = _options(wanted, method, evaluator, judged)
+    _check_votes(evaluator, method, votes, options)
+    return plan_tasks(options, methods.get(method), tasks, store, name)
+
+
+def gather(wanted: Wanted, store: Path, votes: int) -> list[Judgement]:
+    """What is to be judged, of all places together."""
+    answers: list[Answers] = []
+    found: list[Judgement] = []
+    for text in wanted.places:
+        if Path(text).exists() and Path(text).suffix != ".sqlite":
+            answers += load(Path(text), wanted.shape, wanted.seed)
+        else:
+            found = merged(found, judgements_of_run(store, text, votes)[1])
+    if answers:
+        found = merged(found, judgements_of(answers, votes, _ids(wanted.test_ids)))
+    require_unique(found, " ".join(wanted.places))
+    if wanted.answered_only:
+        found = [task for task in found if all(task.answers.values())]
+    if not found:
+        raise RigError("there is nothing to judge: no answers to any query")
+    return found
+
+
+def _with_passes(tasks: Sequence[Judgement], store: Path, text: str) -> list[Judgement]:
+    """The judgements with what an earlier run of judging says of the answers: who passes, and by what."""
+    with Runs.open(store) as runs:
+        run = runs.get(text)
+    rules, votes = read_votes(store, run)
+    passes: dict[str, dict[str, bool]] = {}
+    statuses: dict[str, dict[str, AnswerStatus]] = {}
+    for each in votes:
+        cast_votes = [vote.vote for vote in each.votes if isinstance(vote, StatusVote)]
+        if not cast_votes:
+            raise RigError(f"--passes {text}: run {run.id} does not say who passes")
+        counted = [vote.answer for vote in cast_votes]
+        name = each.task.query_id
+        passes.setdefault(name, {})[each.model] = tally(cast_votes, rules, f"{each.model}/{name}").passes
+        statuses.setdefault(name, {})[each.model] = max(counted, key=counted.count)
+    return [
+        replace(task, passes=passes.get(task.query_id, {}), statuses=statuses.get(task.query_id, {}))
+        for task in tasks
+    ]
+
+
+def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judgement]:
+    """The judgements of two places as one: queries by name, the answers to each beside one another.
+
+    Raises RigError where both have answers by the same model.
+    """
+    if not ours:
+        return list(theirs)
+    by_name = {task.name: task for task in ours}
+    models = [dict.fromkeys(model for task in tasks for model in task.answers) for tasks in (ours, theirs)]
+    repeated = [model for model in models[0] if model in models[1]]
+    if repeated:
+        raise RigError(f"there are two sets of answers by {repeated[0]}; judge them by themselves")
+    nothing: list[dict[str, None]] = [dict.fromkeys(each) for each in models]
+    found = []
+    for name in dict.fromkeys((*by_name, *(task.name for task in theirs))):
+        one = by_name.get(name)
+        other = next((task for task in theirs if task.name == name), None)
+        first = one or other
+        assert first is not None
+        answers = {
+            **(one.answers if one else nothing[0]),
+            **(other.answers if other else nothing[1]),
+        }
+        truths = {**(one.truths if one else {}), **(other.truths if other else {})}
+        found.append(replace(first, answers=answers, truths=truths))
+    return found
+
+
+def _ids(place: Path | None) -> dict[str, Collection[str]] | None:
+    """The ids of the queries of each test set, by the names of the files."""
+    if place is None:
+        return None
+    paths = [place] if place.is_file() else sorted(place.glob("*.json"))
+    found: dict[str, Collection[str]] = {}
+    for path in paths:
+        data = read_json(path)
+        if not isinstance(data, dict):
+            raise RigError(f"{path}: no test set: it holds no object whose keys are ids")
+        found[path.stem] = list(data)
+    if not found:
+        raise RigError(f"{place}: holds no test sets (*.json)")
+    return found
+
+
+def _options(wanted: Wanted, method: str, evaluator: Evaluator, judged: Sequence[str]) -> Options:
+    if wanted.judge is None and evaluator.kind != "rule":
+        raise RigError(f"who judges? Give --judge MODEL; --evaluator {evaluator.name} asks one")
+    values: dict[str, Any] = {"evaluator": wanted.evaluator, **wanted.rules}
+    if Path(wanted.evaluator).is_dir():
+        values["evaluator"] = str(Path(wanted.evaluator).absolute())
+    if wanted.against is not None:
+        values["reference"] = wanted.against
+    several = [f"answers={model}" for model in judged]
+    given = {"max_tokens": evaluator.max_tokens, "temperature": (evaluator.temperature,)}
+    return Options(
+        models=(wanted.judge or NOBODY,) if evaluator.kind != "rule" else (NOBODY,),
+        suite=" ".join(wanted.places),
+        method=method,
+        set=(*several, *(f"{name}={value}" for name, value in values.items())),
+        format=("object",),
+        **{**given, **wanted.options},
+    )
+
+
+def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options) -> None:
+    """Raise RigError where votes would be the same question to a judge that always answers alike."""
+    if options.temperature[0] > 0 or evaluator.kind == "rule":
+        return
+    wanted = _deciding(evaluator, method)
+    most = min(
+        variations(function, Question(name, lambda cut: {}, values))
+        for name, function in evaluator.functions.items()
+        for values in [_choices(function.parameters, method)]
+        if name in wanted
+    )
+    if votes > most:
+        raise RigError(
+            f"--votes {votes}: at temperature 0 there are {most} different ways to ask; ask for no more, or"
+            " give --temperature"
+        )
+
+
+def _deciding(evaluator: Evaluator, method: str) -> tuple[str, ...]:
+    """The functions that decide a vote."""
+    of_pass = ("check_answer_status", "check_solve_query")
+    of_win = ("select_better_answer", "select_best_final_answer", "choose_preference")
+    wanted = of_pass if method == PASS else of_win
+    found = tuple(name for name in wanted if name in evaluator.functions)
+    if not found:
+        what = "whether an answer solves a query" if method == PASS else "which of two answers is better"
+        raise RigError(f"the evaluator {evaluator.name} cannot say {what}")
+    return found
+
+
+def _choices(parameters: Mapping[str, Any], method: str) -> Mapping[str, Sequence[Any]]:
+    return {} if method == PASS else dict.fromkeys(parameters["properties"], (0, 1))

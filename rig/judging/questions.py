@@ -1,0 +1,220 @@
+"""What a judge is asked: one function's prompt with its fields, and the form of the verdict.
+
+A long solution is cut to fit the judge's context: what tools said first, then what was thought and asked,
+then the descriptions of tools. What Finish was called with is never cut, and every cut is said.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rig.calls import Json, JsonObject
+from rig.judging.evaluators import Function
+from rig.models import Request, StepKey, ToolDoc, UserMessage
+from rig.solutions.solution import FINISH, Node, Solution
+
+REASON = "reason"
+LONGEST_REASON = 240
+"""Characters; the grammar can count no further than 256."""
+
+ReasonPlace: TypeAlias = Literal["first", "last", "none"]
+"""Whether a judge gives its reason before the verdict, after it as upstream has it, or not at all."""
+
+WHOLE = 1 << 30
+
+
+class Cut(NamedTuple):
+    """How many characters of each thing are shown at most."""
+
+    responses: int = WHOLE
+    words: int = WHOLE
+    tools: int = WHOLE
+
+
+class Question(NamedTuple):
+    """One question. `fields` are those of its prompt, by how much is cut; `values` are what can be answered.
+
+    `is_of_task` says that the answer is of the query alone, whoever tried to solve it.
+    """
+
+    function: str
+    fields: Callable[[Cut], Mapping[str, str]]
+    values: Mapping[str, Sequence[Json]] = {}
+    is_of_task: bool = False
+
+
+def request(
+    function: Function, question: Question, key: StepKey, vote: int, place: ReasonPlace, cut: Cut
+) -> Request:
+    """A question as a judge is asked it. Each vote lists the choices in another order."""
+    schema = _schema(function, question, vote, place)
+    tool = ToolDoc(function.name, function.description, schema)
+    prompt = UserMessage(function.filled(question.fields(cut)))
+    return Request(key, function.system or INSTRUCTIONS, (tool,), "", (prompt,), tools_are_shared=False)
+
+
+INSTRUCTIONS = "You are a careful and impartial judge."
+
+
+def variations(function: Function, question: Question) -> int:
+    """In how many orders the choices of a question can be listed."""
+    found = 1
+    for name, schema in function.parameters["properties"].items():
+        count = len(_values(name, schema, question))
+        for number in range(2, count + 1):
+            found *= number
+    return found
+
+
+def _schema(function: Function, question: Question, vote: int, place: ReasonPlace) -> JsonObject:
+    properties: JsonObject = {}
+    if place == "first":
+        properties[REASON] = _REASON
+    for name, schema in function.parameters["properties"].items():
+        values = _values(name, schema, question)
+        properties[name] = _described(schema, _permuted(values, vote)) if values else _plain(schema)
+    if place == "last":
+        properties[REASON] = _REASON
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_REASON = {"type": "string", "maxLength": LONGEST_REASON, "description": "Why, in one sentence."}
+
+
+def _values(name: str, schema: JsonObject, question: Question) -> Sequence[Json]:
+    if name in question.values:
+        return question.values[name]
+    if schema.get("type") == "boolean":
+        return (True, False)
+    values = schema.get("enum", ())
+    return values if isinstance(values, list) else ()
+
+
+def _described(schema: JsonObject, values: Sequence[Json]) -> JsonObject:
+    said = {"description": schema["description"]} if "description" in schema else {}
+    return {"enum": list(values), **said}
+
+
+def _plain(schema: JsonObject) -> JsonObject:
+    """A count, where the schema says no more than that it is a number."""
+    if schema.get("type") == "number":
+        return {**schema, "type": "integer", "minimum": 0, "maximum": 999}
+    if schema.get("type") == "integer":
+        return {"minimum": 0, "maximum": 999, **schema}
+    return schema
+
+
+def _permuted(values: Sequence[Json], vote: int) -> Sequence[Json]:
+    """The values in their own order for the first vote, in another for each of the next."""
+    orders = list(itertools.islice(itertools.permutations(values), 120))
+    return orders[vote % len(orders)]
+
+
+def read(arguments: Any, function: Function, question: Question) -> JsonObject | None:
+    """A verdict, if it is one that could be asked for: the judge may have had no grammar."""
+    if not isinstance(arguments, dict):
+        return None
+    for name, schema in function.parameters["properties"].items():
+        if name not in arguments:
+            return None
+        values, value = _values(name, schema, question), arguments[name]
+        if values and not any(value == each and type(value) is type(each) for each in values):
+            return None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not values and schema.get("type") in ("number", "integer") and not is_number:
+            return None
+    return arguments
+
+
+Fits: TypeAlias = Callable[[Cut], bool]
+
+
+def fit(fits: Fits) -> Cut:
+    """The least cut with which a question fits; the greatest where none does."""
+    cut = Cut()
+    for part in Cut._fields:
+        if fits(cut):
+            return cut
+        least = cut._replace(**{part: 0})
+        cut = _most(fits, cut, part) if fits(least) else least
+    return cut
+
+
+LARGEST_SHOWN = 1 << 20
+
+
+def _most(fits: Fits, cut: Cut, part: str) -> Cut:
+    """The cut with as much of a part as fits, of which nothing does fit."""
+    low, high = 0, LARGEST_SHOWN
+    while high - low > max(8, low // 16):
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(cut._replace(**{part: middle})) else (low, middle)
+    return cut._replace(**{part: low})
+
+
+def shortened(text: str, most: int) -> str:
+    """A text with its end left out, which is said, unless the words that say so take as much room."""
+    cut = f"{text[:most]}[... {len(text) - most} characters left out]"
+    return text if len(text) <= max(most, len(cut)) else cut
+
+
+def answer_json(solution: Solution, cut: Cut, most_final: int = WHOLE) -> str:
+    """A solution as a judge reads it."""
+    return _json(
+        {
+            "total_steps": solution.total_steps,
+            "final_answer": solution.final_answer[:most_final],
+            "answer_details": [_node(root, cut) for root in solution.details],
+        }
+    )
+
+
+def details_json(solution: Solution, cut: Cut) -> str:
+    """The path of a solution as a judge reads it."""
+    return _json([_node(root, cut) for root in solution.details])
+
+
+def task_json(solution: Solution, cut: Cut) -> str:
+    """A query and what is on offer to solve it."""
+    tools = [_tool(tool, cut.tools) for tool in solution.tools]
+    return _json({"query": solution.query, "available_tools": tools})
+
+
+def names_json(solution: Solution, cut: Cut) -> str:
+    """A query and the names of the tools."""
+    return _json({"query": solution.query, "available_tools": list(solution.tool_names)})
+
+
+def _tool(tool: JsonObject, most: int) -> JsonObject:
+    if most >= WHOLE:
+        return tool
+    return {
+        "name": tool.get("name"),
+        "description": shortened(str(tool.get("description", "")), most),
+        "parameters": shortened(_json(tool.get("parameters")), most),
+    }
+
+
+def _node(root: Node, cut: Cut) -> JsonObject:
+    message = root.message
+    call = root.call
+    if call is not None:
+        is_finish = call.name == FINISH
+        message = {
+            "name": call.name,
+            "arguments": call.arguments if is_finish else shortened(call.arguments, cut.words),
+            "response": call.response if is_finish else shortened(call.response, cut.responses),
+        }
+    elif isinstance(message, str):
+        message = shortened(message, cut.words)
+    return {"role": root.role, "message": message, "next": [_node(each, cut) for each in root.next]}
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)

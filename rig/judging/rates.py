@@ -1,0 +1,157 @@
+"""Rates of judged answers, with intervals over queries: pass rate, solvable pass rate, win rate."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, pstdev
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from rig.calls import JsonObject
+from rig.judging.decisions import Rules, sopr, tally
+from rig.judging.files import Votes
+from rig.judging.tables import Recorded
+from rig.judging.voting import PreferenceVote, StatusVote
+from rig.rates import Estimate, interval, mean_interval
+
+ALPHA = 0.05
+
+
+class PassRates(NamedTuple):
+    """What votes say of one model's answers to `queries`; the pass rate by how the last votes saw the task.
+
+    `sopr` is StableToolBench's: the mean over rounds of votes, `sopr_std` its deviation from round to round.
+    """
+
+    model: str
+    queries: int
+    pass_rate: Estimate
+    sopr: float | None
+    sopr_std: float | None
+    by_task: Mapping[str, tuple[int, int]]
+    variance: float | None
+    true_pass_rate: Estimate | None = None
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {
+            **self._asdict(),
+            "pass_rate": self.pass_rate.as_json(),
+            "true_pass_rate": self.true_pass_rate.as_json() if self.true_pass_rate else None,
+            "by_task": {name: {"passes": of[0], "queries": of[1]} for name, of in self.by_task.items()},
+        }
+
+
+class WinRates(NamedTuple):
+    """What votes say of one model's answers against those of a reference."""
+
+    model: str
+    reference: str
+    queries: int
+    win: Estimate
+    tie: Estimate
+    lose: Estimate
+    win_half: Estimate
+    position_bias: Estimate
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        found = self._asdict()
+        return {
+            name: value.as_json() if isinstance(value, Estimate) else value for name, value in found.items()
+        }
+
+
+def pass_rates(votes: Sequence[Votes], rules: Rules) -> list[PassRates]:
+    """The rates of every model, by these rules. A query without an answer has failed."""
+    by_model: dict[str, list[Votes]] = {}
+    for each in votes:
+        by_model.setdefault(each.model, []).append(each)
+    return [_pass_rates(model, rows, rules) for model, rows in by_model.items()]
+
+
+def _pass_rates(model: str, rows: Sequence[Votes], rules: Rules) -> PassRates:
+    passes: list[float] = []
+    variances = []
+    by_task: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        cast_votes = [each.vote for each in _status_votes(row)]
+        found = tally(cast_votes, rules, f"{model}/{row.task.query_id}")
+        is_there = row.task.answers.get(model) is not None
+        passes.append(float(found.passes and is_there))
+        variances.append(found.variance)
+        counted = by_task.get(cast_votes[-1].task, (0, 0))
+        by_task[cast_votes[-1].task] = (counted[0] + int(passes[-1]), counted[1] + 1)
+    rounds = _sopr_rounds(rows)
+    known = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
+    return PassRates(
+        model,
+        len(rows),
+        share(passes),
+        fmean(rounds) if rounds else None,
+        pstdev(rounds) if rounds else None,
+        by_task,
+        fmean(variances) if variances else None,
+        share(known) if known else None,
+    )
+
+
+def _sopr_rounds(rows: Sequence[Votes]) -> list[float]:
+    """The solvable pass rate of each round of votes."""
+    count = min((len(row.votes) for row in rows), default=0)
+    return [fmean(sopr([_status_votes(row)[number].vote]) for row in rows) for number in range(count)]
+
+
+def _status_votes(row: Votes) -> Sequence[StatusVote]:
+    return cast(Sequence[StatusVote], row.votes)
+
+
+def recorded_rates(recorded: Recorded, model: str) -> PassRates:
+    """The rates of a file of upstream's."""
+    passes = [float(each) for each in recorded.passes.values()]
+    rounds = recorded.sopr
+    deviation = pstdev(rounds) if rounds else None
+    mean = fmean(rounds) if rounds else None
+    return PassRates(model, len(passes), share(passes), mean, deviation, {}, None)
+
+
+def win_rates(votes: Sequence[Votes]) -> list[WinRates]:
+    """The rates of every candidate."""
+    by_model: dict[str, list[Votes]] = {}
+    for each in votes:
+        by_model.setdefault(each.model, []).append(each)
+    return [_win_rates(model, rows) for model, rows in by_model.items()]
+
+
+def _win_rates(model: str, rows: Sequence[Votes]) -> WinRates:
+    shares = []
+    flips: list[float] = []
+    compared: list[float] = []
+    for row in rows:
+        votes = cast(Sequence[PreferenceVote], row.votes)
+        shares.append(fmean(0.5 if vote.winner is None else float(vote.winner) for vote in votes))
+        seen = [vote for vote in votes if len(vote.orders) > 1 and None not in vote.orders]
+        compared.append(len(seen))
+        flips.append(sum(vote.is_flip for vote in seen))
+    return WinRates(
+        model,
+        rows[0].settings.reference,
+        len(rows),
+        share([float(each > 0.5) for each in shares]),
+        share([float(each == 0.5) for each in shares]),
+        share([float(each < 0.5) for each in shares]),
+        _mean([float(each > 0.5) + 0.5 * float(each == 0.5) for each in shares]),
+        interval(np.array(flips), np.array(compared), ALPHA),
+    )
+
+
+def share(values: Sequence[float]) -> Estimate:
+    """A share of queries with its interval."""
+    return interval(np.array(values, dtype=float), np.ones(len(values)), ALPHA)
+
+
+def _mean(values: Sequence[float]) -> Estimate:
+    """A mean of halves, which is no share; within 0 and 1."""
+    found = mean_interval(np.array(values), np.ones(len(values)), ALPHA)
+    if found.low is None or found.high is None:
+        return found
+    return Estimate(found.value, max(found.low, 0.0), min(found.high, 1.0))

@@ -1,0 +1,82 @@
+"""The finished tasks of a stored run as solutions, and what is known of them without a judge."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rig import methods
+from rig.errors import RigError
+from rig.judging.judgements import Judgement, joined
+from rig.methods.base import Solving, by_arm
+from rig.rescore import settings_of, setup_of
+from rig.solutions.solution import Solution
+from rig.solutions.trajectory import solution_of
+from rig.store import Runs, StoredRun, Transcript
+
+
+class Finished(NamedTuple):
+    """One finished task of one arm. `model` is the arm's name, and which repeat it was after the first."""
+
+    model: str
+    name: str
+    suite: str
+    solution: Solution
+    success: bool
+
+
+def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
+    """A run, and its finished tasks. Raises RigError where there are none."""
+    with Runs.open(store) as runs:
+        run = runs.get(text)
+        found = list(_finished(runs, run))
+    if not found:
+        raise RigError(
+            f"run {run.id} has no finished conversation; `rig run --resume {run.id}` goes on with it"
+        )
+    return run, found
+
+
+def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, list[Judgement]]:
+    """What there is to judge in a run: its tasks, each with the answers of all arms."""
+    run, rows = finished(store, text)
+    answers: dict[str, dict[str, Solution]] = {}
+    truths: dict[str, dict[str, bool]] = {}
+    for row in rows:
+        answers.setdefault(row.model, {})[row.name] = row.solution
+        truths.setdefault(row.model, {})[row.name] = row.success
+    wanted = dict.fromkeys(
+        name for name in run.conversations if any(name in each for each in answers.values())
+    )
+    suites = {row.name: row.suite for row in rows}
+    known = truths if run.declaration.success else {}
+    return run, [
+        task for name in wanted for task in joined(answers, votes, suites[name], known, wanted=[name])
+    ]
+
+
+def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
+    method, setup, by = methods.get(run.declaration.method), setup_of(run), settings_of(run)
+    role = method.roles[0]
+    for cell in runs.cells(run):
+        if cell.state != "finished" or cell.counts is None:
+            continue
+        transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
+        settings = by[cell.arm]
+        tools = setup.opening(transcript.conversation, settings, role).tools
+        turns = tuple(transcript.turns.values())
+        path = _path(by_arm(setup, settings), transcript)
+        name = run.arms[cell.arm].name
+        solution = solution_of(transcript.conversation, turns, tools, role, method.name, path)
+        yield Finished(
+            f"{name} repeat {cell.repeat + 1}" if cell.repeat else name,
+            cell.conversation,
+            transcript.conversation.suite,
+            solution,
+            run.declaration.succeeded(cell.counts),
+        )
+
+
+def _path(setup: Any, transcript: Transcript) -> Any:
+    """The steps that count, where a method says which these are."""
+    turns = tuple(transcript.turns.values())
+    return setup.path(transcript.conversation, turns) if isinstance(setup, Solving) else None

@@ -1,0 +1,235 @@
+"""Upstream's files of results: pass rates and preferences, as JSON and as tables, read and written.
+
+The tables are separated by tabs and end their lines as `csv` does, byte for byte as upstream writes them.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+from rig.calls import Json, JsonObject
+from rig.errors import RigError
+from rig.judging.decisions import SCORES, AnswerStatus, Tally, Vote
+from rig.solutions.solution import Solution
+
+Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
+
+PASS_HEADER = (
+    *("query", "solvable", "available_tools", "model_intermediate_steps", "model_final_step", "model"),
+    *("query_id", "is_solved", "pass_rate_label", "reason", "not_hallucinate"),
+)
+STABLE_HEADER = (
+    *("query", "available_tools", "model_intermediate_steps", "model_final_step", "model", "query_id"),
+    "is_solved",
+)
+PREFERENCE_HEADER = (
+    *("query", "available_tools", "ref_model_intermediate_steps", "ref_model_final_step"),
+    *("output_model_intermediate_steps", "output_model_final_step", "preference_label", "query_id"),
+    *("ref_model", "output_model"),
+)
+
+
+class Judged(NamedTuple):
+    """One answer with its votes and what they make; `reasons` of the last vote: for the answer, the task."""
+
+    solution: Solution
+    votes: tuple[Vote, ...]
+    tally: Tally
+    reasons: tuple[str, str] = ("", "")
+
+
+def pass_json(judged: Mapping[str, Judged], dialect: Dialect = "toolbench") -> str:
+    """A file of pass rates."""
+    row = _stable_row if dialect == "stabletoolbench" else _pass_row
+    return _dump({name: row(each) for name, each in judged.items()})
+
+
+def _common(solution: Solution) -> JsonObject:
+    return {
+        "tool_names": list(solution.tool_names),
+        "answer_steps": solution.step_text,
+        "final_step": solution.final_step,
+    }
+
+
+def _pass_row(judged: Judged) -> JsonObject:
+    last = judged.votes[-1]
+    answer_reason, task_reason = judged.reasons
+    return {
+        "passed": _number(judged.tally.passed),
+        "failed": _number(judged.tally.failed),
+        "query": judged.solution.query,
+        "task_solvable": f"TaskStatus.{last.task}",
+        **_common(judged.solution),
+        "is_solved": f"AnswerStatus.{last.answer}",
+        "reason": f"Is solved: {answer_reason}\nTask solvable: {task_reason}",
+        "not_hallucinate": not judged.solution.invented,
+    }
+
+
+def _stable_row(judged: Judged) -> JsonObject:
+    votes = {str(number): f"AnswerStatus.{vote.answer}" for number, vote in enumerate(judged.votes)}
+    return {"query": judged.solution.query, **_common(judged.solution), "is_solved": votes}
+
+
+def pass_table(rows: Mapping[str, JsonObject], model: str, dialect: Dialect = "toolbench") -> str:
+    """The table that belongs to a file of pass rates, from its rows."""
+    if dialect == "stabletoolbench":
+        return _table(STABLE_HEADER, (_stable_line(name, row, model) for name, row in rows.items()))
+    return _table(PASS_HEADER, (_pass_line(name, row, model) for name, row in rows.items()))
+
+
+def _pass_line(name: str, row: JsonObject, model: str) -> list[Any]:
+    label = "failed" if row["failed"] > row["passed"] else "passed"
+    return [
+        *(row["query"], row["task_solvable"], row["tool_names"], row["answer_steps"], row["final_step"]),
+        *(model, name, row["is_solved"], label, row["reason"], row["not_hallucinate"]),
+    ]
+
+
+def _stable_line(name: str, row: JsonObject, model: str) -> list[Any]:
+    return [
+        *(row["query"], row["tool_names"], row["answer_steps"], row["final_step"]),
+        *(model, name, {int(number): status for number, status in row["is_solved"].items()}),
+    ]
+
+
+def dialect_of(rows: Mapping[str, Json]) -> Dialect | None:
+    """Whose file of pass rates these rows are of; None where they are none."""
+    first = next(iter(rows.values()), None)
+    if not isinstance(first, dict) or "answer_steps" not in first or "is_solved" not in first:
+        return None
+    return "stabletoolbench" if isinstance(first["is_solved"], dict) else "toolbench"
+
+
+class Recorded(NamedTuple):
+    """What a file of pass rates says: of each query whether it passes, and of each run its statuses."""
+
+    passes: Mapping[str, bool]
+    runs: Mapping[str, Mapping[str, AnswerStatus]]
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of recorded queries with no more votes against than for."""
+        return sum(self.passes.values()) / len(self.passes) if self.passes else None
+
+    @property
+    def sopr(self) -> tuple[float, ...]:
+        """The solvable pass rate of each run."""
+        return tuple(
+            sum(SCORES[status] for status in run.values()) / len(run) for run in self.runs.values() if run
+        )
+
+
+def read_passes(rows: Mapping[str, Json], where: str) -> Recorded:
+    """What a file of pass rates says. Raises RigError for what is none."""
+    dialect = dialect_of(rows)
+    if dialect is None:
+        raise RigError(f"{where}: no file of pass rates")
+    try:
+        if dialect == "toolbench":
+            return Recorded({name: row["failed"] <= row["passed"] for name, row in rows.items()}, {})
+        runs: dict[str, dict[str, AnswerStatus]] = {}
+        for name, row in rows.items():
+            for run, status in sorted(row["is_solved"].items()):
+                runs.setdefault(run, {})[name] = _status(status)
+        means = {name: _mean(row["is_solved"].values()) for name, row in rows.items()}
+        return Recorded({name: mean >= 0.5 for name, mean in means.items()}, dict(sorted(runs.items())))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RigError(f"{where}: no file of pass rates: {error}") from error
+
+
+def _mean(statuses: Iterable[str]) -> float:
+    scores = [SCORES[_status(status)] for status in statuses]
+    return sum(scores) / len(scores)
+
+
+def _status(text: str) -> AnswerStatus:
+    found = text.removeprefix("AnswerStatus.")
+    if found not in SCORES:
+        raise RigError(f"{text}: no status of an answer")
+    return cast(AnswerStatus, found)
+
+
+class Preference(NamedTuple):
+    """The votes on one query, for the reference and for the candidate, and those that were undecided."""
+
+    reference: float
+    candidate: float
+    ties: int = 0
+    rounds: int = 0
+
+    @property
+    def label(self) -> Literal[1, 2, 3]:
+        """1 where the candidate loses, 2 where it wins, 3 for a tie."""
+        if self.reference == self.candidate:
+            return 3
+        return 1 if self.reference > self.candidate else 2
+
+
+def preference_json(votes: Mapping[str, Preference], reference: str, candidate: str) -> str:
+    """A file of preferences."""
+    return _dump(
+        {
+            name: {
+                reference: _number(each.reference),
+                candidate: _number(each.candidate),
+                **{f"round_{number}": "complete" for number in range(each.rounds)},
+            }
+            for name, each in votes.items()
+        }
+    )
+
+
+def read_preferences(
+    rows: Mapping[str, Json], reference: str, candidate: str, where: str
+) -> dict[str, Preference]:
+    """The votes of a file of preferences. Raises RigError for what is none of these two."""
+    found = {}
+    for name, row in rows.items():
+        try:
+            rounds = sum(key.startswith("round_") for key in row)
+            found[name] = Preference(row[reference], row[candidate], rounds=rounds)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise RigError(
+                f"{where}, {name}: no votes for {reference} and {candidate}: {error} is missing"
+            ) from error
+    return found
+
+
+def preference_table(
+    votes: Mapping[str, Preference],
+    solutions: Mapping[str, tuple[Solution, Solution]],
+    reference: str,
+    candidate: str,
+) -> str:
+    """The table that belongs to a file of preferences; `solutions` are reference and candidate by query."""
+    rows = []
+    for name, vote in votes.items():
+        ours, theirs = solutions[name]
+        rows.append(
+            [
+                *(ours.query, list(ours.tool_names), ours.step_text, ours.final_step),
+                *(theirs.step_text, theirs.final_step, vote.label, name, reference, candidate),
+            ]
+        )
+    return _table(PREFERENCE_HEADER, rows)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter="\t")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _dump(value: JsonObject) -> str:
+    return json.dumps(value, indent=4, ensure_ascii=False)
+
+
+def _number(value: float) -> int | float:
+    """A whole number without a decimal point, as upstream counts."""
+    return int(value) if float(value).is_integer() else value

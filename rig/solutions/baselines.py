@@ -1,0 +1,60 @@
+"""What can be said of a solution without a judge: words of apology, and how much its path achieved.
+
+Sources: upstream's `pass_rate.py` (until September 2023), and the detail score of its normalized evaluator.
+A call succeeded if its tool reported no error; upstream asks a judge for that number.
+"""
+
+import json
+from collections.abc import Iterator
+from math import log
+
+from rig.calls import Json, JsonObject
+from rig.solutions.solution import FINISH, Message, Solution
+
+APOLOGIES = ("sorry", "apologize", "apology", "unfortunately", "couldn't")
+"""Any of these in an answer, in whatever case, and it fails by the keyword rule."""
+
+
+def keyword_pass(solution: Solution) -> bool:
+    """Whether a solution ends with an answer that has no word of apology."""
+    is_answer = solution.is_finished and solution.final == "answer"
+    return is_answer and not _apologizes(solution.final_answer)
+
+
+def raw_keyword_pass(data: JsonObject) -> bool:
+    """The same of a raw answer, as upstream had it: whether any candidate ends without an apology."""
+    candidates = data.get("compare_candidates") or []
+    return any(each and not _apologizes(str(each[-1].get("description", ""))) for each in candidates)
+
+
+def detail_score(solution: Solution) -> float:
+    """10 for a call that succeeded, 5 for each tool used, less 5 times the logarithm of the steps."""
+    if solution.total_steps <= 0:
+        return -100000.0
+    calls = list(_calls(solution))
+    succeeded = sum(is_success(call.response) for call in calls)
+    return score_of(succeeded, len({call.name for call in calls}), solution.total_steps)
+
+
+def score_of(succeeded: float, tools: float, steps: int) -> float:
+    """The detail score of these numbers; `steps` is the number of all nodes."""
+    return -100000.0 if steps <= 0 else 10 * succeeded + 5 * tools - 5 * log(steps)
+
+
+def is_success(response: str) -> bool:
+    """Whether a tool reported no error."""
+    try:
+        found: Json = json.loads(response)
+    except (ValueError, RecursionError):
+        return bool(response)
+    return not (isinstance(found, dict) and found.get("error"))
+
+
+def _calls(solution: Solution) -> Iterator[Message]:
+    calls = (node.call for node in solution.steps)
+    return (call for call in calls if call is not None and call.name != FINISH)
+
+
+def _apologizes(text: str) -> bool:
+    words = text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return any(word in words for word in APOLOGIES)

@@ -1,0 +1,240 @@
+"""Solutions as ToolEval reads them: a query, the tools on offer, and the path that an answer took.
+
+Source: ToolBench's `toolbench/tooleval` (Apache-2.0), whose files of converted answers these are. Upstream's
+older files hold what a tool said as the text of a Python dict; both spellings are read.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rig.calls import Json, JsonObject
+from rig.errors import RigError
+
+FINISH = "Finish"
+"""The function that ends a solution."""
+
+GIVE_ANSWER, GIVE_UP = "give_answer", "give_up_and_restart"
+"""The ways to finish."""
+
+LONGEST_REPR = 1_000_000
+"""Characters of a Python dict that are read; what is longer is kept as text."""
+
+_STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_ITEMS = re.compile(rf"(?:(?<=^\{{)|(?<=, ))'(?:name|arguments|response)': {_STRING}(?=[,}}])", re.DOTALL)
+
+Final: TypeAlias = Literal["answer", "give_up", "none"]
+
+
+class Message(NamedTuple):
+    """What a tool was asked, in the words of the model, and what it said."""
+
+    name: str
+    arguments: str
+    response: str
+
+
+@dataclass(frozen=True)
+class Node:
+    """A step of a solution. `message` is as the file has it: words, or for a tool an object or its text."""
+
+    role: str
+    message: Json = ""
+    next: tuple["Node", ...] = ()
+
+    @cached_property
+    def call(self) -> Message | None:
+        """What is in the message of a tool; None for other roles, and for a text that is none."""
+        found = self.message if self.role == "tool" else None
+        if isinstance(found, str):
+            found = _literal(found) or _beginning(found)
+        if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+            return None
+        return Message(*(_text(found.get(name, "")) for name in Message._fields))
+
+    @property
+    def text(self) -> str:
+        """The message as upstream prints it: an object as Python would."""
+        return self.message if isinstance(self.message, str) else str(self.message)
+
+    def walk(self) -> Iterator["Node"]:
+        """The node and all below it, each before those below it."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.next))
+
+    def as_json(self) -> JsonObject:
+        """The node as upstream's files have it."""
+        return {"role": self.role, "message": self.message, "next": [each.as_json() for each in self.next]}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One answer to one query. `final_answer` is what Finish was called with, as the model wrote it."""
+
+    query: str
+    tools: tuple[JsonObject, ...]
+    method: str
+    total_steps: int
+    final_answer: str
+    details: tuple[Node, ...]
+    extra: Mapping[str, Json] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def chain(self) -> tuple[Node, ...]:
+        """The nodes that are read: the first root, and of every node the first that follows."""
+        found: list[Node] = []
+        following: Sequence[Node] = self.details
+        while following:
+            found.append(following[0])
+            following = following[0].next
+        return tuple(found)
+
+    @property
+    def steps(self) -> tuple[Node, ...]:
+        """The nodes of the chain in which a tool was called."""
+        return tuple(node for node in self.chain if node.role == "tool" and node.message)
+
+    @property
+    def step_text(self) -> str:
+        """The steps as upstream's metrics and tables show them."""
+        return "\n".join(f"Step {number}: {node.text}" for number, node in enumerate(self.steps, start=1))
+
+    @property
+    def final_step(self) -> str:
+        """The last step as upstream shows it; empty where there is none."""
+        return f"Final step: {self.steps[-1].text}" if self.steps else ""
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of the tools on offer."""
+        return tuple(str(tool.get("name", "")) for tool in self.tools)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last step is a call of Finish."""
+        last = self.steps[-1] if self.steps else None
+        call = last.call if last else None
+        if call is not None:
+            return call.name == FINISH
+        return last is not None and f"'name': '{FINISH}'" in last.text
+
+    @property
+    def final(self) -> Final:
+        """Whether the solution ends with an answer."""
+        if not self.final_answer:
+            return "none"
+        return "give_up" if GIVE_UP in self.final_answer else "answer"
+
+    @property
+    def final_words(self) -> str:
+        """The answer in words, out of what Finish was called with."""
+        try:
+            found = json.loads(self.final_answer)
+        except (ValueError, RecursionError):
+            return self.final_answer
+        words = found.get("final_answer") if isinstance(found, dict) else None
+        return words if isinstance(words, str) else self.final_answer
+
+    @property
+    def invented(self) -> tuple[str, ...]:
+        """The names of tools that were called and are not on offer, wherever in the tree."""
+        known = set(self.tool_names)
+        calls = (node.call for root in self.details for node in root.walk())
+        return tuple(call.name for call in calls if call is not None and call.name not in known)
+
+    def as_json(self) -> JsonObject:
+        """The solution as upstream's files of converted answers have it."""
+        return {
+            "query": self.query,
+            "available_tools": list(self.tools),
+            "answer": {
+                "method": self.method,
+                "total_steps": self.total_steps,
+                "final_answer": self.final_answer,
+                "answer_details": [node.as_json() for node in self.details],
+            },
+        }
+
+
+def parse(data: Json, where: str) -> Solution:
+    """A solution from a file of converted answers. Raises RigError for what is none."""
+    try:
+        answer = data["answer"]
+        details = answer["answer_details"]
+        return Solution(
+            query=_text(data["query"]),
+            tools=tuple(_tool(each) for each in data["available_tools"]),
+            method=_text(answer.get("method", "")),
+            total_steps=int(answer["total_steps"]),
+            final_answer=_text(answer["final_answer"] or ""),
+            details=tuple(map(_node, details)),
+        )
+    except KeyError as error:
+        raise RigError(f"{where}: not a converted answer: {error.args[0]} is missing") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise RigError(f"{where}: not a converted answer: {error}") from error
+    except RecursionError as error:
+        raise RigError(f"{where}: not a converted answer: nested too deeply") from error
+
+
+def chain_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Nodes that follow one another as the tree that upstream's files hold: its root, or nothing."""
+    below: tuple[Node, ...] = ()
+    for node in reversed(nodes):
+        below = (replace(node, next=below),)
+    return below
+
+
+def begun(following: tuple[Node, ...]) -> tuple[Node, ...]:
+    """A tree from its first real steps on: upstream's begin with an empty system and an empty user node."""
+    return (Node("system", "", (Node("user", "", following),)),)
+
+
+def tool_node(name: str, arguments: str, response: str, following: tuple[Node, ...] = ()) -> Node:
+    """A step in which a tool was called."""
+    return Node("tool", Message(name, arguments, response)._asdict(), following)
+
+
+def counted(details: Sequence[Node]) -> int:
+    """How many nodes there are in all."""
+    return sum(1 for root in details for _ in root.walk())
+
+
+def _node(data: Any) -> Node:
+    message = data["message"]
+    if not isinstance(message, str | dict):
+        raise TypeError("a message is neither a text nor an object")
+    return Node(_text(data["role"]), message, tuple(map(_node, data["next"])))
+
+
+def _tool(data: Any) -> JsonObject:
+    if not isinstance(data, dict):
+        raise TypeError("a tool is no object")
+    return data
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _beginning(text: str) -> Json:
+    """What is whole at the beginning of a Python dict that was cut off, as upstream's published ones are."""
+    parts = [found.group() for found in _ITEMS.finditer(text[:LONGEST_REPR])]
+    return _literal("{" + ", ".join(parts) + "}") if parts else None
+
+
+def _literal(text: str) -> Json:
+    """The value that the text of a Python literal stands for; None for any other. Nothing is executed."""
+    if len(text) > LONGEST_REPR:
+        return None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None

@@ -1,0 +1,136 @@
+"""A task that was played, by whatever method, as a solution: what was asked, called and said."""
+
+import json
+from collections.abc import Sequence
+
+from rig.calls import Call, ExecutedCall, Json, JsonObject
+from rig.episodes import PlayedTurn, Step
+from rig.models import ToolDoc
+from rig.solutions.solution import (
+    FINISH,
+    GIVE_ANSWER,
+    GIVE_UP,
+    Node,
+    Solution,
+    begun,
+    chain_of,
+    counted,
+    tool_node,
+)
+from rig.tasks import Task
+
+FINISH_TOOL = ToolDoc(
+    FINISH,
+    "End the task. Give the answer to the user's query, or give up where it cannot be answered from here. The"
+    " user sees nothing but the final answer.",
+    {
+        "type": "object",
+        "properties": {
+            "return_type": {
+                "type": "string",
+                "enum": [GIVE_ANSWER, GIVE_UP],
+                "description": "Whether this is an answer.",
+            },
+            "final_answer": {
+                "type": "string",
+                "description": "The whole answer, as the user is to read it; needed with give_answer.",
+            },
+        },
+        "required": ["return_type"],
+        "additionalProperties": False,
+    },
+)
+"""What every solution ends with."""
+
+
+def solution_of(
+    task: Task,
+    turns: Sequence[PlayedTurn],
+    tools: Sequence[ToolDoc],
+    role: str,
+    method: str,
+    path: Sequence[Step] | None = None,
+) -> Solution:
+    """What the one who was evaluated did, the only speaker of `role`.
+
+    Where steps form a tree, `path` are those that count. The last reply is the answer, as if Finish had been
+    called with it; so is a last call where the task ended with one.
+    """
+    nodes: list[Node] = []
+    for turn in turns:
+        nodes += [Node("user", text) for text in task.expected(turn.turn).said]
+        nodes += [_node(step, role) for step in turn.steps if path is None]
+    if path is not None:
+        nodes += [_node(step, role) for step in path]
+    query = "\n".join(node.text for node in nodes if node.role == "user")
+    nodes, final = _finished(_without_first(nodes), turns)
+    details = begun(chain_of(nodes))
+    functions = [function_of(tool) for tool in tools]
+    if not any(tool.name == FINISH for tool in tools):
+        functions.append(function_of(FINISH_TOOL))
+    return Solution(query, tuple(functions), method, counted(details), final, details)
+
+
+def function_of(tool: ToolDoc) -> JsonObject:
+    """A tool as upstream's files declare it."""
+    parameters = tool.parameters
+    properties = parameters.get("properties", {})
+    required = list(parameters.get("required", []))
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "optional": [name for name in properties if name not in required],
+        },
+    }
+
+
+def observation(executed: ExecutedCall) -> str:
+    """What came of a call, as upstream's tools answer."""
+    return _json({"error": executed.exception or "", "response": executed.response})
+
+
+def arguments_text(call: Call) -> str:
+    """The arguments of a call as text."""
+    return call.arguments if isinstance(call.arguments, str) else _json(call.arguments)
+
+
+def _node(step: Step, role: str) -> Node:
+    prediction = step.prediction
+    if step.role != role:
+        return Node("user", prediction.reply or "")
+    if prediction.call is None:
+        return Node("assistant", prediction.reply or prediction.error_detail or str(prediction.error or ""))
+    name = prediction.call.name
+    response = "" if name == FINISH or step.executed is None else observation(step.executed)
+    return tool_node(name, arguments_text(prediction.call), response)
+
+
+def _without_first(nodes: list[Node]) -> list[Node]:
+    """The nodes without the words that began it all: they are the query."""
+    first = next((number for number, node in enumerate(nodes) if node.role != "user"), len(nodes))
+    return nodes[first:]
+
+
+def _finished(nodes: list[Node], turns: Sequence[PlayedTurn]) -> tuple[list[Node], str]:
+    """The nodes with an end, and the final answer; none where the last step failed."""
+    last = nodes[-1] if nodes else None
+    error = turns[-1].error if turns else None
+    if last is None or error is not None:
+        return nodes, ""
+    call = last.call
+    if call is not None and call.name == FINISH:
+        return nodes, call.arguments
+    if last.role == "user":
+        return nodes, ""
+    words = last.text if call is None else f"{call.name}({call.arguments})"
+    final = _json({"return_type": GIVE_ANSWER, "final_answer": words})
+    kept = nodes[:-1] if call is None else nodes
+    return [*kept, tool_node(FINISH, final, "")], final
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)

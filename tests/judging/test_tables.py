@@ -1,0 +1,89 @@
+"""Upstream's files of results, byte for byte."""
+
+import json
+
+import pytest
+from tool_answers import PUBLIC, needs_public_data, solution
+
+from rig.errors import RigError
+from rig.judging.decisions import Rules, Vote, tally
+from rig.judging.tables import (
+    Judged,
+    Preference,
+    pass_json,
+    pass_table,
+    preference_json,
+    preference_table,
+    read_passes,
+    read_preferences,
+)
+from rig.solutions.answers import load
+
+STABLE = PUBLIC / "stabletoolbench" / "data_example"
+
+
+@needs_public_data
+@pytest.mark.parametrize(("model", "rate"), [("cot", 2 / 3), ("dfs", 1.0)])
+def test_recorded_pass_rates_are_read_and_written_byte_for_byte(model: str, rate: float) -> None:
+    name = f"virtual_chatgpt_{model}"
+    path = STABLE / "pass_rate_results" / name / f"G1_instruction_{name}.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    table = pass_table(rows, name, "stabletoolbench")
+    assert table.encode() == path.with_suffix(".csv").read_bytes()
+    recorded = read_passes(rows, name)
+    assert recorded.sopr == pytest.approx([rate] * 3)
+    assert recorded.pass_rate == pytest.approx(rate)
+    [found] = load(STABLE / "model_predictions_converted" / name)
+    votes = {
+        query: tuple(
+            Vote(status.removeprefix("AnswerStatus.")) for _, status in sorted(row["is_solved"].items())
+        )
+        for query, row in rows.items()
+    }
+    judged = {
+        query: Judged(found.solutions[query], cast, tally(cast, Rules(), query))
+        for query, cast in votes.items()
+    }
+    assert json.loads(pass_json(judged, "stabletoolbench")) == rows
+
+
+@needs_public_data
+def test_recorded_preferences_are_read_and_written() -> None:
+    names = "virtual_chatgpt_cot", "virtual_chatgpt_dfs"
+    text = (STABLE / "preference_results" / f"G1_instruction_{'_'.join(names)}.json").read_text()
+    votes = read_preferences(json.loads(text), *names, "recorded")
+    assert preference_json(votes, *names) == text
+    assert {query: vote.label for query, vote in votes.items()} == {"588": 2, "608": 2, "1073": 2}
+    found = {each.model: each.solutions for each in load(STABLE / "model_predictions_converted")}
+    pairs = {query: (found[names[0]][query], found[names[1]][query]) for query in votes}
+    header, *_ = preference_table(votes, pairs, *names).split("\r\n")
+    assert header.split("\t")[6:] == ["preference_label", "query_id", "ref_model", "output_model"]
+
+
+def test_a_table_of_pass_rates_has_upstreams_columns_and_line_ends() -> None:
+    made = solution()
+    votes = (Vote("Solved"), Vote("Unsure"))
+    text = pass_json({"7": Judged(made, votes, tally(votes, Rules(), "7"), ("right", "can be"))})
+    [row] = json.loads(text).values()
+    assert (row["passed"], row["failed"], row["is_solved"]) == (1.5, 0.5, "AnswerStatus.Unsure")
+    assert row["reason"] == "Is solved: right\nTask solvable: can be"
+    assert row["not_hallucinate"] is True
+    lines = pass_table(json.loads(text), "m").split("\r\n")
+    assert lines[0].startswith("query\tsolvable\tavailable_tools\tmodel_intermediate_steps")
+    assert "\tm\t7\tAnswerStatus.Unsure\tpassed\t" in lines[1]
+    assert lines[-1] == ""
+
+
+def test_labels_of_preferences() -> None:
+    assert [Preference(2, 1).label, Preference(0, 1).label, Preference(1, 1).label] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("rows", [{}, {"1": 3}, {"1": {"answer_steps": "", "is_solved": {"0": "Maybe"}}}])
+def test_what_is_no_file_of_pass_rates_is_one_line(rows: dict[str, object]) -> None:
+    with pytest.raises(RigError):
+        read_passes(rows, "here")
+
+
+def test_votes_on_others_are_refused() -> None:
+    with pytest.raises(RigError, match="no votes for a and c"):
+        read_preferences({"1": {"a": 1, "b": 0}}, "a", "c", "here")
