@@ -1,15 +1,14 @@
 """Figures as SVG that takes its colours and fonts from the page: right in light, in dark and in print."""
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from rig.displays.printable import printable
 from rig.paths import cache_directory
+from rig.report.svg import for_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,25 +77,7 @@ def svg(figure: "Figure", title: str) -> str:
         figure.savefig(
             text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )
-    drawn = text.getvalue()
-    drawn = drawn[drawn.index("<svg") :]
-    drawn = re.sub(r"<metadata>.*?</metadata>\s*", "", drawn, flags=re.DOTALL)
-    drawn = re.sub(r"<!--.*?-->\s*", "", drawn, flags=re.DOTALL)
-    drawn = re.sub(r"#0002\d\d|#0001\d\d", _as_variable, drawn)
-    drawn = re.sub(r" font-family: [^;\"]*;", "", drawn)
-    # What nothing refers to needs no id, and would have the same one in the next figure.
-    used = set(re.findall(r"#(\w+)", drawn))
-    drawn = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", drawn)
-    # A tenth of a point is less than a pixel.
-    drawn = re.sub(r"(\d+\.\d)\d+", r"\1", drawn)
-    drawn = re.sub(r' transform="rotate\(-0 [^"]*"', "", drawn)
-    drawn = re.sub(r"\s*\n\s*", " ", drawn).replace("> <", "><")
-    width, height = (72 * inches for inches in figure.get_size_inches())
-    head = (
-        f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {width:g} {height:g}"'
-        f' style="width:{width:.0f}pt" role="img" aria-label="{escape(title, quote=True)}">'
-    )
-    return head + drawn[drawn.index(">") + 1 :].strip()
+    return for_page(text.getvalue(), title, _NAMES)
 
 
 def label(text: str, longest: int = 28) -> str:
@@ -106,7 +87,3 @@ def label(text: str, longest: int = 28) -> str:
         return inert
     kept = longest - 1
     return f"{inert[: kept - kept // 2]}…{inert[-(kept // 2) :]}"
-
-
-def _as_variable(found: re.Match[str]) -> str:
-    return f"var(--{_NAMES[found[0]]})"

@@ -1,6 +1,7 @@
 """Figures: colours of the page, the numbers that they are drawn from, and names that are no formulas."""
 
 import re
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,23 @@ def test_a_name_is_drawn_as_text_whatever_is_in_it() -> None:
     text = drawn("$\\frac{1}$ <b> & $x_")
     assert "$\\frac{1}$ &lt;b&gt; &amp; $x_" in text
     assert 'aria-label="a &quot;title&quot; of &lt;$' in text
+
+
+@pytest.mark.parametrize(
+    "name", ["smollm2 temperature=0.25", "0.75000", "#000200", " font-family: x;", "<!-- 1.25 -->", ' id="a"']
+)
+def test_nothing_that_is_written_is_changed(name: str) -> None:
+    assert f">{escape(name, quote=False)}</text>" in drawn(name)
+
+
+def test_arms_are_labelled_with_their_settings(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    play(path, model(4), model(4), number=4, names=("m temperature=0.25", "m temperature=0.75"))
+    with Runs.open(path) as runs:
+        comparison = compare(runs, ["latest"])
+    drawing = plots.rates(comparison, METRICS["success_rate"], "AB")
+    assert "m temperature=0.25  A</text>" in drawing
+    assert "m temperature=0.75  B</text>" in drawing
 
 
 def test_figures_are_the_same_every_time_and_small() -> None:

@@ -92,8 +92,7 @@ def test_nothing_in_it_points_elsewhere(material: Material) -> None:
             if attributes.get(name) is not None:
                 assert str(attributes[name]).startswith("#"), (tag, attributes)
     text = page(material)
-    addresses = set(re.findall(r"https?://[\w./]+", text))
-    assert addresses == {"http://www.w3.org/1999/xlink"}, "the name of a namespace is no address to go to"
+    assert "://" not in text
     assert "url(" not in re.sub(r"url\(#\w+\)", "", text)
     assert "@import" not in text
 

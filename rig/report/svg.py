@@ -1,0 +1,85 @@
+"""What of matplotlib's SVG is put otherwise for a page: elements and attributes. Texts stay as they are."""
+
+from collections.abc import Iterator, Mapping
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+_TEXTS = frozenset({"text", "tspan", "style", "title"})
+_NUMBERS = ("d", "x", "y", "points", "width", "height")
+
+
+def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
+    """A drawing as an element of a page, with `title` for those who do not see it.
+
+    `colours` become variables of the page by their names. Raises ParseError for what is no SVG.
+    """
+    root = ElementTree.fromstring(drawn)
+    for element in [*root.iter()]:
+        _without_namespaces(element)
+    for metadata in root.findall("metadata"):
+        root.remove(metadata)
+    used = set(_referred(root))
+    for element in root.iter():
+        _tidy(element, used, colours)
+    width, height = (root.get("viewBox") or "").split()[2:]
+    root.attrib.clear()
+    root.attrib |= {
+        "viewBox": f"0 0 {width} {height}",
+        "style": f"width:{float(width):.0f}pt",
+        "role": "img",
+        "aria-label": title,
+    }
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _without_namespaces(element: Element) -> None:
+    """HTML knows the elements of SVG, and what `href` is in them."""
+    element.tag = _local(element.tag)
+    for name in [*element.attrib]:
+        element.attrib[_local(name)] = element.attrib.pop(name)
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
+
+
+def _referred(root: Element) -> Iterator[str]:
+    """The ids that are referred to."""
+    for element in root.iter():
+        if address := element.get("href"):
+            yield address.removeprefix("#")
+        if clip := element.get("clip-path"):
+            yield clip.removeprefix("url(#").removesuffix(")")
+
+
+def _tidy(element: Element, used: set[str], colours: Mapping[str, str]) -> None:
+    element.tail = None
+    if element.tag not in _TEXTS:
+        element.text = None
+    # What nothing refers to needs no id, and would have the same one in the next figure.
+    if element.get("id") not in used:
+        element.attrib.pop("id", None)
+    if element.get("transform", "").startswith("rotate(-0 "):
+        del element.attrib["transform"]
+    for name in _NUMBERS:
+        if name in element.attrib:
+            element.attrib[name] = " ".join(map(_short, element.attrib[name].split()))
+    if "style" in element.attrib:
+        element.attrib["style"] = _style(element.attrib["style"], colours)
+
+
+def _short(word: str) -> str:
+    """A number to a tenth of a point, which is less than a pixel; any other word as it is."""
+    try:
+        return f"{round(float(word), 1):g}"
+    except ValueError:
+        return word
+
+
+def _style(text: str, colours: Mapping[str, str]) -> str:
+    """Declarations with the page's colours, and without a font: that is the page's, too."""
+    declared = (part.strip().partition(":") for part in text.split(";"))
+    kept = ((name, value.strip()) for name, _, value in declared if name != "font-family")
+    return "; ".join(
+        f"{name}: {f'var(--{colours[value]})' if value in colours else value}" for name, value in kept
+    )
