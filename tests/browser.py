@@ -1,5 +1,6 @@
 """A real Chromium without a window, spoken to over two pipes: no socket is opened."""
 
+import base64
 import json
 import os
 import select
@@ -101,6 +102,16 @@ class Page:
     def print_media(self) -> None:
         """Show the page as it is printed."""
         self._send("Emulation.setEmulatedMedia", media="print")
+
+    def picture(self, file: Path) -> None:
+        """Write a picture of the whole page, as PNG."""
+        found = self._send("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(found["data"]))
+
+    def pdf(self, file: Path) -> None:
+        """Print the page to a PDF file, on A4."""
+        found = self._send("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, preferCSSPageSize=True)
+        file.write_bytes(base64.b64decode(found["data"]))
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression."""

@@ -3,11 +3,13 @@
 import base64
 import gzip
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -32,6 +34,9 @@ LARGEST = 1_000_000
 """Bytes that a page should not exceed; transcripts are packed, and texts of models cut, until it does not."""
 
 _LENGTHS = (2_000, 600, 300, 150, 80, 40)
+
+BESIDE = 7
+"""Columns of arms that fit beside one another on a desk and on paper."""
 
 _CALIBRATED = "minilm"
 """The measure of similarity that the shipped calibration is of."""
@@ -87,6 +92,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "comparison": comparison,
         "metric": comparison.metric,
         "letters": letters,
+        "blocks": _blocks,
         "heading": heading(comparison),
         "quality": quality_rows(comparison),
         "costs": cost_rows(comparison.arms),
@@ -119,6 +125,13 @@ def _flips(pair: Pair, comparison: Comparison) -> Iterator[FlipView]:
     for flip, turns in flips_with_turns(pair):
         often = how_often(flip) if flip.turn is None else ""
         yield FlipView(flip, numbers[flip.conversation], often, turns)
+
+
+def _blocks(number: int) -> list[list[int]]:
+    """The places of so many columns in tables under one another, none wider than `BESIDE`, about alike."""
+    tables = math.ceil(number / BESIDE)
+    ends = [round(number * each / tables) for each in range(tables + 1)]
+    return [list(range(*pair)) for pair in pairwise(ends)]
 
 
 def _settings(comparison: Comparison) -> dict[str, list[str]]:
