@@ -31,6 +31,7 @@ class PlayedTurn:
     """What a model did in the assistant turn at position `turn`.
 
     `wall_s` are the seconds it took in all, `tools_s` and `scoring_s` those spent in tools and scoring.
+    `cpu_s` is the CPU time that the process used meanwhile, None where nobody measured it.
     """
 
     turn: int
@@ -38,6 +39,7 @@ class PlayedTurn:
     wall_s: float = 0.0
     tools_s: float = 0.0
     scoring_s: float = 0.0
+    cpu_s: float | None = None
 
     @property
     def error(self) -> ErrorKind | None:

@@ -29,3 +29,7 @@ class ErrorKind(StrEnum):
     """The chat template refused the messages."""
     CALL_CAP = "call_cap"
     """The model was still calling tools when the cap on calls per turn was reached."""
+
+
+MACHINE = frozenset({ErrorKind.CONTEXT, ErrorKind.MEMORY, ErrorKind.DECODE, ErrorKind.TEMPLATE})
+"""Failures that say something of the machine and the setup, and nothing of the model."""

@@ -179,6 +179,10 @@ class Model(Protocol):
         """
         ...
 
+    def obstacle(self, opening: Request) -> str | None:
+        """Why no request that begins like this one can be answered; None where one may be."""
+        ...
+
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """Predict one step, calling `on_piece` as text appears.
 
@@ -230,6 +234,10 @@ class OneByOne(ABC):
         self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None
     ) -> None:
         """Nothing to get ready."""
+
+    def obstacle(self, opening: Request) -> str | None:
+        """None: most have room for anything."""
+        return None
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
         self._begun.append((slot, request, on_piece))

@@ -39,7 +39,9 @@ class Task(Protocol):
 
     @property
     def known_turns(self) -> tuple[int, ...]:
-        """The numbers of the assistant turns to be played; empty where that is known only afterwards."""
+        """The numbers of the assistant turns to be played, in whatever way the task counts them; empty where
+        that is known only afterwards, and turns are counted from 0.
+        """
         ...
 
     @property
@@ -60,6 +62,27 @@ class Task(Protocol):
     def expected(self, turn: int) -> ExpectedTurn:
         """What is known beforehand of the assistant turn of this number."""
         ...
+
+
+def turn_number(task: Task, turn: int) -> int:
+    """How people count the assistant turn of this number: the assistant's turns alone, from 1."""
+    known = task.known_turns
+    return known.index(turn) + 1 if turn in known else turn + 1
+
+
+def numbered(told: JsonObject, task: Task) -> JsonObject:
+    """Something said of a turn or of a true call, as JSON, with turns as people count them: `position` is
+    where the turn stands in the task, and `ground_truth` is (turn, call).
+    """
+    found: JsonObject = {}
+    for name, value in told.items():
+        if name == "turn":
+            found |= {"turn": turn_number(task, value), "position": value}
+        elif name == "ground_truth" and value is not None:
+            found[name] = [turn_number(task, value[0]), value[1]]
+        else:
+            found[name] = value
+    return found
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)

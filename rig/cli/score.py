@@ -128,7 +128,9 @@ def _print_group(group: Group) -> None:
         differences = group.differences
         click.echo(f"{len(group.reexecuted)} calls executed again, {len(differences)} responses differ")
         for scored, call in differences[:_MOST_DIFFERENCES]:
-            where = f"{scored.conversation.name} turn {call.turn}, call {call.step}, {call.recorded.name}"
+            where = (
+                f"{scored.conversation.name} turn {call.number}, call {call.step + 1}, {call.recorded.name}"
+            )
             click.echo(printable(f"  {where}: {_outcome(call.recorded)}, now {_outcome(call.executed)}"))
 
 

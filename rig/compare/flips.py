@@ -17,7 +17,7 @@ Outcome = Literal["won", "lost"]
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A conversation, or with `turn` one of its turns, that only one of two arms gets right.
+    """A conversation, or with `turn` (from 1) one of its assistant turns, that only one arm gets right.
 
     `won` is what the arm gets right and the baseline does not. With repeats it is what the arm gets right
     more often: `baseline_right` and `arm_right` are how many of how many times. The `commands`, for a shell,

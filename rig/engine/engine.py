@@ -220,6 +220,20 @@ class LlamaCppModel:
                 self._tree.plant(segment, state)
         self._turns = [None] * self.slots
 
+    def obstacle(self, opening: Request) -> str | None:
+        """That the beginning alone fills the context. Whether the template takes it, only messages show."""
+        try:
+            segments = self._prompts.build(opening, self._form(opening.tools).format)
+        except TemplateError:
+            return None
+        length = sum(map(len, segments))
+        if length < self._context.n_ctx:
+            return None
+        return (
+            f"the prompt has {length} tokens before anything is said, the context {self._context.n_ctx};"
+            " raise --n-ctx"
+        )
+
     def _measured_slots(self, segment: Segment, state: bytes) -> int:
         rates = self._store.rates(segment) if self._store else None
         if rates is None:

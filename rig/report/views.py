@@ -11,6 +11,7 @@ from rig.displays.steps import Called, Failed, Replied, Returned, StepView, ende
 from rig.episodes import PlayedTurn
 from rig.metrics import Declaration
 from rig.store import Transcript
+from rig.tasks import turn_number
 from rig.verdicts import CallPlace
 
 _TRUTH = 300
@@ -50,9 +51,9 @@ class WantedView:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """An assistant turn: what was said before it, what is due, and what was done."""
+    """An assistant turn, the `number`th: what was said before it, what is due, and what was done."""
 
-    index: int
+    number: int
     said: tuple[str, ...]
     wanted: tuple[WantedView, ...]
     reply: str
@@ -137,7 +138,7 @@ def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: i
             _wanted(index, number, call, letters, made, longest) for number, call in enumerate(truth.calls)
         )
         yield TurnView(
-            index,
+            turn_number(transcripts[0].conversation, index),
             tuple(_cut(text, most) for text in truth.said),
             tuple(wanted),
             _cut(truth.reply, most),

@@ -13,16 +13,17 @@ from rig.errors import RigError
 from rig.methods.base import Executes, Setup
 from rig.rescore.setups import setup_of
 from rig.store import StoredRun, Transcript
-from rig.tasks import Task
+from rig.tasks import Task, turn_number
 from rig.toolbox.diff import WorldDiff
 from rig.verdicts import StepPlace
 
 
 @dataclass(frozen=True, slots=True)
 class Reexecuted:
-    """The call `step` of a turn, as it was recorded and as it is executed now."""
+    """The call `step` of an assistant turn, the `number`th, as it was recorded and as it is executed now."""
 
     turn: int
+    number: int
     step: int
     recorded: ExecutedCall
     executed: ExecutedCall
@@ -31,7 +32,8 @@ class Reexecuted:
     def as_json(self) -> JsonObject:
         """The request, and both outcomes."""
         return {
-            "turn": self.turn,
+            "turn": self.number,
+            "position": self.turn,
             "step": self.step,
             "request": {"api_name": self.recorded.name, "parameters": self.recorded.arguments},
             "recorded": self.recorded.outcome.as_json(),
@@ -50,7 +52,7 @@ class Effect:
 
     def as_json(self) -> JsonObject:
         """The diff, and whether the response differs."""
-        return {"turn": self.turn, "step": self.step, "differs": self.differs, **self.diff.as_json()}
+        return {"position": self.turn, "step": self.step, "differs": self.differs, **self.diff.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> 
         setup.simulator.restore(world)
         for step, recorded in enumerate(played[turn].executed if turn in played else ()):
             executed = setup.simulator.execute(recorded.call)
-            yield Reexecuted(turn, step, recorded, executed, _differ(recorded, executed, truths))
+            number = turn_number(task, turn)
+            yield Reexecuted(turn, number, step, recorded, executed, _differ(recorded, executed, truths))
 
 
 def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> Iterator[Effect]:

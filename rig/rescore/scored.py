@@ -8,7 +8,7 @@ from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.methods.base import Setup
 from rig.metrics import Declaration, Score
-from rig.tasks import Task
+from rig.tasks import Task, numbered
 from rig.verdicts import CallPlace
 
 
@@ -27,7 +27,7 @@ class Scored:
 
     def as_json(self) -> JsonObject:
         """Metrics, and for each predicted call and each ground-truth call whether it was matched."""
-        score = self.score
+        score, task = self.score, self.conversation
         calls = [
             (turn, step, executed)
             for turn, played in sorted(self.turns.items())
@@ -45,28 +45,39 @@ class Scored:
             "success": self.declaration.succeeded(score.counts),
             "metrics": self.declaration.as_json(score.counts),
             "matches": [
-                {
-                    "turn": turn,
-                    "step": step,
-                    "tool": executed.name,
-                    "match": verdict.match,
-                    "bad_action": verdict.bad_action,
-                    "ground_truth": verdict.ground_truth,
-                    "reason": verdict.reason,
-                }
+                numbered(
+                    {
+                        "turn": turn,
+                        "step": step,
+                        "tool": executed.name,
+                        "match": verdict.match,
+                        "bad_action": verdict.bad_action,
+                        "ground_truth": verdict.ground_truth,
+                        "reason": verdict.reason,
+                    },
+                    task,
+                )
                 for (turn, step, executed), verdict in zip(calls, score.verdicts, strict=bool(score.verdicts))
             ],
             "ground_truth": [
-                {"turn": turn, "call": number, "tool": truth.name, "match": CallPlace(turn, number) in held}
+                numbered(
+                    {
+                        "turn": turn,
+                        "call": number,
+                        "tool": truth.name,
+                        "match": CallPlace(turn, number) in held,
+                    },
+                    task,
+                )
                 for turn, number, truth in truths
             ],
             "errors": breakdown([self])["errors"],
             "error_types": [
-                {"turn": turn, "type": kind, "errors": count}
+                numbered({"turn": turn, "type": kind, "errors": count}, task)
                 for turn, counts in score.error_types.items()
                 for kind, count in counts.items()
             ],
-            "faults": [fault.as_json() for fault in score.faults],
+            "faults": [numbered(fault.as_json(), task) for fault in score.faults],
         }
 
 

@@ -157,6 +157,7 @@ class _Run:
             clock = perf_counter()
             try:
                 models = self._load(position, left[0][1])
+                self._check_room(position, models, [task for _, task in left])
                 writer = self._ready(position, models, perf_counter() - clock)
                 self._rescore(position, totals)
                 self._play(left, models, writer, totals)
@@ -199,6 +200,21 @@ class _Run:
         if isinstance(setup, Meeting):
             setup.meet(models)
         return models
+
+    def _check_room(self, position: int, models: Mapping[str, Model], tasks: Sequence[Task]) -> None:
+        """Raise RigError where none of the tasks can be played, say so where some cannot."""
+        arm = self._plan.arms[position]
+        openings = [
+            [(model, self._plan.setup.opening(task, arm.settings, role)) for role, model in models.items()]
+            for task in tasks
+        ]
+        obstacles = [[model.obstacle(opening) for model, opening in each] for each in openings]
+        found = [reason for each in obstacles if (reason := next(filter(None, each), None))]
+        if len(found) == len(tasks):
+            raise RigError(f"{arm.name}: no conversation can be played: {found[0]}")
+        if found:
+            note = f"{len(found)} of {len(tasks)} conversations cannot be played: {found[0]}"
+            self.emit(Notice(f"{arm.name}: {note}"))
 
     def _loaded_by(self, load: Loader) -> Model:
         if load not in self._loaded:

@@ -17,7 +17,8 @@ def matched(turn: int, truth_turn: int) -> str:
     """Why a prediction of `turn` is right, being a ground-truth call of `truth_turn`."""
     if turn == truth_turn:
         return "matches the ground truth"
-    return f"matches the ground truth of turn {truth_turn}, {'early' if turn < truth_turn else 'late'}"
+    when = "a later turn, early" if turn < truth_turn else "an earlier turn, late"
+    return f"matches the ground truth of {when}"
 
 
 def differs(differences: Sequence[Difference]) -> str:

@@ -8,12 +8,13 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.methods.base import Knows, Method, Settings, Setup
 from rig.models import Model, Request
-from rig.tasks import Task
+from rig.tasks import Task, turn_number
 
 
 class TrueStep(NamedTuple):
-    """A request, and what should be answered: a call, or the words of a reply."""
+    """A request of the `number`th assistant turn, and what should be answered: a call, or a reply's words."""
 
+    number: int
     request: Request
     answer: Call | str
 
@@ -43,7 +44,7 @@ def true_steps(
             prediction = players[ask.role].predict(ask.request, lambda _piece: None)
             answer = prediction.reply if prediction.call is None else prediction.call
             if ask.role == evaluated and answer is not None:
-                yield TrueStep(ask.request, answer)
+                yield TrueStep(turn_number(task, ask.request.key.turn), ask.request, answer)
             try:
                 ask = playing.send(prediction)
             except StopIteration:

@@ -37,6 +37,8 @@ class ScreenedStep:
     """
 
     key: StepKey
+    number: int
+    """Which assistant turn it is of, from 1."""
     tool: str | None
     assessment: Assessment
     divergences: tuple[float, ...] = ()
@@ -46,7 +48,10 @@ class ScreenedStep:
         """Everything by name, choice by choice."""
         found = self.assessment
         return {
-            **self.key._asdict(),
+            "conversation": self.key.conversation,
+            "turn": self.number,
+            "position": self.key.turn,
+            "step": self.key.step,
             "answer": "reply" if found.is_reply else "call",
             "tool": self.tool,
             "logprob": found.logprob if found.fault is None else None,

@@ -123,7 +123,7 @@ def _arm(
                 listen = partial(_keep, rows, key) if base is None else against.take
                 assessed = teacher.assess(truth.request, truth.answer, listen)
                 tool = truth.answer.name if isinstance(truth.answer, Call) else None
-                found.append(ScreenedStep(key, tool, assessed, *against.result(assessed)))
+                found.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
         progress(name, len(steps), len(steps))
         fingerprint = teacher.fingerprint
         remarks = (

@@ -2,27 +2,29 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlite_utils import Database
 
-from rig.calls import JsonObject
 from rig.events import Speed
 from rig.metrics import Counts
 from rig.store.records import GraderInfo
 from rig.store.scores import counts_of
+from rig.store.views import number
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredTurn:
     """An assistant turn: how many calls it should have made and how many of those were made, in any turn.
 
-    `wanted` is None where nobody knows beforehand what is due in which turn. `bad_actions` are the incorrect
+    `turn` is its position in the task, `number` counts assistant turns from 1. `wanted` is None where nobody
+    knows beforehand what is due in which turn. `bad_actions` are the incorrect
     actions of the turn itself, `error` is why it ended without a reply.
     """
 
     turn: int
+    number: int
     wanted: int | None
     matched: int
     bad_actions: int
@@ -31,12 +33,12 @@ class ScoredTurn:
 
     @property
     def right(self) -> bool | None:
-        """Whether all that was due was done and nothing wrong; None where nobody knows what was due."""
-        return None if self.wanted is None else self.matched == self.wanted and not self.bad_actions
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return {**asdict(self), "right": self.right}
+        """Whether all that was due was done, nothing wrong, and no generation failed; None where nobody knows
+        what was due.
+        """
+        if self.wanted is None:
+            return None
+        return self.matched == self.wanted and not self.bad_actions and self.error is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ class ScoredCell:
 
     @property
     def rights(self) -> dict[int, bool]:
-        """Whether each turn is right of which that can be said, by its number."""
-        return {turn.turn: turn.right for turn in self.turns if turn.right is not None}
+        """Whether each turn is right of which that can be said, by its number from 1."""
+        return {turn.number: turn.right for turn in self.turns if turn.right is not None}
 
 
 _SCORES = """
@@ -73,13 +75,14 @@ _SCORES = """
     ORDER BY arms.position, scores.repeat, conversations.position
 """
 
-_TURNS = """
-    SELECT turns.id, arm, conversation, repeat, turns.turn, turns.wanted, turns.error, wall_s, tools_s,
-        scoring_s, count(predictions.id) AS steps, total(prompt_tokens) AS prompt_tokens,
+_TURNS = f"""
+    SELECT turns.id, arm, conversation, repeat, turns.turn, {number("turns.turn")} AS number, turns.wanted,
+        turns.error, wall_s, tools_s, scoring_s, cpu_s, count(predictions.id) AS steps, total(prompt_tokens) AS prompt_tokens,
         total(cached_tokens) AS cached_tokens, total(completion_tokens) AS completion_tokens,
         total(forced_tokens) AS forced_tokens, total(prefill_s) AS prefill_s, total(decode_s) AS decode_s,
         total(mask_s) AS mask_s, total(first_token_s) AS first_token_s
-    FROM turns JOIN arms ON arms.id = arm LEFT JOIN predictions ON predictions.turn = turns.id
+    FROM turns JOIN arms ON arms.id = arm JOIN conversations ON conversations.id = conversation
+    LEFT JOIN predictions ON predictions.turn = turns.id
     WHERE arms.run = :run GROUP BY turns.id ORDER BY turns.turn
 """
 
@@ -163,7 +166,13 @@ def _turns(
             bad[row["turn"]] += bool(call["bad_action"])
     return tuple(
         ScoredTurn(
-            row["turn"], row["wanted"], matched[row["turn"]], bad[row["turn"]], row["error"], row["wall_s"]
+            row["turn"],
+            row["number"],
+            row["wanted"],
+            matched[row["turn"]],
+            bad[row["turn"]],
+            row["error"],
+            row["wall_s"],
         )
         for row in rows
     )

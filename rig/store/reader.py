@@ -184,6 +184,7 @@ class Runs:
             row["wall_s"],
             row["tools_s"],
             row["scoring_s"],
+            row["cpu_s"],
         )
 
     def _run(self, row: dict[str, Any]) -> StoredRun:

@@ -319,6 +319,21 @@ def m010_own_scores(db: Database) -> None:
     )
 
 
+@MIGRATIONS()
+def m011_turn_numbers(db: Database) -> None:
+    """Which turns of a conversation are the assistant's, and what CPU time a turn took: unknown before."""
+    db.execute("ALTER TABLE conversations ADD COLUMN known_turns TEXT NOT NULL DEFAULT '[]'")
+    db.execute("ALTER TABLE turns ADD COLUMN cpu_s REAL")
+    db.execute("""
+        UPDATE conversations SET known_turns = (
+            SELECT json_group_array(entry.key)
+            FROM sources JOIN json_each(sources.json, '$.conversation') AS entry
+            WHERE sources.sha256 = conversations.source AND json_extract(entry.value, '$.role') = 'assistant'
+        )
+        WHERE run IN (SELECT id FROM runs WHERE method = 'tooltalk')
+    """)
+
+
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

@@ -32,6 +32,16 @@ _WHERE = """
     conversations.suite
 """
 
+
+def number(turn: str) -> str:
+    """What `turn_number` is of this column, beside a row of `conversations`: which assistant turn, from 1."""
+    return f"""coalesce((
+        SELECT known.key + 1 FROM json_each(conversations.known_turns) AS known WHERE known.value = {turn}
+    ), {turn} + 1)"""
+
+
+_TURN = f"{number('turns.turn')} AS turn, turns.turn AS position"
+
 _GRADER = "grader, grader_version, similarity"
 
 _METRICS = """
@@ -83,10 +93,11 @@ made AS (
     SELECT turn, sum(kind = 'call') AS calls, sum(coalesce(bad_action, 0)) AS bad_actions
     FROM predictions GROUP BY turn
 )
-SELECT {_WHERE}, turns.repeat, turns.turn, turns.wanted, coalesce(judged.n, 0) AS matched,
+SELECT {_WHERE}, turns.repeat, {_TURN}, turns.wanted, coalesce(judged.n, 0) AS matched,
     coalesce(made.calls, 0) AS calls, coalesce(made.bad_actions, 0) AS bad_actions,
-    coalesce(judged.n, 0) = turns.wanted AND coalesce(made.bad_actions, 0) = 0 AS right,
-    turns.error, turns.wall_s, turns.tools_s, turns.scoring_s, turns.finished
+    coalesce(judged.n, 0) = turns.wanted AND coalesce(made.bad_actions, 0) = 0 AND turns.error IS NULL
+        AS right,
+    turns.error, turns.wall_s, turns.cpu_s, turns.tools_s, turns.scoring_s, turns.finished
 FROM turns
 JOIN arms ON arms.id = turns.arm
 JOIN runs ON runs.id = arms.run
@@ -101,12 +112,13 @@ WHERE EXISTS (
 """
 
 _STEPS = f"""
-SELECT {_WHERE}, turns.repeat, turns.turn, predictions.step, predictions.kind, predictions.tool,
+SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, predictions.tool,
     predictions.arguments, predictions.reply, predictions.error, predictions.error_detail,
     predictions.finish_reason, predictions.raw, predictions.response, predictions.exception,
-    predictions.username, predictions.match, predictions.bad_action, predictions.ground_truth_turn,
-    predictions.ground_truth_call, predictions.reason, predictions.differences, predictions.prompt_tokens,
-    predictions.cached_tokens, predictions.completion_tokens, predictions.forced_tokens,
+    predictions.username, predictions.match, predictions.bad_action,
+    {number("predictions.ground_truth_turn")} AS ground_truth_turn, predictions.ground_truth_call,
+    predictions.reason, predictions.differences, predictions.prompt_tokens, predictions.cached_tokens,
+    predictions.completion_tokens, predictions.forced_tokens,
     predictions.prefill_s, predictions.decode_s, predictions.mask_s, predictions.first_token_s,
     predictions.role, predictions.parent
 FROM predictions
@@ -126,10 +138,10 @@ WHERE predictions.error IS NOT NULL
 GROUP BY arms.id, predictions.error
 """
 
-_CALLS = """
-SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, turns.repeat, turns.turn,
-    predictions.step, predictions.tool, predictions.arguments, predictions.response, predictions.exception,
-    predictions.match, predictions.bad_action, predictions.reason
+_CALLS = f"""
+SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, turns.repeat,
+    {_TURN}, predictions.step, predictions.tool, predictions.arguments, predictions.response,
+    predictions.exception, predictions.match, predictions.bad_action, predictions.reason
 FROM predictions
 JOIN turns ON turns.id = predictions.turn
 JOIN arms ON arms.id = turns.arm
@@ -138,8 +150,9 @@ JOIN conversations ON conversations.id = turns.conversation
 WHERE predictions.kind = 'call'
 """
 
-_TURN_FAULTS = """
-SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, scores.repeat, faults.turn,
+_TURN_FAULTS = f"""
+SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, scores.repeat,
+    {number("faults.turn")} AS turn, faults.turn AS position,
     faults.step, faults.kind, faults.tool, faults.argument, faults.expected, faults.got, faults.text,
     scores.grader, scores.grader_version, scores.similarity
 FROM faults

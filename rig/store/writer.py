@@ -123,6 +123,7 @@ class RunWriter:
                         "wall_s": played.wall_s,
                         "tools_s": played.tools_s,
                         "scoring_s": played.scoring_s,
+                        "cpu_s": played.cpu_s,
                     }
                 )
                 .last_pk
@@ -302,6 +303,7 @@ def _insert_run(database: Database, new: NewRun) -> None:
             "position": position,
             "name": conversation.name,
             "turns": len(conversation.known_turns),
+            "known_turns": to_json(list(conversation.known_turns)),
             "ground_truths": conversation.ground_truth_count,
             "suite": conversation.suite,
             "source": digest,

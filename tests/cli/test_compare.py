@@ -45,7 +45,7 @@ def test_it_reads_from_the_numbers_to_the_flips_to_the_verdicts(rig: Rig, store:
             "points more or less",
             "p of success (exact McNemar, corrected)",
             "q2 against f16",
-            "lost  talk01, lost turn 3",
+            "lost  talk01, lost turn 2",
             "rig show abcde talk01 --arm f16 --arm q2\n",
             "q8 against f16",
             "\nq2: loss found: success is 50.0 points lower",

@@ -81,7 +81,7 @@ def test_a_conversation_shows_what_was_said_called_answered_and_judged(rig: Rig,
         "user: Let me in.",
         'call: UserLogin {"username": "mara", "password": "pw-mara"}',
         "+ match: expected call 1",
-        'expected: DeleteAlarm {"alarm_id": "0001-0002"} (+ made in turn 4, step 1)',
+        'expected: DeleteAlarm {"alarm_id": "0001-0002"} (+ made in turn 2, step 2)',
         "reply: Gone.",
     ):
         assert line in oracle
@@ -238,11 +238,11 @@ def test_answers_without_a_grammar_are_judged_and_shown_with_what_was_salvaged(
     assert "alarms, arm0: # incorrect, 1 of 3 calls matched" in out
     how, raw = "<tool_call>, name/arguments", SPOKEN[1, 0].replace("\n", "\\n")
     for lines in (
-        f'0. call: AddAlarm {{"time": "07:00:00"}}\n     salvaged ({how}) from: {raw}\n',
-        "1. reply: Done.\n     salvaged (words)\n",
-        '0. call: AddAlarm {"time": "09:00:00"}\n     salvaged (fenced) from: ```json',
-        f"1. ! error: invalid: AddAlarm: 8 is not of type 'string'\n     raw: {SPOKEN[3, 1]}\n",
-        "0. reply: None.\n  expected: FindAlarms",
+        f'1. call: AddAlarm {{"time": "07:00:00"}}\n     salvaged ({how}) from: {raw}\n',
+        "2. reply: Done.\n     salvaged (words)\n",
+        '1. call: AddAlarm {"time": "09:00:00"}\n     salvaged (fenced) from: ```json',
+        f"2. ! error: invalid: AddAlarm: 8 is not of type 'string'\n     raw: {SPOKEN[3, 1]}\n",
+        "1. reply: None.\n  expected: FindAlarms",
     ):
         assert lines in out
     [arm] = rig("show", "latest", "alarms", "--runs", path, "--json").json["transcripts"]

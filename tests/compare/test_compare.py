@@ -57,7 +57,7 @@ def test_what_flipped_is_what_the_models_were_made_to_flip(store: Path) -> None:
         ("talk00", "won"),
     ]
     assert {(flip.conversation, flip.turn) for flip in pair.turn_flips} == {
-        (flip.conversation, 3) for flip in pair.flips
+        (flip.conversation, 2) for flip in pair.flips
     }
     assert (pair.won, pair.lost, pair.flip_rate) == (2, 4, 0.5)
     assert pair.flips[0].commands == (f"rig show abcde talk03 --arm arm0 --arm arm1 --runs {store}",)
@@ -350,4 +350,4 @@ def test_runs_graded_differently_are_compared_by_a_grader_that_both_have(store: 
     assert found.grader.grader == "default"
     assert found.notes[-1].startswith("not all runs were graded alike")
     assert found.pairs[0].lost == 2
-    assert {flip.turn for flip in found.pairs[0].turn_flips} == {3}
+    assert {flip.turn for flip in found.pairs[0].turn_flips} == {2}

@@ -66,7 +66,7 @@ def test_stored_calls_have_effects_and_give_what_they_gave(tmp_path: Path) -> No
     assert list(found.by_call) == calls
     assert not found.other_world
     assert not any(effect.differs for effect in found.by_call.values())
-    assert found.by_call[calls[0]].as_json()["turn"] == calls[0][0]
+    assert found.by_call[calls[0]].as_json()["position"] == calls[0][0]
 
     changed = replace(run, arms=(replace(run.arms[0], fingerprint={"world_sha256": "another"}),))
     assert effects_of(changed, transcript).other_world

@@ -198,7 +198,7 @@ def test_a_premature_call_matches_in_the_pool_but_not_per_turn() -> None:
     truths, predictions = [(3, delete(1))], [(1, delete(1))]
     verdict = matched("default", truths, predictions).verdicts()[0]
     assert verdict.match
-    assert verdict.reason.endswith("turn 3, early")
+    assert verdict.reason.endswith("a later turn, early")
     verdict = matched("per-turn", truths, predictions).verdicts()[0]
     assert verdict.bad_action
     assert verdict.reason == "this turn's ground truth has no call of DeleteAlarm"

@@ -6,8 +6,11 @@ import graded_talks
 import pytest
 import small_talks
 
-from rig.methods.scripted import Scripted
+from rig.compare import compare
+from rig.errors import ErrorKind
+from rig.methods.scripted import Scripted, failed
 from rig.methods.tooltalk.metrics import DECLARATION
+from rig.models import Prediction, Request
 from rig.store import Runs
 
 
@@ -80,7 +83,7 @@ def test_turn_results_are_those_that_are_compared(tmp_path: Path) -> None:
     assert len(told) == len(rows) == 2 * 6 * 2 * 2
     for cell in cells:
         for turn in cell.turns:
-            row = told[run.arms[cell.arm].name, cell.conversation, cell.repeat, turn.turn]
+            row = told[run.arms[cell.arm].name, cell.conversation, cell.repeat, turn.number]
             assert (row["wanted"], row["matched"], row["bad_actions"], row["right"], row["error"]) == (
                 turn.wanted,
                 turn.matched,
@@ -88,9 +91,30 @@ def test_turn_results_are_those_that_are_compared(tmp_path: Path) -> None:
                 turn.right,
                 turn.error,
             )
+            assert row["position"] == turn.turn
         assert bool(cell.counts["successes"]) == all(turn.right for turn in cell.turns)
     assert {row["right"] for row in rows} == {0, 1}
     assert any(row["bad_actions"] for row in rows)
+
+
+def test_a_turn_that_ended_in_a_failure_is_not_right(tmp_path: Path) -> None:
+    """Nothing was due in it, so that the conversation succeeds all the same."""
+    path = tmp_path / "runs.sqlite"
+
+    def script(request: Request) -> Prediction:
+        if request.key.conversation == "talk01" and request.key.step:
+            return failed(ErrorKind.TRUNCATED, "the budget ran out")
+        return graded_talks.model(2).predict(request, lambda _: None)
+
+    arms = (graded_talks.model(2), Scripted(script, fingerprint={"file_sha256": "0"}))
+    graded_talks.play(path, *arms, number=2)
+    rows = _rows(path, "SELECT arm, conversation, turn, matched, right, error FROM turn_results")
+    wrong = [tuple(row.values()) for row in rows if not row["right"]]
+    assert wrong == [("arm1", "talk01", turn, 1, 0, "truncated") for turn in (1, 2)]
+    with Runs.open(path) as runs:
+        [pair] = compare(runs, ["latest"]).pairs
+    assert not pair.flips
+    assert [(flip.outcome, flip.turn) for flip in pair.turn_flips] == [("lost", 1), ("lost", 2)]
 
 
 def test_conversation_scores_add_up_to_the_summary(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from rig.displays.steps import (
 from rig.episodes import Step
 from rig.rescore import Effect, Effects
 from rig.store import Transcript
-from rig.tasks import ExpectedTurn
+from rig.tasks import Task, numbered, turn_number
 from rig.toolbox.diff import ColumnChange, RecordChange
 from rig.verdicts import CallPlace, StepPlace
 
@@ -42,7 +42,7 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
     matched = _matched(transcript)
     for index in transcript.turn_numbers:
         lines += _said(task.expected(index).said)
-        lines += ["", f"turn {index}"]
+        lines += ["", f"turn {turn_number(task, index)}"]
         played = transcript.turns.get(index)
         for number, step in enumerate(played.steps if played else ()):
             lines += [f"  {line}" for line in _step(step_view(index, number, step, _LONGEST))]
@@ -50,8 +50,7 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
             lines += [f"     {line}" for line in (effect_lines(effect) if effect else ())]
         if played is None:
             lines.append("  not played yet")
-        truth = task.expected(index)
-        lines += [f"  {line}" for line in _truth(index, truth, matched, over=played is not None)]
+        lines += [f"  {line}" for line in _truth(task, index, matched, over=played is not None)]
         faults = (fault for fault in transcript.faults if fault.turn == index)
         lines += [f"  fault: {fault.kind}: {fault.text}" for fault in faults]
     return "\n".join([*lines, *_said(task.closing)])
@@ -80,7 +79,7 @@ def _matched(transcript: Transcript) -> dict[CallPlace, StepPlace]:
 
 
 def _step(view: StepView) -> list[str]:
-    made, label = view.made, f"{view.step}. {view.made.sign.label}"
+    made, label = view.made, f"{view.step + 1}. {view.made.sign.label}"
     salvaged = [f"   salvaged ({view.salvage}){_source(view)}"] if view.salvage else []
     match made:
         case Called():
@@ -133,16 +132,15 @@ def _column(column: ColumnChange) -> str:
     return f"{column.name} {' -> '.join(parts) if len(parts) == 2 else ''.join(parts)}"
 
 
-def _truth(
-    index: int, truth: ExpectedTurn, matched: Mapping[CallPlace, StepPlace], *, over: bool
-) -> list[str]:
+def _truth(task: Task, index: int, matched: Mapping[CallPlace, StepPlace], *, over: bool) -> list[str]:
     """What should have been done and said; nothing where nobody knows."""
     lines = []
+    truth = task.expected(index)
     for number, executed in enumerate(truth.calls):
         call, given = expected(index, number, executed, _LONGEST)
         place = matched.get(CallPlace(index, number))
         found = signs.due(made=place is not None, over=over).label
-        where = f" in turn {place.turn}, step {place.step}" if place else ""
+        where = f" in turn {turn_number(task, place.turn)}, step {place.step + 1}" if place else ""
         lines += [f"expected: {_call(call)} ({found}{where})", f"   {given.sign.label}: {_line(given.text)}"]
     if truth.reply:
         lines.append(f"expected: {signs.REPLY.label}: {truth.reply}")
@@ -169,20 +167,23 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
     turns: list[JsonObject] = []
     for index in transcript.turn_numbers:
         truth = task.expected(index)
-        turns += _said_json(truth.said, index - len(truth.said))
+        said = turn_number(task, index)
+        turns += _said_json(truth.said, index - len(truth.said), said)
         played = transcript.turns.get(index)
-        shown: JsonObject = {"turn": index, "role": "assistant", "text": truth.reply}
+        shown: JsonObject = {"turn": said, "position": index, "role": "assistant", "text": truth.reply}
         shown["ground_truth"] = [
             {**call.as_json(), "match": CallPlace(index, number) in matched}
             for number, call in enumerate(truth.calls)
         ]
-        shown["steps"] = None if played is None else [_step_json(step) for step in played.steps]
+        shown["steps"] = None if played is None else [_step_json(step, task) for step in played.steps]
         if effects is not None and played is not None:
             for number in range(len(played.executed)):
                 shown["steps"][number]["effect"] = effects.by_call[StepPlace(index, number)].as_json()
-        shown["faults"] = [fault.as_json() for fault in transcript.faults if fault.turn == index]
+        shown["faults"] = [
+            numbered(fault.as_json(), task) for fault in transcript.faults if fault.turn == index
+        ]
         turns.append(shown)
-    turns += _said_json(task.closing, 1 + max(transcript.turn_numbers, default=-1))
+    turns += _said_json(task.closing, 1 + max(transcript.turn_numbers, default=-1), None)
     return {
         "arm": transcript.arm,
         "repeat": transcript.repeat,
@@ -191,15 +192,17 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
     }
 
 
-def _said_json(texts: Sequence[str], first: int) -> list[JsonObject]:
-    """What was said, by its position in the conversation from `first` on, where it has one."""
+def _said_json(texts: Sequence[str], first: int, turn: int | None) -> list[JsonObject]:
+    """What was said before an assistant turn, by its position in the conversation from `first` on, where it
+    has one.
+    """
     return [
-        {"turn": first + number if first >= 0 else None, "role": "user", "text": text}
+        {"turn": turn, "position": first + number if first >= 0 else None, "role": "user", "text": text}
         for number, text in enumerate(texts)
     ]
 
 
-def _step_json(step: Step) -> JsonObject:
+def _step_json(step: Step, task: Task) -> JsonObject:
     prediction = step.prediction
     shown: JsonObject = {
         "kind": prediction.kind,
@@ -212,5 +215,5 @@ def _step_json(step: Step) -> JsonObject:
     if step.executed:
         shown["executed"] = step.executed.as_json()
     if step.verdict:
-        shown["verdict"] = step.verdict.as_json()
+        shown["verdict"] = numbered(step.verdict.as_json(), task)
     return shown

@@ -14,6 +14,7 @@ from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.evidence import Seen
 from rig.schemas import Misfit, misfits
 from rig.scoring import reasons
+from rig.tasks import turn_number
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace, Difference, Fault, FaultKind, Verdict
@@ -52,7 +53,8 @@ def find_faults(
         if index in acted:
             due = [truth for truth in truths if truth[0][0] == index and truth[0] not in held]
             later = [truth for truth in truths if truth[0][0] > index]
-            faults += _Turn(index, acted[index], due, later, seen.copy(), compare, toolbox).faults()
+            examined = _Turn(conversation, index, acted[index], due, later, seen.copy(), compare, toolbox)
+            faults += examined.faults()
         for call in turn.calls:
             seen.note(call)
         seen.say(turn.text)
@@ -63,6 +65,7 @@ def find_faults(
 class _Turn:
     """One assistant turn under examination. `due` are its ground-truth calls that nothing matched."""
 
+    conversation: Conversation
     index: int
     acted: Acted
     due: Sequence[Truth]
@@ -116,7 +119,7 @@ class _Turn:
                 yield self._made_up(step, None, Difference(name, None, executed.arguments[name]))
         elif verdict.bad_action:
             turns = [position.turn for position, truth in self.later if truth.name == executed.name]
-            when = f"before turn {turns[0]}" if turns else "at all"
+            when = f"before turn {turn_number(self.conversation, turns[0])}" if turns else "at all"
             yield self._fault(FaultKind.UNNEEDED_ACTION, f"{executed.name} was not called for {when}", step)
 
     def _differs(self, step: int, meant: Truth) -> Iterator[Fault]:

@@ -216,7 +216,7 @@ def test_each_of_two_calls_is_held_against_its_own_truth() -> None:
 
 def test_an_action_too_early_says_when_it_is_due() -> None:
     [fault] = faults({1: ([Call("AddAlarm", {"time": "08:00:00"})], "Set.")})
-    assert fault.text == "AddAlarm was not called for before turn 3"
+    assert fault.text == "AddAlarm was not called for before turn 2"
     [fault] = faults({7: ([NOTE, Call("AddReminder", {"task": "x"})], "Sent.")})
     assert fault.text == "AddReminder was not called for at all"
 
