@@ -43,7 +43,8 @@ class ConversationInfo:
 class Speed:
     """Tokens, seconds and costs so far.
 
-    Sums over steps; rates in tokens per second, None before any token. The costs are those of `rig.meters`.
+    Sums over steps; rates in tokens per second, None before any token. `cpu_s` is the CPU time that the
+    process used in turns, None where nobody measured it. The costs are those of `rig.meters`.
     """
 
     prompt_tokens: int = 0
@@ -63,6 +64,7 @@ class Speed:
     peak_memory: int | None = None
     peak_device_memory: int | None = None
     energy_j: float | None = None
+    cpu_s: float | None = 0.0
 
     @property
     def prefill_rate(self) -> float | None:
@@ -85,6 +87,15 @@ class Speed:
     def first_token(self) -> float | None:
         """Seconds from a request to the first token of its answer, on average."""
         return self.first_token_s / self.steps if self.steps and self.first_token_s else None
+
+    def cpu_share(self, threads: int) -> float | None:
+        """The CPU time used, as a share of what so many threads could have used while they had work.
+
+        Well below 1, another process was at work, or the machine waited. None where that is not known.
+        """
+        alone = self.mask_s + self.tools_s + self.scoring_s
+        could = threads * (self.prefill_s + self.decode_s - self.mask_s) + alone
+        return self.cpu_s / could if self.cpu_s and could > 0 else None
 
     def as_json(self) -> JsonObject:
         """Sums, costs and rates by name."""

@@ -219,10 +219,13 @@ def carry_out(todo: Plan, display: str, *, as_json: bool) -> tuple[StoredRun, Co
 
 
 def exit_code(stored: StoredRun, control: Control) -> int:
-    """130 for a run that was stopped, 1 with a line for each arm that failed, else 0."""
+    """130 for a run that was stopped, 1 with a line for each arm that failed or was not evaluated, else 0."""
     if control.is_stopped:
         return INTERRUPTED
     failures = [f"{arm.name}: {arm.failure}" for arm in stored.arms if arm.failure]
+    failures += [
+        f"{arm.name}: not evaluated: {arm.not_evaluated}" for arm in stored.arms if arm.not_evaluated
+    ]
     for failure in failures:
         click.echo(f"rig: {printable(failure)}", err=True)
     return 1 if failures else 0

@@ -111,5 +111,5 @@ def _row(run: StoredRun) -> tuple[str, ...]:
         run.state,
         str(len(run.conversations)),
         out_of(run.turns_done, run.turns),
-        ", ".join(f"{arm.name} {headline(run.declaration, arm.counts)}" for arm in run.arms),
+        ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms),
     )

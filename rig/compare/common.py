@@ -40,11 +40,13 @@ def common_conversations(scored: Sequence[Scored]) -> tuple[tuple[Key, ...], lis
 
 
 def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], dict[str, str]]:
-    """The arms that have finished a conversation, and of the others why they have not."""
+    """The arms that have finished a conversation and could be evaluated, and of the others why not."""
     kept, left_out = [], {}
     for each in chosen:
-        if each.arm.counts:
+        if each.arm.counts and not each.arm.not_evaluated:
             kept.append(each)
+        elif each.arm.not_evaluated:
+            left_out[each.label] = f"not evaluated: {each.arm.not_evaluated}"
         else:
             left_out[each.label] = each.arm.failure or "has finished no conversation"
     return kept, left_out

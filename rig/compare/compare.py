@@ -1,6 +1,6 @@
 """From stored runs to a comparison."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick
 from rig.compare.bootstrap import RESAMPLES, SEED, PairedBootstrap, Sides
 from rig.compare.common import common_conversations, without_unfinished
 from rig.compare.estimates import Difference
-from rig.compare.findings import Agreement, Comparison, Pair
+from rig.compare.findings import Agreement, ArmResult, Comparison, Pair
 from rig.compare.flips import flips, turn_flips
 from rig.compare.metrics import common_declaration, metric_named
 from rig.compare.noise import Noise
@@ -18,7 +18,7 @@ from rig.compare.results import arm_result
 from rig.compare.settings import Factor, factors, grader_differences
 from rig.compare.significance import exact_mcnemar, holm
 from rig.compare.verdict import verdict
-from rig.errors import RigError
+from rig.errors import MACHINE, RigError
 from rig.metrics import Declaration, Metric
 from rig.rates import Tallied
 from rig.store import Runs
@@ -56,10 +56,12 @@ def compare(
         raise RigError(f"alpha {question.alpha:g} is no probability between 0 and 1; 0.05 is usual")
     chosen, left_out = without_unfinished(choose(runs, addresses))
     if not chosen:
-        raise RigError("none of these arms has finished a conversation; there is nothing to compare")
+        said = "; ".join(f"{label}: {why}" for label, why in left_out.items())
+        raise RigError(f"there is nothing to compare: {said}")
     first = pick_baseline(chosen, question.baseline)
     if len(chosen) < 2 and not question.one_will_do:
-        raise RigError(f"{first.label} is the only arm; name another run or arm to compare it with")
+        others = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
+        raise RigError(f"{first.label} is the only arm; name another run or arm to compare it with{others}")
     ordered = [first, *(each for each in chosen if each is not first)]
     declaration = common_declaration(ordered)
     metric = metric_named(declaration, question.metric)
@@ -84,10 +86,19 @@ def compare(
         pairs=pairs,
         resamples=question.resamples,
         seed=question.seed,
-        notes=(*notes, *graded, *reduced),
+        notes=(*notes, *graded, *reduced, *_failed_by_machine(results)),
         noise=noise,
         left_out=left_out,
     )
+
+
+def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
+    """What counts as a failure of an arm though the model could do nothing about it."""
+    for each in arms:
+        kinds = {kind: count for kind, count in each.errors.items() if kind in MACHINE}
+        if kinds:
+            said = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+            yield f"{each.label}: failures of the machine count as its own ({said})"
 
 
 def _differing(

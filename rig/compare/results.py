@@ -66,8 +66,13 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _speed(cells: Sequence[ScoredCell], arm: StoredArm) -> Speed:
     costs = {field.name: getattr(arm.speed, field.name) for field in fields(Costs)}
-    names = [field.name for field in fields(Speed) if field.name not in costs]
-    return Speed(**{name: sum(getattr(cell.speed, name) for cell in cells) for name in names}, **costs)
+    names = [field.name for field in fields(Speed) if field.name not in (*costs, "cpu_s")]
+    cpu = [cell.speed.cpu_s for cell in cells]
+    return Speed(
+        **{name: sum(getattr(cell.speed, name) for cell in cells) for name in names},
+        **costs,
+        cpu_s=sum(filter(None, cpu)) if None not in cpu else None,
+    )
 
 
 def _turn_times(seconds: Sequence[float]) -> TurnTimes:

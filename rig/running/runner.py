@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
-from time import perf_counter
+from time import perf_counter, process_time
 
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
@@ -67,7 +67,7 @@ class _Run:
         self._slots: int | None = None
         self._costs = Costs()
         self._meters: Meters | None = None
-        self._since = 0.0
+        self._since = self._cpu_since = 0.0
 
     def close(self) -> None:
         try:
@@ -285,7 +285,7 @@ class _Run:
 
     def begin_clock(self) -> None:
         """Count the time of turns from now."""
-        self._since = perf_counter()
+        self._since, self._cpu_since = perf_counter(), process_time()
 
     def start(self, where: Where, task: Task, slot: int) -> Episode:
         """An episode, with the turns that are in the store."""
@@ -302,7 +302,8 @@ class _Run:
 
         So the times of turns add up to what the run took, however many are played at once.
         """
-        return replace(played, wall_s=perf_counter() - self._since)
+        cpu_s = process_time() - self._cpu_since
+        return replace(played, wall_s=perf_counter() - self._since, cpu_s=cpu_s)
 
     def played(self, where: Where) -> list[PlayedTurn]:
         """The turns of a task that are in the store, in order."""

@@ -77,7 +77,8 @@ _SCORES = """
 
 _TURNS = f"""
     SELECT turns.id, arm, conversation, repeat, turns.turn, {number("turns.turn")} AS number, turns.wanted,
-        turns.error, wall_s, tools_s, scoring_s, cpu_s, count(predictions.id) AS steps, total(prompt_tokens) AS prompt_tokens,
+        turns.error, wall_s, tools_s, scoring_s, cpu_s,
+        count(predictions.id) AS steps, total(prompt_tokens) AS prompt_tokens,
         total(cached_tokens) AS cached_tokens, total(completion_tokens) AS completion_tokens,
         total(forced_tokens) AS forced_tokens, total(prefill_s) AS prefill_s, total(decode_s) AS decode_s,
         total(mask_s) AS mask_s, total(first_token_s) AS first_token_s
@@ -182,7 +183,8 @@ def _speed(rows: list[dict[str, Any]]) -> Speed:
     # SQLite's total() is a float even of integers.
     sums: dict[str, Any] = {name: int(sum(row[name] for row in rows)) for name in _TOKENS}
     sums |= {name: float(sum(row[name] for row in rows)) for name in _SECONDS}
-    return Speed(**sums)
+    cpu = [row["cpu_s"] for row in rows]
+    return Speed(**sums, cpu_s=None if None in cpu else sum(cpu))
 
 
 def _by_turn(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:

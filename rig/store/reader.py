@@ -12,7 +12,7 @@ from sqlite_utils import Database
 
 from rig import methods
 from rig.episodes import PlayedTurn
-from rig.errors import RigError
+from rig.errors import MACHINE, RigError
 from rig.events import Speed, Where
 from rig.meters import Costs
 from rig.metrics import Declaration
@@ -216,12 +216,16 @@ class Runs:
     def _arm(self, row: dict[str, Any]) -> StoredArm:
         scores = self._rows(f"{OWN_SCORES} AND arm = ? ORDER BY id", row["id"])
         own = summed(row["position"], scores, self._database)
-        errors = self._rows(
-            "SELECT predictions.error, count(*) AS n"
+        ends = self._rows(
+            "SELECT role, predictions.error, count(*) AS n"
             " FROM predictions JOIN turns ON turns.id = predictions.turn"
-            " WHERE arm = ? AND predictions.error IS NOT NULL GROUP BY 1 ORDER BY 1",
+            " WHERE arm = ? GROUP BY 1, 2 ORDER BY 2",
             row["id"],
         )
+        errors: dict[str, int] = {}
+        for end in ends:
+            if end["error"] is not None:
+                errors[end["error"]] = errors.get(end["error"], 0) + end["n"]
         return StoredArm(
             position=row["position"],
             name=row["name"],
@@ -230,10 +234,11 @@ class Runs:
             load_s=row["load_s"],
             counts=own.counts if own else {},
             speed=self._speed(row),
-            errors={error["error"]: error["n"] for error in errors},
+            errors=errors,
             error_types=own.error_types if own else {},
             faults=own.faults if own else {},
             grader=own.grader if own else None,
+            not_evaluated=_never_answered(ends),
         )
 
     def _speed(self, arm: dict[str, Any]) -> Speed:
@@ -244,7 +249,8 @@ class Runs:
             arm["id"],
         )[0]
         clock = self._rows(
-            "SELECT total(wall_s) AS wall_s, total(tools_s) AS tools_s, total(scoring_s) AS scoring_s"
+            "SELECT total(wall_s) AS wall_s, total(tools_s) AS tools_s, total(scoring_s) AS scoring_s,"
+            " CASE WHEN count(cpu_s) = count(*) THEN total(cpu_s) END AS cpu_s"
             " FROM turns WHERE arm = ?",
             arm["id"],
         )[0]
@@ -291,6 +297,18 @@ def _total(turns: Iterable[int]) -> int:
     """How many there are in all; 0 as soon as one number is not known."""
     numbers = list(turns)
     return sum(numbers) if all(numbers) else 0
+
+
+def _never_answered(ends: Iterable[dict[str, Any]]) -> str | None:
+    """Which failures of the machine kept a role from ever answering, from how its steps ended."""
+    by_role: dict[str, dict[str | None, int]] = {}
+    for end in ends:
+        by_role.setdefault(end["role"], {})[end["error"]] = end["n"]
+    for role, kinds in by_role.items():
+        if kinds.keys() <= MACHINE:
+            said = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+            return f"the {role} could never answer: {said}"
+    return None
 
 
 def held_by(run: dict[str, Any]) -> Holder | None:

@@ -89,7 +89,8 @@ class StoredArm:
 
     `fingerprint` is None until the arm's model has been loaded; `failure` says why it could not go on.
     `error_types` and `faults` are counts by kind, `grader` says whose they and the counts are;
-    there are none until a conversation is finished.
+    there are none until a conversation is finished. `not_evaluated` says why its numbers say nothing of the
+    model, where they do not.
     """
 
     position: int
@@ -103,6 +104,12 @@ class StoredArm:
     error_types: dict[str, int] = field(default_factory=dict)
     faults: dict[str, int] = field(default_factory=dict)
     grader: GraderInfo | None = None
+    not_evaluated: str | None = None
+
+    @property
+    def rated(self) -> Counts:
+        """The counts that rates can be made of: none where the model never answered."""
+        return {} if self.not_evaluated else self.counts
 
     @property
     def made_from(self) -> str | None:
@@ -118,11 +125,11 @@ class StoredArm:
         return f"{origin['note']}; {', '.join(f'{count} {kind}' for kind, count in types.items())}"
 
     def as_json(self, declaration: Declaration) -> JsonObject:
-        """The arm as `rig run --json` prints it; `failure` and `made_from` only where there is one."""
+        """The arm as `rig run --json` prints it; what is said in words only where there is anything."""
         return {
             "arm": self.name,
             "conversations": self.counts.get(TASKS, 0),
-            **{metric.name: metric.rate(self.counts) for metric in declaration.shown("tables")},
+            **{metric.name: metric.rate(self.rated) for metric in declaration.shown("tables")},
             **{count.name: self.counts.get(count.name, 0) for count in declaration.counts},
             "errors": self.errors,
             "speed": self.speed.as_json(),
@@ -130,6 +137,7 @@ class StoredArm:
             "faults": self.faults,
             "grader": self.grader.as_json() if self.grader else None,
             **({"failure": self.failure} if self.failure else {}),
+            **({"not_evaluated": self.not_evaluated} if self.not_evaluated else {}),
             **({"made_from": self.made_from} if self.made_from else {}),
         }
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlite_utils import Database
 
+from rig.errors import MACHINE
 from rig.metrics import Declaration
 
 EXPORTED = (
@@ -41,6 +42,8 @@ def number(turn: str) -> str:
 
 
 _TURN = f"{number('turns.turn')} AS turn, turns.turn AS position"
+
+_MACHINE = ", ".join(f"'{kind}'" for kind in sorted(MACHINE))
 
 _GRADER = "grader, grader_version, similarity"
 
@@ -229,6 +232,7 @@ _TAKEN = frozenset(
         "decode_rate",
         "wall_s",
         "failure",
+        "not_evaluated",
         "grader",
         "grader_version",
         "similarity",
@@ -265,6 +269,7 @@ rated AS (
 ),
 work AS (
     SELECT turns.arm, count(*) AS steps, sum(predictions.error IS NOT NULL) AS errors,
+        sum(predictions.error IN ({_MACHINE})) IS count(*) AS not_evaluated,
         sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
         sum(completion_tokens) AS completion_tokens, sum(forced_tokens) AS forced_tokens,
         sum(prefill_s) AS prefill_s, sum(decode_s) AS decode_s
@@ -282,13 +287,15 @@ SELECT runs.id AS run, runs.name AS name, arms.name AS arm, runs.created,
     1.0 * work.forced_tokens / nullif(work.completion_tokens, 0) AS forced_share,
     nullif(work.prompt_tokens - work.cached_tokens, 0) / nullif(work.prefill_s, 0) AS prefill_rate,
     work.completion_tokens / nullif(work.decode_s, 0) AS decode_rate,
-    clock.wall_s + arms.store_s AS wall_s, arms.failure, score.grader, score.grader_version, score.similarity
+    clock.wall_s + arms.store_s AS wall_s, arms.failure,
+    coalesce(work.not_evaluated, 0) AS not_evaluated, score.grader, score.grader_version, score.similarity
 FROM arms
 JOIN runs ON runs.id = arms.run
 LEFT JOIN score ON score.arm = arms.id
+LEFT JOIN work ON work.arm = arms.id
 LEFT JOIN rated ON rated.run = runs.id AND rated.arm = arms.name AND rated.grader = score.grader
     AND rated.grader_version = score.grader_version AND rated.similarity = score.similarity
-LEFT JOIN work ON work.arm = arms.id
+    AND NOT coalesce(work.not_evaluated, 0)
 LEFT JOIN clock ON clock.arm = arms.id
 ORDER BY runs.rowid DESC, arms.position
 """

@@ -82,7 +82,7 @@ def test_the_summary_has_a_column_for_each_arm_and_a_row_for_each_kind_of_error(
     assert rows["prompt from cache"][1].endswith("%")
     for kind, count in stored.arms[1].errors.items():
         assert rows[kind] == ["0", str(count)]
-    assert int(rows["failed steps"][1]) == sum(stored.arms[1].errors.values())
+    assert int(rows["steps in error"][1]) == sum(stored.arms[1].errors.values())
 
 
 def test_the_summary_says_where_the_time_went(tmp_path: Path) -> None:

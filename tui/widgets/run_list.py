@@ -68,7 +68,7 @@ def _row(run: StoredRun, is_chosen: bool, is_marked: bool, names: int, width: in
         (out_of(run.turns_done, run.turns).rjust(11), Tint.MUTED if run.state == "finished" else tint)
     )
     for number, arm in enumerate(run.arms):
-        rate = headline(run.declaration, arm.counts)
+        rate = headline(run.declaration, arm.rated)
         line += [(", " if number else "  ", Tint.MUTED), (rate, Tint.NUMBER)]
         line.append((f" {inert_line(arm.name)}", tint))
     return fit(line, width)

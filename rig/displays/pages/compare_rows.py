@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from rig.compare import ArmResult, Comparison, Difference, Estimate, Flip, Pair
+from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 from rig.displays.table import Row, by_kind
 from rig.metrics import Metric
@@ -13,6 +14,7 @@ _SPEED: tuple[tuple[str, bool, Callable[[ArmResult], str]], ...] = (
     ("completion tokens", False, lambda arm: f"{arm.speed.completion_tokens:,}"),
     ("prefill tok/s", False, lambda arm: rate(arm.speed.prefill_rate)),
     ("decode tok/s", False, lambda arm: rate(arm.speed.decode_rate)),
+    ("CPU time its threads got", False, lambda arm: contention.shown(arm.speed, arm.fingerprint)),
     ("first token after", False, lambda arm: seconds(arm.speed.first_token)),
     ("time per turn", False, lambda arm: seconds(arm.turn_times.mean_s)),
     ("median", True, lambda arm: seconds(arm.turn_times.median_s)),
@@ -40,6 +42,8 @@ def heading(comparison: Comparison) -> list[str]:
     lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
+    for arm in comparison.arms:
+        lines += contention.note(arm.label, arm.speed, arm.fingerprint)
     noise = comparison.noise
     if noise:
         lines.append(
@@ -61,7 +65,7 @@ def quality_rows(comparison: Comparison) -> list[Row]:
         Row(count.noun, tuple(f"{arm.counts.get(count.name, 0):g}" for arm in arms))
         for count in comparison.declaration.counts
     ]
-    rows += by_kind("failed steps", [arm.errors for arm in arms])
+    rows += by_kind("steps in error", [arm.errors for arm in arms])
     rows += by_kind(comparison.declaration.error_types, [arm.error_types for arm in arms])
     return rows + by_kind("faults", [arm.faults for arm in arms])
 

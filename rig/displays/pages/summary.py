@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable
 
+from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, measured, mebibytes, percent, rate, seconds
 from rig.displays.table import Row, by_kind, columns
 from rig.metrics import TASKS
@@ -13,6 +14,7 @@ _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("prompt from cache", lambda arm: percent(arm.speed.cached_share)),
     ("prefill tok/s", lambda arm: rate(arm.speed.prefill_rate)),
     ("decode tok/s", lambda arm: rate(arm.speed.decode_rate)),
+    ("CPU time its threads got", lambda arm: contention.shown(arm.speed, arm.fingerprint)),
     ("forced by grammar", lambda arm: percent(arm.speed.forced_share)),
     ("first token after", lambda arm: seconds(arm.speed.first_token)),
     ("time", lambda arm: clock_time(arm.speed.wall_s)),
@@ -35,17 +37,19 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     """
     rows = [Row("", [arm.name for arm in run.arms]), _counted(run, "conversations", TASKS)]
     rows += [
-        Row(metric.title, [measured(metric, arm.counts) for arm in run.arms])
+        Row(metric.title, [measured(metric, arm.rated) for arm in run.arms])
         for metric in run.declaration.shown("tables")
     ]
     rows += [_counted(run, count.noun, count.name) for count in run.declaration.counts]
-    rows += by_kind("failed steps", [arm.errors for arm in run.arms])
+    rows += by_kind("steps in error", [arm.errors for arm in run.arms])
     rows += by_kind(run.declaration.error_types, [arm.error_types for arm in run.arms])
     rows += by_kind("faults", [arm.faults for arm in run.arms])
     speed = [Row(label, [cell(arm) for arm in run.arms]) for label, cell in _SPEED]
     rows += [row for row in speed if set(row.cells) != {UNKNOWN}]
     lines = columns(rows, width)
     lines += [f"{arm.name} failed: {arm.failure}" for arm in run.arms if arm.failure]
+    lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
+    lines += [line for arm in run.arms for line in contention.note(arm.name, arm.speed, arm.fingerprint)]
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     graders = {arm.grader for arm in run.arms if arm.grader}
     lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
