@@ -34,7 +34,7 @@ class Noise:
 
     - `steps`: predictions with another text; one that only one arm came to counts.
     - `calls`: steps that are a call in either, judged differently: matched, incorrect, neither, or no call.
-    - `turns`: right in only one (all that was due was done, and nothing wrong).
+    - `turns`: right in only one (all that was due was done, nothing wrong, and no generation failed).
     - `conversations`: successful in only one.
 
     Repeats count one by one. `settings` are what the arms differ in, the seed included.

@@ -92,8 +92,9 @@ def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict
         made: dict[TurnKey, list[bool]] = {}
         for (conversation, _), cells in scored.cells.items():
             for cell in cells.values():
-                for turn, right in cell.rights.items():
-                    made.setdefault(TurnKey(conversation, turn), []).append(right)
+                for turn in cell.turns:
+                    if turn.right is not None:
+                        made.setdefault(TurnKey(conversation, turn.turn), []).append(turn.right)
         rights.append({turn: Fraction(sum(each), len(each)) for turn, each in made.items()})
     before, after = rights
     common = [turn for turn in before if turn in after]
