@@ -72,7 +72,7 @@ def test_verdicts_come_first_then_flips_numbers_plots_and_conversations(material
 
 def test_every_number_of_the_comparison_is_on_the_page(rig: Rig, material: Material, store: Path) -> None:
     """Everything that `rig compare` prints of rates, differences and costs."""
-    shown = " ".join(Outline(page(material)).texts)
+    shown = " ".join(" ".join(Outline(page(material)).texts).split())
     printed = rig("compare", "latest", "--runs", store).out
     for value in re.findall(r"\d+\.\d% \([^)]*\)|[+-]\d+\.\d \([^)]*\)|\d+\.\d\d s|\d+:\d\d", printed):
         assert value in shown, value

@@ -115,7 +115,7 @@ def test_divergences_are_those_of_the_distributions_that_both_have(models: dict[
         )
         for source in small_talks.sources():
             conversation = parse_conversation(source, source["name"])
-            for request, answer in small_talks.true_course(conversation, PROTOCOL):
+            for _, request, answer in small_talks.true_course(conversation, PROTOCOL):
                 teacher.assess(request, answer, lambda _, row: kept.setdefault(name, []).append(row))  # noqa: B023
         teacher.close()
     expected = [
@@ -212,7 +212,7 @@ def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def _arm(values: dict[tuple[str, int], float]) -> ArmScreen:
     def step(conversation: str, turn: int, logprob: float) -> ScreenedStep:
         choice = Choice(1, 0, "value", logprob, 1, 2, False, 9)
-        return ScreenedStep(StepKey(conversation, turn, 0), "T", Assessment(False, (choice,)))
+        return ScreenedStep(StepKey(conversation, turn, 0), turn + 1, "T", Assessment(False, (choice,)))
 
     return ArmScreen("x", {}, tuple(step(*key, value) for key, value in values.items()), 0.0)
 
@@ -256,9 +256,9 @@ def test_figures_of_a_hand_made_step() -> None:
     first = Choice(5, 0, "answer", -0.5, 0, 5, True, 3)
     second = Choice(6, 9, "value", -1.5, 3, 7, False, 9)
     call = ScreenedStep(
-        StepKey("c", 1, 0), "T", Assessment(False, (first, second), 4), (0.2, 0.4), (True, False)
+        StepKey("c", 1, 0), 1, "T", Assessment(False, (first, second), 4), (0.2, 0.4), (True, False)
     )
-    reply = ScreenedStep(StepKey("c", 1, 1), None, Assessment(True, (replace_rank(first),), 2))
+    reply = ScreenedStep(StepKey("c", 1, 1), 1, None, Assessment(True, (replace_rank(first),), 2))
     arm = ArmScreen("x", {}, (call, reply), 1.0)
     assert (arm.call_logprob, arm.greedy_calls, arm.decides_to_call, arm.decides_to_reply) == (-2, 0, 1, 1)
     assert (arm.kind("value").top1, arm.kind("value").mrr, arm.kind("value").kl) == (0, 0.25, 0.4)
