@@ -7,8 +7,9 @@ or `toolbox.py` in it. Modules beside that file are reached as `from . import ot
 
 import os
 import sys
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
@@ -18,19 +19,59 @@ from typing import Any
 
 from rig.errors import RigError
 
-OWN = ("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.judging", "rig.engine.formats")
+OWN = ("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.judging", "rig.engine")
+
+
+class Tenants(Mapping[str, Any]):
+    """What was registered of one sort, by name, in order. What is added `later` is loaded when asked for."""
+
+    def __init__(self, sort: str) -> None:
+        self._sort = sort
+        self._found: dict[str, Any] = {}
+        self._places: dict[str, str] = {}
+
+    def add(self, tenant: Any) -> None:
+        """Add a tenant that is there, under its `name`."""
+        if self._found.setdefault(tenant.name, tenant) is not tenant:
+            raise self._taken(tenant.name)
+
+    def later(self, name: str, place: str) -> None:
+        """Add a tenant that is at a place, `module:attribute`, where it is found when it is asked for."""
+        if name in self._found and self._places.get(name) != place:
+            raise self._taken(name)
+        self._found.setdefault(name, None)
+        self._places[name] = place
+
+    def __getitem__(self, name: str) -> Any:
+        if self._found[name] is None:
+            with _faults(self._places[name]):
+                module, _, attribute = self._places[name].partition(":")
+                self._found[name] = getattr(import_module(module), attribute)
+        return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _taken(self, name: str) -> RigError:
+        return RigError(f"there is a {self._sort} named {name} already; give this one another name")
 
 
 class Registry:
     """Everything that was registered: of each sort by name, and every name once."""
 
     def __init__(self) -> None:
-        self.methods: dict[str, Any] = {}
-        self.toolboxes: dict[str, Any] = {}
-        self.formats: dict[str, Any] = {}
-        self.add_method = partial(_add, self.methods, "method")
-        self.add_toolbox = partial(_add, self.toolboxes, "toolbox")
-        self.add_format = partial(_add, self.formats, "answer format")
+        self.methods = Tenants("method")
+        self.toolboxes = Tenants("toolbox")
+        self.formats = Tenants("answer format")
+        self.add_method = self.methods.add
+        self.add_toolbox = self.toolboxes.add
+        self.add_format = self.formats.add
 
 
 def registered() -> Registry:
@@ -49,22 +90,24 @@ def _load(installed: bool, places: tuple[str, ...]) -> Registry:
     modules = (*OWN, *(point.module for point in entry_points(group="rig.plugins"))) if installed else ()
     finders: dict[str, Callable[[str], Any]] = dict.fromkeys(modules, import_module)
     for place, find in {**finders, **dict.fromkeys(places, _import)}.items():
-        try:
+        with _faults(place):
             module = find(place)
             if not hasattr(module, "register"):
                 raise RigError("it has no function register(registry)")
             module.register(registry)
-        except Exception as error:
-            last = extract_tb(error.__traceback__)[-1]
-            where = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
-            what = error if isinstance(error, RigError) else where
-            raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
     return registry
 
 
-def _add(known: dict[str, Any], sort: str, tenant: Any) -> None:
-    if known.setdefault(tenant.name, tenant) is not tenant:
-        raise RigError(f"there is a {sort} named {tenant.name} already; give this one another name")
+@contextmanager
+def _faults(place: str) -> Iterator[None]:
+    """Whatever goes wrong with a plugin is a fault of the plugin's, which is said in one line."""
+    try:
+        yield
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"
+        what = error if isinstance(error, RigError) else where
+        raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
 
 
 def _import(name: str) -> Any:

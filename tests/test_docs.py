@@ -8,6 +8,8 @@ from types import ModuleType
 import click
 import pytest
 
+from rig.cli import VERBS as BY_NAME
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
@@ -54,6 +56,14 @@ def test_every_command_and_option_has_help(name: str) -> None:
         if isinstance(option, click.Option) and not option.help and not option.hidden
     ]
     assert without == []
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_says_in_short_what_it_does(name: str) -> None:
+    verb = BY_NAME[name.removeprefix("rig ")]
+    assert verb.does.endswith(".")
+    assert len(verb.does) < 72
+    assert COMMANDS["rig"].get_help(click.Context(COMMANDS["rig"], terminal_width=92)).count(verb.does) == 1
 
 
 @pytest.mark.parametrize("name", VERBS)

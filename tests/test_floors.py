@@ -142,10 +142,25 @@ def test_every_room_exists_or_is_a_single_file() -> None:
     assert not missing
 
 
-def test_the_command_line_loads_no_model_library_until_a_verb_needs_it() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "left_alone"),
+    [
+        (["--help"], {"rig.store", "rig.methods", "numpy", "pydantic"}),
+        (["runs"], {"rig.engine.formats", "rig.methods.tooltalk", "rig.methods.autode", "rig.tooltalk"}),
+        (
+            ["run", "oracle", "--limit", "1", "--similarity", "exact", "--display", "none"],
+            {"rig.engine.formats", "rig.engine.template", "rig.methods.autode.method", "jsonschema"},
+        ),
+    ],
+    ids=["--help", "runs", "run"],
+)
+def test_a_verb_loads_what_it_needs_alone(tmp_path: Path, arguments: list[str], left_alone: set[str]) -> None:
     script = (
-        "import sys, rig.cli, rig.engine; heavy = {'torch', 'llama_cpp', 'transformers', 'textual'};"
-        "print(sorted(heavy & set(sys.modules)))"
+        "import sys, contextlib; from rig.cli import main\n"
+        "with contextlib.suppress(SystemExit): main(sys.argv[2:])\n"
+        "print(sorted(set(sys.argv[1].split()) & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    heavy = {"torch", "llama_cpp", "transformers", "textual", "jinja2", "openpyxl", "outlines", *left_alone}
+    call = [sys.executable, "-c", script, " ".join(heavy), *arguments]
+    done = subprocess.run(call, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == "[]", done.stderr

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import click
 
@@ -13,25 +14,33 @@ from rig import __version__
 from rig.cli.output import printable
 from rig.errors import RigError
 
+
+class Verb(NamedTuple):
+    """The module of a verb, whose click command (or group) is called `command`, and what it does in short."""
+
+    module: str
+    does: str
+
+
 VERBS = {
-    "run": "rig.cli.run",
-    "watch": "rig.cli.watch",
-    "runs": "rig.cli.runs",
-    "show": "rig.cli.show",
-    "score": "rig.cli.score",
-    "judge": "rig.cli.judge",
-    "compare": "rig.cli.compare",
-    "noise": "rig.cli.noise",
-    "report": "rig.cli.report",
-    "screen": "rig.cli.screen",
-    "export": "rig.cli.export",
-    "models": "rig.cli.models",
-    "world": "rig.cli.world",
-    "check": "rig.cli.check",
-    "doctor": "rig.cli.doctor",
-    "bench": "benchmarks.engine.command",
+    "run": Verb("rig.cli.run", "Evaluate models one after another and store every turn."),
+    "watch": Verb("rig.cli.watch", "Watch a run again, or one that is in progress in another terminal."),
+    "runs": Verb("rig.cli.runs", "List the stored runs, newest first."),
+    "show": Verb("rig.cli.show", "Show a run, or one conversation call by call."),
+    "score": Verb("rig.cli.score", "Score predictions again, without a model."),
+    "judge": Verb("rig.cli.judge", "Judge whole answers: whether they pass, and which of two wins."),
+    "compare": Verb("rig.cli.compare", "Compare arms with a baseline, conversation by conversation."),
+    "noise": Verb("rig.cli.noise", "Say how much arms differ that should not differ at all."),
+    "report": Verb("rig.cli.report", "Write a report of arms as one file."),
+    "screen": Verb("rig.cli.screen", "Say what models make of the true calls, without generating any."),
+    "export": Verb("rig.cli.export", "Write a run as files that other tools read, or as rows."),
+    "models": Verb("rig.cli.models", "List, describe, fetch, verify, quantize and merge models."),
+    "world": Verb("rig.cli.world", "Build the mock world, or check it."),
+    "check": Verb("rig.cli.check", "Check conversations: yours, or those that come with rig."),
+    "doctor": Verb("rig.cli.doctor", "Say what would stop a run here."),
+    "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),
 }
-"""Each verb's module holds a click command (or group) called `command`; bench has it in a checkout only."""
+"""Every verb, in the order of --help, which imports none of them."""
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -47,12 +56,16 @@ class _LazyGroup(click.Group):
         if name not in VERBS:
             return None
         try:
-            command: click.Command = importlib.import_module(VERBS[name]).command
+            command: click.Command = importlib.import_module(VERBS[name].module).command
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith("benchmarks"):
                 raise
             return _bench_elsewhere
         return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.does) for name, verb in VERBS.items()])
 
 
 @click.command("bench", context_settings={"ignore_unknown_options": True})

@@ -25,7 +25,8 @@ from rig.errors import RigError
 from rig.paths import models_directory, runs_file
 from rig.scoring import similarity
 from rig.store import check_writable
-from rig.tooltalk.world import World, check_world
+from rig.tooltalk.world import World
+from rig.tooltalk.world.checks import check_world
 
 _WORLD_TABLES = (
     "users",

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from rig.paths import WORLD_DATABASE, WORLD_SEED
-from rig.tooltalk.world import World, build_world, check_world
+from rig.tooltalk.world import World
+from rig.tooltalk.world.build import build_world
+from rig.tooltalk.world.checks import check_world
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)

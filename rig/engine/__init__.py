@@ -5,7 +5,7 @@ Importing this package does not load llama.cpp; `load` does.
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rig.engine.settings import EngineSettings
 from rig.models import Model, Notify
@@ -19,7 +19,13 @@ if "OMP_WAIT_POLICY" not in os.environ:
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
 
-__all__ = ["EngineSettings", "load", "wear"]
+__all__ = ["EngineSettings", "load", "register", "wear"]
+
+
+def register(registry: Any) -> None:
+    """Offer rig's own forms of answers (`rig.plugins`)."""
+    registry.formats.later("rig", "rig.engine.formats.rig:RigFormat")
+    registry.formats.later("object", "rig.engine.formats.object:ObjectFormat")
 
 
 def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Model:

@@ -5,9 +5,5 @@ from typing import Any
 
 def register(registry: Any) -> None:
     """Offer judging as two methods (`rig.plugins`)."""
-    from rig.judging.method import JudgePass, JudgeWin
-    from rig.methods.base import Method
-
-    methods: tuple[Method, ...] = (JudgePass(), JudgeWin())
-    for method in methods:
-        registry.add_method(method)
+    registry.methods.later("judge-pass", "rig.judging.method:PASSES")
+    registry.methods.later("judge-win", "rig.judging.method:WINS")

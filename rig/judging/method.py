@@ -29,7 +29,7 @@ from rig.judging.voting import (
     vote_on_answer,
     vote_on_pair,
 )
-from rig.methods.base import Grading, Option
+from rig.methods.base import Grading, Method, Option
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
 from rig.models import Measuring, Model, Prediction, Request, StepKey
@@ -295,6 +295,10 @@ class JudgeWin(_Judging):
 
     def ready(self, values: Mapping[str, Any]) -> WinSetup:
         return WinSetup(self.settings(values), Rules())
+
+
+PASSES: Method = JudgePass()
+WINS: Method = JudgeWin()
 
 
 def _reason(text: str) -> ReasonPlace:

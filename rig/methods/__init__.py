@@ -35,17 +35,19 @@ def suites() -> dict[str, tuple[Method, Path]]:
     return {name: (method, place) for method in known().values() for name, place in method.suites().items()}
 
 
+def with_suite(name: str) -> Method | None:
+    """The method that a suite comes with, without a look at those after it; None for no suite's name."""
+    return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
+
+
 def load_suite(name: str) -> tuple[Method, list[Task]]:
     """The tasks of a suite, or of `all` that the first method has. Raises RigError for any other name."""
-    found = suites()
-    if name == ALL:
-        method = first()
-        return method, [task for place in method.suites().values() for task in method.load(place)]
-    if name not in found:
-        there_are = ", ".join((*found, ALL))
+    method = with_suite(name)
+    if method is None:
+        there_are = ", ".join((*suites(), ALL))
         raise RigError(f"unknown suite {name!r}; there are: {there_are} (your own files: --suite PATH)")
-    method, place = found[name]
-    return method, list(method.load(place))
+    places = method.suites().values() if name == ALL else [method.suites()[name]]
+    return method, [task for place in places for task in method.load(place)]
 
 
 def of_place(place: Path, wanted: str | None = None) -> Method:
@@ -68,7 +70,6 @@ def load_place(place: Path, wanted: str | None = None) -> tuple[Method, list[Tas
 
 def find_tasks(suite: str, place: Path | None = None, wanted: str | None = None) -> tuple[Method, list[Task]]:
     """The tasks of a place, or of a suite by its name or its path. Raises RigError where there are none."""
-    is_known = suite in (*suites(), ALL)
-    if place is None and not is_known and Path(suite).exists():
+    if place is None and with_suite(suite) is None and Path(suite).exists():
         place = Path(suite)
     return load_suite(suite) if place is None else load_place(place, wanted)

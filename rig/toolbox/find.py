@@ -1,5 +1,6 @@
 """Finding a toolbox: by its name among those that are registered, or by the place of its code."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rig import plugins
@@ -12,7 +13,7 @@ def find_toolbox(text: str | None) -> Toolbox:
 
     Its code is run. Raises RigError where there is none, or more than one.
     """
-    known: dict[str, Toolbox] = plugins.registered().toolboxes
+    known: Mapping[str, Toolbox] = plugins.registered().toolboxes
     if text is None:
         return next(iter(known.values()))
     if text in known:

@@ -1,12 +1,22 @@
 """ToolTalk's 28 tools in 7 plugins, each declared once, and the world they act in: the first toolbox."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rig.tooltalk.registry import TOOLTALK
+if TYPE_CHECKING:
+    from rig.tooltalk.registry import TOOLTALK
 
 __all__ = ["TOOLTALK", "register"]
 
 
 def register(registry: Any) -> None:
     """Offer the toolbox (`rig.plugins`)."""
-    registry.add_toolbox(TOOLTALK)
+    registry.toolboxes.later("tooltalk", "rig.tooltalk.registry:TOOLTALK")
+
+
+def __getattr__(name: str) -> Any:
+    """The toolbox, loaded when it is asked for."""
+    if name != "TOOLTALK":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rig.tooltalk.registry import TOOLTALK
+
+    return TOOLTALK

@@ -14,7 +14,8 @@ from rig.methods.tooltalk.conversations import Conversation, available_suites, l
 from rig.paths import CONVERSATIONS, WORLD_DATABASE, WORLD_SEED
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK
-from rig.tooltalk.world import World, check_world
+from rig.tooltalk.world import World
+from rig.tooltalk.world.checks import check_world
 
 Seed = dict[str, Any]
 

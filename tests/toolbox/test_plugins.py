@@ -1,5 +1,6 @@
 """What can be added to rig from outside, and what is said of a plugin that is none."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -74,6 +75,24 @@ def test_a_place_without_a_plugin(tmp_path: Path, name: str) -> None:
 def test_a_tenant_needs_a_name() -> None:
     with pytest.raises(AttributeError):
         Registry().add_toolbox(object())
+
+
+def test_what_is_added_for_later_is_loaded_when_it_is_asked_for(tmp_path: Path) -> None:
+    registry = Registry()
+    registry.methods.later("mine", "json:loads")
+    registry.methods.later("mine", "json:loads")
+    assert list(registry.methods) == ["mine"]
+    assert "mine" in registry.methods
+    assert "other" not in registry.methods
+    assert registry.methods["mine"] is json.loads
+    with pytest.raises(KeyError):
+        registry.methods["other"]
+    with pytest.raises(RigError, match="there is a method named mine already"):
+        registry.methods.later("mine", "json:dumps")
+    registry.formats.later("broken", "json:nothing")
+    for _ in range(2):
+        with pytest.raises(RigError, match=r"the plugin json:nothing cannot be loaded: AttributeError"):
+            registry.formats["broken"]
 
 
 def test_a_toolbox_is_found_by_name_or_by_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

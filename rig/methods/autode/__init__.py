@@ -5,8 +5,4 @@ from typing import Any
 
 def register(registry: Any) -> None:
     """Offer the method (`rig.plugins`)."""
-    from rig.methods.autode.method import AutoDE
-    from rig.methods.base import Method
-
-    method: Method = AutoDE()
-    registry.add_method(method)
+    registry.methods.later("autode", "rig.methods.autode.method:METHOD")

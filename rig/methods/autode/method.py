@@ -19,7 +19,7 @@ from rig.methods.autode.prompt import THE_USER, Settings, opening
 from rig.methods.autode.recorded.records import record_of
 from rig.methods.autode.scoring.judgement import DECLARATION, VERSION, judge
 from rig.methods.autode.talk import Talk
-from rig.methods.base import Checked, Grading, Option, Setup
+from rig.methods.base import Checked, Grading, Method, Option, Setup
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
@@ -68,6 +68,9 @@ class AutoDE:
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
         return AutoDESetup(self.settings(values))
+
+
+METHOD: Method = AutoDE()
 
 
 class AutoDESetup:

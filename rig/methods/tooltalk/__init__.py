@@ -5,6 +5,4 @@ from typing import Any
 
 def register(registry: Any) -> None:
     """Offer the method (`rig.plugins`)."""
-    from rig.methods.tooltalk.method import ToolTalk
-
-    registry.add_method(ToolTalk())
+    registry.methods.later("tooltalk", "rig.methods.tooltalk.method:METHOD")

@@ -13,9 +13,8 @@ from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
-from rig.methods.base import ArmScore, Grading, Option
+from rig.methods.base import ArmScore, Grading, Method, Option, Report, Table
 from rig.methods.tooltalk.callers import name_truths
-from rig.methods.tooltalk.check import Report, check_directory, record_directory
 from rig.methods.tooltalk.conversations import (
     Conversation,
     available_suites,
@@ -29,7 +28,6 @@ from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prediction_files import load_predictions, with_predictions
 from rig.methods.tooltalk.prompt import Settings, offered_tools, opening
 from rig.methods.tooltalk.replay import replay
-from rig.methods.tooltalk.tables import Table, published_tables
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
@@ -76,12 +74,19 @@ class ToolTalk:
         return replace(parse_conversation(source, where), suite=suite)
 
     def check(self, place: Path, world: Path | None = None) -> Report:
+        # Kept from runs, as the paper's tables are: what only these need takes a moment to load.
+        from rig.methods.tooltalk.check import check_directory
+
         return check_directory(place, open_world(world), TOOLTALK)
 
     def record(self, place: Path, world: Path | None = None) -> Sequence[Path]:
+        from rig.methods.tooltalk.check import record_directory
+
         return record_directory(place, open_world(world), TOOLTALK)
 
     def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
+        from rig.methods.tooltalk.tables import published_tables
+
         return published_tables(scores)
 
     def models(self, tasks: Sequence[Conversation]) -> Mapping[str, Callable[[], Model]]:
@@ -100,6 +105,8 @@ class ToolTalk:
             str(Named.parse(similarity).absolute),
         )
 
+
+METHOD: Method = ToolTalk()
 
 _LOOKED_AT = 3
 """Files of a folder, for telling whose tasks it holds."""

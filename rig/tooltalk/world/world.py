@@ -15,7 +15,6 @@ from rig.tooltalk.world.accounts import Account, Accounts
 from rig.tooltalk.world.climate import Climate
 from rig.tooltalk.world.records import ALARMS, EMAILS, EVENTS, LAYOUTS, MESSAGES, REMINDERS, Records
 from rig.tooltalk.world.schema import SCHEMA
-from rig.tooltalk.world.seeds import fill, read_seeds
 
 
 class World(AnyWorld):
@@ -50,6 +49,9 @@ class World(AnyWorld):
     @classmethod
     def from_json_directory(cls, directory: Path) -> Self:
         """A world from JSON files shaped like ToolTalk's `data/databases`. Raises RigError on bad ones."""
+        # Kept from runs in the world that ships: the shapes of the files take a moment to be made.
+        from rig.tooltalk.world.seeds import fill, read_seeds
+
         seeds = read_seeds(directory)
         world = cls()
         fill(world.database, seeds)

@@ -8,7 +8,8 @@ import pytest
 import small_world
 
 from rig.errors import RigError
-from rig.tooltalk.world import World, build_world
+from rig.tooltalk.world import World
+from rig.tooltalk.world.build import build_world
 
 
 def test_records_come_in_the_order_of_their_file(world: World) -> None:
