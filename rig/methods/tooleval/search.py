@@ -1,0 +1,262 @@
+"""Ways of searching for an answer: independent chains, and a depth-first tree of decisions.
+
+Source: ToolBench's `CoT@n` and `DFS` (DFSDT), with their budgets and depth rules. A node is a thought, the name
+of a tool, or what it is given, so that a call takes two of the levels and a thought before it one more. The
+search is a generator: it asks for the next step behind a node, and is sent what was made there.
+"""
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rig.errors import RigError
+
+DEPTH = 12
+"""Nodes below the root, at most."""
+BUDGET = 200
+"""Questions to the model in one search of a tree, at most; the answer to the last is not looked at."""
+
+Kind: TypeAlias = Literal["root", "thought", "action", "input"]
+Code: TypeAlias = Literal["ok", "unknown", "bad_finish", "answer", "give_up", "error", "failed"]
+"""What came of a step; `failed` where the model itself did."""
+
+_COT = re.compile(r"cot@(\d{1,3})", re.IGNORECASE)
+_DFS = re.compile(r"dfs(?:_wofilter)?(?:_w(\d{1,2}))?(_filter)?", re.IGNORECASE)
+
+
+class Strategy(NamedTuple):
+    """How to search. `tries` are chains one after the other, `width` the children of a node of a tree."""
+
+    tries: int = 1
+    width: int = 0
+    ranks: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "Strategy":
+        """`cot@N`, or `dfs` with `_wN` for a width other than 2, and `_filter`. Raises RigError."""
+        if found := _COT.fullmatch(text):
+            tries = int(found.group(1))
+            if tries:
+                return cls(tries)
+        elif found := _DFS.fullmatch(text):
+            width = int(found.group(1) or 2)
+            if width:
+                return cls(1, width, bool(found.group(2)))
+        raise RigError(f"--search {text}: there are cot@N, dfs, dfs_wN and dfs_wN_filter")
+
+    @property
+    def method(self) -> str:
+        """What ToolBench calls it."""
+        if not self.width:
+            return f"CoT@{self.tries}"
+        return f"DFS{'' if self.ranks else '_woFilter'}_w{self.width}"
+
+
+@dataclass(eq=False)
+class Node:
+    """A node. `state` is whatever belongs to it for whoever made it; `step` is the number of its step."""
+
+    kind: Kind
+    text: str
+    depth: int
+    parent: "Node | None" = None
+    state: Any = None
+    step: int = -1
+    observation: str = ""
+    code: Code = "ok"
+    pruned: bool = False
+    terminal: bool = False
+    expanded: int = 0
+    children: list["Node"] = field(default_factory=list)
+
+    @property
+    def path(self) -> list["Node"]:
+        """The nodes from below the root to this one."""
+        found: list[Node] = []
+        node: Node | None = self
+        while node is not None and node.parent is not None:
+            found.append(node)
+            node = node.parent
+        return found[::-1]
+
+    def walk(self) -> Iterator["Node"]:
+        """The node and all below it, each before those below it."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
+
+
+class Made(NamedTuple):
+    """What a model made behind a node: words, or a call with what came of it, or both."""
+
+    code: Code
+    thought: str = ""
+    name: str | None = None
+    arguments: str = ""
+    observation: str = ""
+    state: Any = None
+    step: int = -1
+
+
+class Expand(NamedTuple):
+    """Ask for the next step behind a node. Others that were made there before are its children."""
+
+    node: Node
+
+
+class Rank(NamedTuple):
+    """Ask which of two nodes is the better; True for the first."""
+
+    node: Node
+    first: Node
+    second: Node
+
+
+Asked: TypeAlias = Expand | Rank
+Searching: TypeAlias = Generator[Asked, Any, "Found"]
+
+
+@dataclass
+class Found:
+    """What a search came to. `roots` are those of the chains, or the tree's; `last` is what a tree returned."""
+
+    strategy: Strategy
+    roots: list[Node] = field(default_factory=list)
+    terminals: list[Node] = field(default_factory=list)
+    given_up: list[Node] = field(default_factory=list)
+    queries: int = 0
+    visited: int = 0
+    last: int = 0
+    chains: list[Node] = field(default_factory=list)
+    wins: list[bool] = field(default_factory=list)
+
+    @property
+    def end(self) -> Node | None:
+        """The node that counts: the first answer; of a tree else the first that gave up, None for neither."""
+        if self.terminals:
+            return self.terminals[0]
+        return self.given_up[0] if self.strategy.width and self.given_up else None
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are, the roots among them."""
+        return sum(1 for root in self.roots for _ in root.walk())
+
+    @property
+    def longest(self) -> int:
+        """Nodes of the longest path, with its root."""
+        return max((node.depth + 1 for root in self.roots for node in root.walk()), default=0)
+
+
+def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, wanted: int = 1) -> Searching:
+    """Search until so many answers are found, from a state."""
+    found = Found(strategy)
+    if strategy.width:
+        root = Node("root", "", 0, state=state)
+        found.roots.append(root)
+        found.last = yield from _tree(root, found, strategy, budget, wanted)
+    else:
+        yield from _chains(found, strategy, state, wanted)
+    return found
+
+
+def _chains(found: Found, strategy: Strategy, state: Any, wanted: int) -> Generator[Asked, Any, None]:
+    is_won = False
+    for _ in range(strategy.tries):
+        node = Node("root", "", 0, state=state)
+        found.roots.append(node)
+        while not (node.pruned or node.terminal or node.depth >= DEPTH):
+            found.queries += 1
+            node = _grow(node, (yield Expand(node)))
+        node.pruned = not node.terminal
+        found.chains.append(node)
+        found.wins.append(is_won)  # as upstream, before this try counts
+        if node.terminal:
+            found.terminals.append(node)
+        elif node.code == "give_up":
+            found.given_up.append(node)
+        if len(found.terminals) >= wanted:
+            is_won = True
+            return
+
+
+def _tree(
+    node: Node, found: Found, strategy: Strategy, budget: int, wanted: int
+) -> Generator[Asked, Any, int]:
+    """Visit a node and what is below it. Above 1: how many levels to go up."""
+    node.expanded = found.visited
+    found.visited += 1
+    if node.depth >= DEPTH or node.pruned or node.terminal:
+        return _leaf(node, found)
+    ends: list[Node] = []
+    for _ in range(strategy.width):
+        found.queries += 1
+        made = yield Expand(node)
+        if found.queries >= budget:
+            return 100_000
+        end = _grow(node, made)
+        if strategy.ranks:
+            ends.append(end)
+            continue
+        result = yield from _tree(end, found, strategy, budget, wanted)
+        if len(found.terminals) >= wanted:
+            return 10_000
+        if result > 1:
+            return result - 1
+    for end in (yield from _ranked(node, ends, found)):
+        result = yield from _tree(end, found, strategy, budget, wanted)
+        if len(found.terminals) >= wanted:
+            return 10_000
+        if result > 1:
+            return result - 1
+    return 1
+
+
+def _leaf(node: Node, found: Found) -> int:
+    if node.terminal:
+        found.terminals.append(node)
+        return 2
+    node.pruned = True
+    if node.code == "give_up":
+        found.given_up.append(node)
+        return 2
+    return 1
+
+
+def _ranked(node: Node, ends: Sequence[Node], found: Found) -> Generator[Asked, Any, list[Node]]:
+    """The nodes, best first: each pair is compared in both orders, a win counts 1 and a draw half."""
+    scores = dict.fromkeys(map(id, ends), 0.0)
+    for one, other in combinations(ends, 2):
+        found.queries += 2
+        first = yield Rank(node, one, other)
+        second = yield Rank(node, other, one)
+        if first != second:
+            scores[id(one if first else other)] += 1
+        else:
+            scores[id(one)] += 0.5
+            scores[id(other)] += 0.5
+    return sorted(ends, key=lambda each: scores[id(each)], reverse=True)
+
+
+def _grow(node: Node, made: Made) -> Node:
+    """The last of the nodes that a step is."""
+    if made.thought or made.name is None:
+        node = _child(node, "thought", made.thought, made)
+    if made.name is not None:
+        node = _child(node, "action", made.name, made)
+        node = _child(node, "input", made.arguments, made)
+        node.observation = made.observation
+    node.code = made.code
+    node.terminal = made.code == "answer"
+    node.pruned = made.code in ("give_up", "failed")
+    return node
+
+
+def _child(node: Node, kind: Kind, text: str, made: Made) -> Node:
+    child = Node(kind, text, node.depth + 1, node, made.state, made.step)
+    node.children.append(child)
+    return child
