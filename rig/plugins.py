@@ -19,7 +19,10 @@ from typing import Any
 
 from rig.errors import RigError
 
-OWN = ("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.judging", "rig.engine")
+OWN = (
+    *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.tooleval", "rig.judging"),
+    "rig.engine",
+)
 
 
 class Tenants(Mapping[str, Any]):

@@ -83,6 +83,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     "Show earlier calls with recorded or replayed responses. *",
     type=click.Choice(get_args(History)),
 )
+@_option("--search", "How answers are searched for: cot@N, or dfs with _wN and _filter. *", metavar="WAY")
 @_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
 @_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
 @_option("--temperature", "0 is greedy. *", type=click.FloatRange(min=0), callback=_finite)

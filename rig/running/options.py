@@ -44,6 +44,7 @@ class Options:
     docs: tuple[str, ...] = ("full",)
     tools: tuple[str, ...] = ("all",)
     history: tuple[str, ...] = ("recorded",)
+    search: tuple[str, ...] = ("cot@1",)
     max_calls: int = 10
     max_tokens: int = 256
     temperature: tuple[float, ...] = (0.0,)
@@ -195,9 +196,9 @@ _PATHS = ("conversations", "world", "chat_template")
 
 _OF_GRAMMAR = ("grammar_engine", "parameter_order")
 _OF_ENGINE = ("temperature", "kv", "format", "grammar", *_OF_GRAMMAR)
-_VARIED = (*_OF_ENGINE, "docs", "tools", "history")
+_VARIED = (*_OF_ENGINE, "docs", "tools", "history", "search")
 """The options that can have several values, those of the engine first. An arm's name has their order."""
-_OF_METHODS = ("docs", "tools", "history", "max_calls", "toolbox", "world", "grader", "similarity")
+_OF_METHODS = ("docs", "tools", "history", "search", "max_calls", "toolbox", "world", "grader", "similarity")
 """The options that methods share. A method says which of them it has; what it alone has is given by `set`."""
 AGAIN, EXACT = "again", "exact"
 """What the names of the arms end with that `noise` adds."""

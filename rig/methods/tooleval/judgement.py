@@ -1,0 +1,158 @@
+"""Whether an answer is right, without a judge: how its world ended, and which facts it names.
+
+An answer passes if it was given with Finish, the world ended as the query's own calls end it, and every fact
+is named in the final answer.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rig.calls import Call, ExecutedCall, Json, Outcome, without_token
+from rig.episodes import PlayedTurn, Step
+from rig.methods.tooleval.queries import Query, names, plain
+from rig.methods.tooleval.steps import calls_of, path_of, replayed
+from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
+from rig.solutions.solution import FINISH
+from rig.toolbox.diff import RecordChange
+from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
+
+VERSION = "1"
+"""Of the scores; to be raised with any change that can change one."""
+
+DECLARATION = Declaration(
+    method="tooleval",
+    metrics=(
+        Metric("true_pass_rate", "true pass rate", "passes"),
+        Metric("answer_rate", "answered", "answered", place="meters"),
+        Metric("world_rate", "world as wanted", "world_right", place="meters"),
+        Metric("fact_rate", "facts named", "facts_named", "facts", place="tables"),
+        Metric("give_up_rate", "gave up", "gave_up", better="lower", place="tables"),
+        Metric("harm_rate", "world changed otherwise", "harmed", better="lower", place="tables"),
+        Metric("invented_rate", "invented tool names", "invented", better="lower", place="tables"),
+        Metric("failed_calls", "failed calls", "calls_failed", "calls", "lower", place="tables"),
+        Metric("queries", "questions to the model", "queries", TASKS, "lower", "number", place="tables"),
+        Metric("tree_size", "nodes", "nodes", TASKS, "lower", "number", place="tables"),
+        Metric("budget_rate", "out of budget", "out_of_budget", better="lower", place="tables"),
+    ),
+    success="passes",
+    counts=(NamedCount("queries", "questions"),),
+    outcome=(
+        Part("facts_named", "facts named", "facts", short="facts"),
+        Part("world_wrong", "world not as wanted", short="world", better="lower"),
+        Part("unanswered", "no answer", better="lower"),
+    ),
+)
+
+Change = tuple[Any, ...]
+
+
+class Judgement:
+    """Judges answers in a world of its own, which `simulator` opens."""
+
+    def __init__(self, simulator: Callable[[], Simulator]) -> None:
+        self._open = simulator
+        self._simulator: Simulator | None = None
+        self._wanted: dict[str, frozenset[Change]] = {}
+
+    def score(self, query: Query, settings: Any, turns: Sequence[PlayedTurn]) -> Score:
+        """What a search was worth."""
+        found = replayed(settings, turns)
+        path = path_of(found, turns)
+        steps = [step for turn in turns for step in turn.steps]
+        is_answered = bool(found.terminals)
+        words = final_words(path[-1]) if is_answered else ""
+        changes = self.changes(query, list(calls_of(path)))
+        wanted = self.wanted(query)
+        named = sum(names(words, ways) for ways in query.named)
+        is_right = changes == wanted
+        executed = [step.executed for step in steps if step.executed is not None]
+        calls = [each for each in executed if each.name != FINISH]
+        known = set(self.simulator.toolbox.tools)
+        counts: Counts = {
+            "passes": int(is_answered and is_right and named == len(query.named)),
+            "answered": int(is_answered),
+            "unanswered": int(not is_answered),
+            "gave_up": int(bool(found.given_up)),
+            "world_right": int(is_right),
+            "world_wrong": int(not is_right),
+            "harmed": int(bool(changes - wanted)),
+            "facts": len(query.named),
+            "facts_named": named,
+            "calls": len(calls),
+            "calls_failed": sum(each.exception is not None for each in calls),
+            "invented": int(any(each.name not in known for each in calls)),
+            "queries": found.queries,
+            "nodes": found.size,
+            "longest": found.longest,
+            "out_of_budget": int(found.last > 10_000),
+        }
+        return Score(counts)
+
+    @property
+    def simulator(self) -> Simulator:
+        """The world in which is judged."""
+        if self._simulator is None:
+            self._simulator = self._open()
+        return self._simulator
+
+    def wanted(self, query: Query) -> frozenset[Change]:
+        """How the world shall be different in the end."""
+        if query.name not in self._wanted:
+            calls = [ExecutedCall(call, Outcome()) for call in query.calls]
+            self._wanted[query.name] = self.changes(query, calls)
+        return self._wanted[query.name]
+
+    def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> frozenset[Change]:
+        """How the world is different after these calls, whatever ids it gave out, and what was sent.
+
+        An action that leaves no record, such as sending a message, counts by its arguments.
+        """
+        simulator = self.simulator
+        simulator.start(*query.start)
+        before = simulator.snapshot()
+        sent: set[Change] = set()
+        for each in calls:
+            if not simulator.toolbox.is_action(each.name):
+                continue
+            last = simulator.snapshot()
+            done = simulator.execute(Call(each.name, without_token(each.arguments)))
+            if done.exception is None and not self._records(last):
+                sent.add(("sent", each.name, _plain(without_token(each.arguments))))
+        return frozenset((*self._records(before), *sent))
+
+    def _records(self, before: Snapshot) -> set[Change]:
+        """The records that are different from before."""
+        found = self.simulator.diff(before, self.simulator.snapshot())
+        return {_change(each) for each in found.changes if not each.is_bookkeeping}
+
+
+def final_words(step: Step) -> str:
+    """The final answer that Finish was called with."""
+    arguments = step.prediction.call.arguments if step.prediction.call else None
+    words = arguments.get("final_answer") if isinstance(arguments, dict) else None
+    return words if isinstance(words, str) else ""
+
+
+def _change(change: RecordChange) -> Change:
+    """A change as it counts: a new record by what is in it, another by its key. Texts by their words."""
+    columns = tuple(
+        sorted((each.name, _plain(each.after)) for each in change.columns if not _is_id(each.name))
+    )
+    key = () if change.kind == "added" else tuple((name, repr(value)) for name, value in change.key)
+    owner = tuple((name, repr(value)) for name, value in change.key if not _is_id(name))
+    return change.table, change.kind, key, owner, columns
+
+
+def _is_id(name: str) -> bool:
+    return name == "id" or name.endswith("_id")
+
+
+def _plain(value: Json) -> str:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return repr(sorted(map(_plain, value)))
+    if isinstance(value, dict):
+        return repr(sorted((name, _plain(each)) for name, each in value.items()))
+    return repr(value)

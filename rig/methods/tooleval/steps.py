@@ -1,0 +1,102 @@
+"""The steps of a turn as a search: what each of them made of a node, and the search told again from them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rig.calls import ExecutedCall
+from rig.episodes import PlayedTurn, Step
+from rig.methods.tooleval.prompt import Settings
+from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, Searching, search
+from rig.models import Prediction
+from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP
+from rig.solutions.trajectory import arguments_text, observation
+from rig.toolbox.world import Snapshot
+
+
+class State(NamedTuple):
+    """What belongs to a node: its world, and the call that led to it."""
+
+    world: Snapshot | None
+    executed: ExecutedCall | None = None
+
+
+BAD_FINISH = "Finish needs return_type, and with give_answer the final_answer."
+
+
+def searching(settings: Settings, state: Any = None) -> Searching:
+    """The search of these settings."""
+    return search(settings.strategy, state, settings.max_queries)
+
+
+def replayed(settings: Settings, turns: Sequence[PlayedTurn]) -> Found:
+    """The search that these steps were, with a node's number of step, and its call as its state."""
+    course = searching(settings, State(None))
+    steps = iter(enumerate(step for turn in turns for step in turn.steps))
+    try:
+        asked = next(course)
+        while True:
+            number, step = next(steps, (-1, None))
+            if step is None:
+                return Found(settings.strategy)
+            asked = course.send(answer(asked, step, number, State(None, step.executed)))
+    except StopIteration as stop:
+        found: Found = stop.value
+        return found
+
+
+def path_of(found: Found, turns: Sequence[PlayedTurn]) -> list[Step]:
+    """The steps that lead to the node that counts; without one, to the end of the last chain or path."""
+    steps = [step for turn in turns for step in turn.steps]
+    end = found.end
+    if end is None:
+        nodes = [node for root in found.roots for node in root.walk()]
+        end = nodes[-1] if nodes else None
+    numbers = dict.fromkeys(node.step for node in end.path) if end is not None else {}
+    return [steps[number] for number in numbers if number >= 0]
+
+
+def answer(asked: Asked, step: Step, number: int, state: State) -> Any:
+    """What the search is sent for a step: what was made, or which of two nodes is better."""
+    if isinstance(asked, Expand):
+        return made(step, number, state)
+    text = (step.prediction.reply or "").strip().strip(".\"' ")
+    return text[-1:].lower() == "a"
+
+
+def made(step: Step, number: int, state: State) -> Made:
+    """What a step made of a node."""
+    prediction = step.prediction
+    if prediction.call is None:
+        words = prediction.reply if prediction.reply is not None else prediction.error_detail
+        return Made("failed" if prediction.error else "ok", words or "", state=state, step=number)
+    executed = step.executed
+    assert executed is not None
+    name = prediction.call.name
+    text = "" if name == FINISH and executed.exception is None else observation(executed)
+    arguments = arguments_text(prediction.call)
+    return Made(_code(step), "", name, arguments, text, state, number)
+
+
+def _code(step: Step) -> Code:
+    prediction, executed = step.prediction, step.executed
+    assert prediction.call is not None and executed is not None  # noqa: PT018
+    if prediction.call.name == FINISH:
+        return finished(prediction)
+    if executed.exception is None:
+        return "ok"
+    return "unknown" if executed.exception.startswith("API ") else "error"
+
+
+def finished(prediction: Prediction) -> Code:
+    """How Finish was called."""
+    arguments = prediction.call.arguments if prediction.call else None
+    kind = arguments.get("return_type") if isinstance(arguments, dict) else None
+    if kind == GIVE_UP:
+        return "give_up"
+    words = arguments.get("final_answer") if isinstance(arguments, dict) else None
+    return "answer" if kind == GIVE_ANSWER and isinstance(words, str) and words.strip() else "bad_finish"
+
+
+def calls_of(path: Sequence[Step]) -> Iterator[ExecutedCall]:
+    """The calls of tools along a path, without Finish."""
+    return (step.executed for step in path if step.executed is not None and step.executed.name != FINISH)
