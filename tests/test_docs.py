@@ -9,6 +9,7 @@ import click
 import pytest
 
 from rig.cli import VERBS as BY_NAME
+from rig.scoring import GRADER_VERSION
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
@@ -76,6 +77,18 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
     dead = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert dead == []
+
+
+@pytest.mark.parametrize("report", sorted((CHECKOUT / "docs").glob("*.html")), ids=lambda path: path.name)
+def test_a_report_of_an_earlier_grader_says_so(report: Path) -> None:
+    """So does the page beside it. One of the present grader need not; when that changes, this test fails."""
+    text = report.read_text(encoding="utf-8")
+    found = re.search(r"<code>grader\.grader_version</code><td colspan=\d+><code>(\d+)</code>", text)
+    assert found, "it does not say which grader it is of"
+    if found[1] != GRADER_VERSION:
+        notice = f"of version {found[1]} of the grader"
+        assert notice in text.partition("<nav>")[0]
+        assert notice in report.with_suffix(".md").read_text(encoding="utf-8")
 
 
 def test_every_environment_variable_is_in_the_readme() -> None:

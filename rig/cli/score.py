@@ -63,7 +63,8 @@ def command(
     """Score predictions again, without a model.
 
     RUN is a stored run: an id, the beginning of one, a name given with --name, or `latest`; its new score is
-    stored beside those it has. DIR holds files of predictions, such as ToolTalk's, and can be one of them.
+    stored beside those it has. DIR holds files of predictions, such as ToolTalk's, or folders of them, as
+    `rig export` writes of several arms; it can be one file. Files of one conversation are its repeats.
 
     With --grader upstream calls are matched, and executed again, as ToolTalk's own code does it.
     """
@@ -79,13 +80,21 @@ def command(
 def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[Group]:
     method, setup = setup_for_files(place, **given)
     acting = require_world(setup, method.name) if reexecute else None
-    group = Group.of("", score_files(place, method, setup), method.declaration, acting)
+    by_folder = score_files(place, method, setup)
+    groups = [Group.of(name, scored, method.declaration, acting) for name, scored in by_folder.items()]
     if as_json:
-        print_json({"source": str(place), "grader": setup.grader.fingerprint, **group.as_json()})
-    else:
+        told = {"source": str(place), "grader": setup.grader.fingerprint}
+        several = {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}
+        print_json({**told, **(several if len(groups) > 1 else groups[0].as_json())})
+        return groups
+    for group in groups:
+        if group.arm:
+            click.echo(printable(group.arm))
         _print_group(group)
-        click.echo(printable(f"graded by {GraderInfo.of(setup.grader)}"))
-    return [group]
+        if group.arm:
+            click.echo()
+    click.echo(printable(f"graded by {GraderInfo.of(setup.grader)}"))
+    return groups
 
 
 def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[Group]:
@@ -114,7 +123,7 @@ def _print_group(group: Group) -> None:
     counted = [count for count in declaration.counts if count.name not in _wholes(declaration)]
     rows = [
         (
-            scored.conversation.name,
+            scored.conversation.name + (f" #{scored.repeat + 1}" if scored.repeat else ""),
             ended(declaration, scored.score.counts, errors_of(scored.turns.values())).sign.label,
             *(part.brief(scored.score.counts) or "0" for part in declaration.outcome),
             *(f"{scored.score.counts.get(count.name, 0):g}" for count in counted),

@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -14,6 +14,7 @@ from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
 from rig.displays.pages.screen import screen_text
+from rig.engine.files.checksums import sha256_of
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
 from rig.methods.base import Docs, History, Method, Tools
@@ -21,6 +22,9 @@ from rig.paths import runs_file
 from rig.running.options import Options
 from rig.store import Runs
 from rig.tasks import Task, select
+
+if TYPE_CHECKING:
+    from rig.screening import Screening
 
 _COUNT = click.IntRange(min=1)
 _PATH = click.Path(path_type=Path)
@@ -104,9 +108,13 @@ def command(
     store = runs or runs_file()
     asked = _as_stored(store, against, options) if against else _as_asked(options)
     # Kept from the other verbs: scipy and the scorer take a moment to load.
-    from rig.screening import screen, validity_of
+    from rig.screening import check_stored, screen, validity_of
 
-    found = screen(_screening(*asked), _notify, _Progress())
+    screening = _screening(*asked)
+    if against:
+        with Runs.open(store) as stored:
+            check_stored([sha256_of(model.path) for model in screening.models], stored, against)
+    found = screen(screening, _notify, _Progress())
     validity = []
     if against:
         with Runs.open(store) as stored:
@@ -184,7 +192,7 @@ def _of_arm(fingerprint: JsonObject) -> JsonObject:
     return {**found, **({"format": found["format"].rpartition("-")[0]} if "format" in found else {})}
 
 
-def _screening(options: Options, method: Method, tasks: list[Task]) -> Any:
+def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screening":
     from rig.engine.files.registry import ResolvedModel, resolve
     from rig.engine.gguf.info import inspect
     from rig.screening import Screening

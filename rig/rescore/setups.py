@@ -33,9 +33,16 @@ def _settings_named(name: str, labelled: Mapping[str, Settings]) -> Settings:
     return labelled[label]
 
 
+def folders_of(place: Path) -> list[Path]:
+    """Where predictions are: the place itself, or the folders in it where it has no file of its own."""
+    if not place.is_dir() or any(place.glob("*.json")):
+        return [place]
+    return sorted({path.parent for path in place.rglob("*.json")}) or [place]
+
+
 def setup_for_files(place: Path, threshold: float | None = None, **given: Any) -> tuple[Method, Setup]:
     """The method whose predictions are in these files, ready as by default but for what is given."""
-    method = methods.of_place(place)
+    method = methods.of_place(folders_of(place)[0])
     return method, _ready(method, Options(models=()), threshold, given)
 
 

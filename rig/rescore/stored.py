@@ -1,5 +1,6 @@
 """Scoring predictions again without their models, stored or in files, and writing those that are stored."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -8,7 +9,7 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.methods.base import Method, Reads, Recording, Setup, by_arm
 from rig.rescore.scored import Scored, score_turns
-from rig.rescore.setups import settings_of
+from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
 
 
@@ -32,17 +33,29 @@ def score_run(store: Path, run: StoredRun, setup: Setup) -> dict[str, list[Score
     return found
 
 
-def score_files(place: Path, method: Method, setup: Setup) -> list[Scored]:
-    """Score the predictions of a file, or of all files of a folder.
+def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Scored]]:
+    """Score the predictions of a file, or of all files of a folder and of those in it, by folder.
 
-    Raises RigError for what is none, and where the method reads no such files.
+    Files of one task are repeats of it, in the order of their names. Raises RigError for what is none, and
+    where the method reads no such files.
     """
     if not isinstance(setup, Reads):
         raise RigError(
             f"{place}: the method {method.name} reads no predictions from files; score a stored run"
         )
-    found = setup.predictions(place)
-    return [score_turns(task, turns, setup, method.declaration) for task, turns in found]
+    scored: dict[str, list[Scored]] = {}
+    for folder in folders_of(place):
+        seen: Counter[str] = Counter()
+        of_it = scored.setdefault(_below(folder, place), [])
+        for task, turns in setup.predictions(folder):
+            of_it.append(score_turns(task, turns, setup, method.declaration, seen[task.name]))
+            seen[task.name] += 1
+    return scored
+
+
+def _below(folder: Path, place: Path) -> str:
+    """The name of a folder in another; empty for that itself."""
+    return "" if folder == place else folder.relative_to(place).as_posix()
 
 
 def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> list[Path]:

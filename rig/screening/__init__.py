@@ -2,7 +2,7 @@
 
 from rig.screening.results import ArmScreen, Difference, KindFigures, Screen, ScreenedStep
 from rig.screening.screening import Screening, screen
-from rig.screening.validity import Validity, validity_of
+from rig.screening.validity import Validity, check_stored, validity_of
 
 __all__ = [
     "ArmScreen",
@@ -12,6 +12,7 @@ __all__ = [
     "ScreenedStep",
     "Screening",
     "Validity",
+    "check_stored",
     "screen",
     "validity_of",
 ]

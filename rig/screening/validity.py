@@ -49,6 +49,23 @@ class Validity:
         return asdict(self)
 
 
+def check_stored(sha256: Sequence[str], runs: Runs, addresses: Sequence[str]) -> None:
+    """Raise RigError where stored runs have no arms for a screen of files with these SHA-256, the base first.
+
+    For before the screen, which takes its time.
+    """
+    chosen = choose(runs, addresses)
+    base, *others = [_made_with(each, "a file that is screened", chosen) for each in sha256]
+    if base is None:
+        raise RigError(f"{', '.join(addresses)}: no arm was made with the base's file")
+    if not any(others):
+        raise RigError(
+            f"{', '.join(addresses)}: no arm was made with any file that is screened but the base's"
+        )
+    for other in filter(None, others):
+        common_grader(runs, [base, other])
+
+
 def validity_of(found: Screen, runs: Runs, addresses: Sequence[str]) -> list[Validity]:
     """Hold a screen against stored runs, which must have an arm for the base and for one other model.
 
@@ -73,6 +90,11 @@ def validity_of(found: Screen, runs: Runs, addresses: Sequence[str]) -> list[Val
 
 def _stored(arm: ArmScreen, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     wanted = arm.fingerprint.get("file_sha256")
+    return _made_with(wanted, arm.name, chosen)
+
+
+def _made_with(wanted: object, name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
+    """The arm that was made with the file of this SHA-256. Raises RigError where there are several."""
     fitting = [
         each
         for each in chosen
@@ -80,7 +102,7 @@ def _stored(arm: ArmScreen, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     ]
     if len(fitting) > 1:
         names = ", ".join(each.address for each in fitting)
-        raise RigError(f"{arm.name} could be any of {names}; give one as RUN/ARM with --against")
+        raise RigError(f"{name} could be any of {names}; give one as RUN/ARM with --against")
     return fitting[0] if fitting else None
 
 

@@ -95,6 +95,24 @@ def test_files_are_scored_conversation_by_conversation_and_in_total(
         assert sorted(held) == matched
 
 
+def test_what_was_exported_of_several_arms_is_scored_arm_by_arm(rig: Rig, store: Path, files: Path) -> None:
+    done = rig("score", files.parent, "--similarity", "exact", "--json")
+    assert (done.code, done.err) == (0, "")
+    by_arm = {each["arm"]: each["total"] for each in rig("score", "abcde", "--json").json["arms"]}
+    assert {each["arm"]: each["total"] for each in done.json["arms"]} == by_arm
+    out = rig("score", files.parent, "--similarity", "exact").out
+    assert [line for line in out.splitlines() if line.startswith("arm")] == ["arm0", "arm1"]
+
+
+def test_several_files_of_one_conversation_are_its_repeats(rig: Rig, files: Path) -> None:
+    (files / "alarms again.json").write_bytes((files / "alarms.json").read_bytes())
+    scored = rig("score", files, "--similarity", "exact", "--json").json
+    names = [(each["conversation"], each["repeat"]) for each in scored["conversations"]]
+    assert names == [("alarms", 0), ("alarms", 1), ("login", 0), ("reminders", 0)]
+    assert scored["total"]["metrics"]["conversations"] == 4
+    assert "\nalarms #2 " in rig("score", files, "--similarity", "exact").out
+
+
 def test_one_file_is_enough_and_the_grader_is_named(rig: Rig, files: Path) -> None:
     out = rig("score", files / "alarms.json", "--grader", "per-turn", "--similarity", "exact").out
     assert re.search(r"^alarms +(\+ success|x failed|# incorrect) +\d/3 ", out, re.MULTILINE)

@@ -46,7 +46,7 @@ async def test_it_follows_what_happens_until_the_reader_moves(watch: Watch, stre
     watched = watch(run.events)
     async with watched.app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert "waiting for the run" in watched.screen
+        assert "waiting for the first turn" in watched.screen
         watched.tell([ConversationStarted(run.where(0))])
         watched.run.catch_up()
         assert watched.run.reading == run.where(0)

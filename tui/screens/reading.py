@@ -43,13 +43,19 @@ class ReadingScreen(CopyActions, SteeringScreen):
         """A conversation from memory or from the store, and words for where there is nothing of it."""
         conversation = self.state.conversations.get(where) if where else None
         if where is None or conversation is None:
-            return None, f"waiting for the {'next turn' if self.state.turns_done else 'run to start'}"
+            return None, f"waiting for the {self._awaited}"
         if conversation.transcript is not None or not conversation.dropped:
             return conversation, _NOT_BEGUN.get(conversation.status, "")
         if self._cache.want(where):
             self.run_worker(lambda: self._read(where), thread=True)
         failure = self._cache.failure(where)
         return self._cache.get(where) or conversation, inert(failure or "reading it from the store")
+
+    @property
+    def _awaited(self) -> str:
+        if not self.state.run:
+            return "run to start"
+        return "next turn" if self.state.turns_done else "first turn"
 
     def _read(self, where: Where) -> None:
         found: ConversationState | str

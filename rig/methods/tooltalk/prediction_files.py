@@ -14,7 +14,7 @@ from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.methods.tooltalk.callers import name_callers
-from rig.methods.tooltalk.conversations import Conversation, load_conversation, load_directory
+from rig.methods.tooltalk.conversations import Conversation, load_conversation
 from rig.models import Prediction
 from rig.toolbox.toolbox import Toolbox
 
@@ -30,7 +30,10 @@ def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, 
     A turn without `predictions` has not been played. Raises RigError when a file cannot be read, has another
     shape, or when no file has predictions.
     """
-    conversations = load_directory(place) if place.is_dir() else [load_conversation(place)]
+    paths = sorted(place.glob("*.json")) if place.is_dir() else [place]
+    if not paths:
+        raise RigError(f"{place}: holds no predictions (*.json)")
+    conversations = [load_conversation(path) for path in paths]
     for each in conversations:
         try:
             toolbox.docs([call.name for call in each.ground_truth])
