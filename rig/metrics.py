@@ -9,13 +9,31 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from rig.calls import JsonObject
-from rig.verdicts import Fault, Verdict
+from rig.verdicts import Doubt, Fault, Verdict
 
 Counts: TypeAlias = Mapping[str, float]
 """How many of what, by name: of one task, or summed over many."""
 
 TASKS = "tasks"
 """The count that is 1 for every task. A metric over it is a mean over tasks."""
+
+
+UNCLEAR = "unclear"
+"""The count of texts of which nobody can say whether they are right; they count as wrong. Behind it and a dot
+is by how much another count would change if they were right.
+"""
+
+
+def if_right(counts: Counts) -> Counts:
+    """The counts as they would be if everything unclear were right."""
+    return {name: value + counts.get(f"{UNCLEAR}.{name}", 0) for name, value in counts.items()}
+
+
+class Bounds(NamedTuple):
+    """Between what a rate lies, whatever becomes of what is unclear."""
+
+    lower: float
+    upper: float
 
 
 Place: TypeAlias = Literal["lines", "meters", "tables", "json"]
@@ -50,10 +68,22 @@ class Metric(NamedTuple):
         whole = counts.get(self.denominator, 0)
         return counts.get(self.numerator, 0) / whole if whole else None
 
+    def bounds(self, counts: Counts) -> Bounds | None:
+        """Between what the rate lies; None where nothing is unclear that could change it."""
+        ends = self.rate(counts), self.rate(if_right(counts))
+        if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
+            return None
+        return Bounds(min(ends[0], ends[1]), max(ends[0], ends[1]))
+
     @property
     def scale(self) -> float:
         """What a rate is multiplied by to be printed."""
         return 100.0 if self.format == "percent" else 1.0
+
+    @property
+    def unit(self) -> str:
+        """What stands behind its number."""
+        return "%" if self.format == "percent" else ""
 
     def amount(self, value: float, sign: Literal["", "+"] = "") -> str:
         """A rate or a difference of rates as a bare number: in percent or points, if it is a share."""
@@ -167,11 +197,22 @@ class Declaration(NamedTuple):
         """Every rate by name, a fraction or None."""
         return {metric.name: metric.rate(counts) for metric in self.metrics}
 
+    def bounds_json(self, counts: Counts) -> JsonObject:
+        """How many texts are unclear, and both ends of each rate, which are the same where nothing is."""
+        rates = self.rates(counts)
+        ends = {metric.name: metric.bounds(counts) for metric in self.metrics}
+        return {
+            "unclear": counts.get(UNCLEAR, 0),
+            "lower": {name: found.lower if found else rates[name] for name, found in ends.items()},
+            "upper": {name: found.upper if found else rates[name] for name, found in ends.items()},
+        }
+
     def as_json(self, counts: Counts) -> JsonObject:
         """Rates and counts by name. That of the tasks is called `conversations`."""
         names = dict.fromkeys((self.success, *self.sides(self.metrics)))
         return {
             **self.rates(counts),
+            **self.bounds_json(counts),
             "conversations": counts.get(TASKS, 0),
             **{name: counts.get(name, 0) for name in names if name},
         }
@@ -226,14 +267,21 @@ class Score:
     """What a method makes of one finished task. `counts` have `TASKS`, whether the method gives it or not.
 
     `verdicts` are those on its calls, in the order in which they were made; none where there is nothing to
-    match calls with. `error_types` are counted by
-    turn, `faults` say what went wrong; a method may have neither.
+    match calls with. `error_types` are counted by turn, `faults` say what went wrong; a method may have
+    neither. `doubts` are texts that may or may not be right, and `unclear` says by how much each count would
+    change if they were; both then stand in `counts`.
     """
 
     counts: Counts
     verdicts: tuple[Verdict, ...] = ()
     error_types: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    unclear: Counts = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", {TASKS: 1, **self.counts})
+        counts: dict[str, float] = {TASKS: 1, **self.counts}
+        if self.doubts:
+            counts[UNCLEAR] = len({doubt.pair for doubt in self.doubts})
+            counts |= {f"{UNCLEAR}.{name}": value for name, value in self.unclear.items() if value}
+        object.__setattr__(self, "counts", counts)

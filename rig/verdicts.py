@@ -64,6 +64,33 @@ class Verdict:
         return {**_by_name(self), "differences": [each.as_json() for each in self.differences]}
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Two texts of which nobody can say whether they mean the same, and on which a match hangs.
+
+    The call `step` of the assistant turn at position `turn` would be the true call `ground_truth`.
+    """
+
+    turn: int
+    step: int
+    ground_truth: CallPlace
+    tool: str
+    argument: str
+    expected: str
+    got: str
+    note: str = ""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Both texts, in an order that does not depend on which was expected."""
+        first, second = sorted((self.expected, self.got))
+        return first, second
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return _by_name(self)
+
+
 class FaultKind(StrEnum):
     """What a user can act on: the ways in which a turn of a failed conversation goes wrong."""
 

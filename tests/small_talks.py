@@ -240,7 +240,18 @@ def wait_for(store: Path, turns: int, patience_s: float = 60.0) -> None:
 
 
 TIMES = frozenset(
-    {"wall_s", "tools_s", "scoring_s", "store_s", "load_s", "finished", "created", "heartbeat", "writer"}
+    {
+        "wall_s",
+        "cpu_s",
+        "tools_s",
+        "scoring_s",
+        "store_s",
+        "load_s",
+        "finished",
+        "created",
+        "heartbeat",
+        "writer",
+    }
     | {"display_s", "peak_memory", "peak_device_memory", "energy_j"}
 )
 

@@ -16,7 +16,7 @@ from rig.displays.steps import ended, errors_of
 from rig.metrics import Declaration
 from rig.paths import runs_file
 from rig.rescore import Group, require_world, score_files, score_run, setup_for_files, setup_of
-from rig.scoring import Mode
+from rig.scoring import Mode, answers_file
 from rig.store import GraderInfo, Runs
 
 _PATH = click.Path(path_type=Path)
@@ -66,14 +66,16 @@ def command(
     stored beside those it has. DIR holds files of predictions, such as ToolTalk's, or folders of them, as
     `rig export` writes of several arms; it can be one file. Files of one conversation are its repeats.
 
+    Unclear texts are as the answers of `rig adjudicate` beside the run store say.
     With --grader upstream calls are matched, and executed again, as ToolTalk's own code does it.
     """
-    place = Path(what)
+    place, store = Path(what), runs or runs_file()
+    answers = answers_file(store)
     given = {"threshold": threshold, "grader": grader, "similarity": similarity, "world": world}
     if place.is_dir() or place.suffix == ".json":
-        groups = _score_files(place, given, reexecute, as_json)
+        groups = _score_files(place, {**given, "answers": answers}, reexecute, as_json)
     else:
-        groups = _score_run(what, runs or runs_file(), given, reexecute, as_json)
+        groups = _score_run(what, store, {**given, "answers": answers}, reexecute, as_json)
     sys.exit(1 if any(group.differences for group in groups) else 0)
 
 

@@ -1,6 +1,6 @@
 """Numbers for people."""
 
-from rig.metrics import Counts, Declaration, Metric
+from rig.metrics import UNCLEAR, Counts, Declaration, Metric
 
 UNKNOWN = "-"
 """What stands for a number that there is none of."""
@@ -17,11 +17,22 @@ def percent(fraction: float | None) -> str:
 
 
 def measured(metric: Metric, counts: Counts) -> str:
-    """A metric as its declaration has it printed, `-` where there is nothing to divide by."""
+    """A metric as its declaration has it printed, `-` where there is nothing to divide by.
+
+    Where something is unclear it is both bounds, as in `61.0% to 64.0%`.
+    """
     value = metric.rate(counts)
+    if bounds := metric.bounds(counts):
+        return " to ".join(metric.amount(end) + metric.unit for end in bounds)
     if value is None or metric.format == "percent":
         return percent(value)
     return metric.amount(value)
+
+
+def unclear_texts(counts: Counts) -> str:
+    """How many texts may or may not be right, in words; empty where none are."""
+    count = counts.get(UNCLEAR, 0)
+    return f"{count:g} text{'s' * (count != 1)} unclear" if count else ""
 
 
 def headline(declaration: Declaration, counts: Counts) -> str:

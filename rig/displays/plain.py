@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from rig.displays.base import T
-from rig.displays.numbers import clock_time, measured, rate
+from rig.displays.numbers import clock_time, measured, rate, unclear_texts
 from rig.displays.printable import printable
 from rig.displays.progress import Progress
 from rig.displays.signals import stopping
@@ -83,7 +83,8 @@ class PlainDisplay:
 
     def _rates(self, counts: Counts) -> str:
         metrics = self._started.declaration.shown("lines")
-        return ", ".join(f"{metric.title} {measured(metric, counts)}" for metric in metrics)
+        rates = [f"{metric.title} {measured(metric, counts)}" for metric in metrics]
+        return ", ".join(filter(None, [*rates, unclear_texts(counts)]))
 
     def _remaining(self) -> str:
         remaining_s = self._progress.remaining_s

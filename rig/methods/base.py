@@ -208,7 +208,11 @@ class Method(Protocol):
         ...
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
-        """Get ready for a run with these options. Raises RigError for what would stop it."""
+        """Get ready for a run with these options. Raises RigError for what would stop it.
+
+        Where a store is known, `answers` is among the values: the file of what people said of unclear texts
+        (`rig.scoring.answers`). A method that knows nothing unclear leaves it alone.
+        """
         ...
 
 

@@ -83,7 +83,7 @@ def _fixed(material: Material) -> dict[str, Any]:
     comparison = material.comparison
     letters = material.letters
     refused = calibration.refused_texts(each for row in material.transcripts for each in row)
-    is_calibrated = comparison.grader.similarity == _CALIBRATED
+    is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     script = _asset("open.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {

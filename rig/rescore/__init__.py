@@ -1,7 +1,9 @@
 """Predictions that were made before: read from files, scored again, executed again, written for others."""
 
+from rig.rescore.adjudication import Unsettled, unsettled
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines
 from rig.rescore.group import Group
+from rig.rescore.opinions import Opinion, Opinions
 from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
 from rig.rescore.scored import Scored
 from rig.rescore.setups import settings_of, setup_for_files, setup_of
@@ -12,8 +14,11 @@ __all__ = [
     "Effects",
     "FlatFormat",
     "Group",
+    "Opinion",
+    "Opinions",
     "Reexecuted",
     "Scored",
+    "Unsettled",
     "effects",
     "effects_of",
     "export_run",
@@ -25,5 +30,6 @@ __all__ = [
     "settings_of",
     "setup_for_files",
     "setup_of",
+    "unsettled",
     "write_lines",
 ]

@@ -12,12 +12,16 @@ from rig.scoring import Named
 from rig.store import StoredRun
 
 
-def setup_of(run: StoredRun, threshold: float | None = None, **given: Any) -> Setup:
+def setup_of(
+    run: StoredRun, threshold: float | None = None, answers: Path | None = None, **given: Any
+) -> Setup:
     """The method of a stored run, ready as it was but for what is `given` by name and is not None.
 
-    Raises RigError for what the method does not know, and for what cannot be had.
+    `answers` is the file of what people said of unclear texts. Raises RigError for what the method does not
+    know, and for what cannot be had.
     """
-    return _ready(methods.get(run.declaration.method), Options.from_json(run.settings), threshold, given)
+    method = methods.get(run.declaration.method)
+    return _ready(method, Options.from_json(run.settings), threshold, answers, given)
 
 
 def settings_of(run: StoredRun) -> tuple[Settings, ...]:
@@ -40,13 +44,17 @@ def folders_of(place: Path) -> list[Path]:
     return sorted({path.parent for path in place.rglob("*.json")}) or [place]
 
 
-def setup_for_files(place: Path, threshold: float | None = None, **given: Any) -> tuple[Method, Setup]:
+def setup_for_files(
+    place: Path, threshold: float | None = None, answers: Path | None = None, **given: Any
+) -> tuple[Method, Setup]:
     """The method whose predictions are in these files, ready as by default but for what is given."""
     method = methods.of_place(folders_of(place)[0])
-    return method, _ready(method, Options(models=()), threshold, given)
+    return method, _ready(method, Options(models=()), threshold, answers, given)
 
 
-def _ready(method: Method, options: Options, threshold: float | None, given: dict[str, Any]) -> Setup:
+def _ready(
+    method: Method, options: Options, threshold: float | None, answers: Path | None, given: dict[str, Any]
+) -> Setup:
     values = {name: found[0] for name, found in options.values(method).items()}
     for name, value in given.items():
         if value is None:
@@ -58,4 +66,4 @@ def _ready(method: Method, options: Options, threshold: float | None, given: dic
         if "similarity" not in values:
             raise RigError(f"--threshold is of no use to the method {method.name}; leave it out")
         values["similarity"] = str(Named.parse(values["similarity"]).at(threshold))
-    return method.ready(values)
+    return method.ready({**values, "answers": answers})

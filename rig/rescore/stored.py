@@ -20,17 +20,21 @@ def score_run(store: Path, run: StoredRun, setup: Setup) -> dict[str, list[Score
     """
     info = GraderInfo.of(setup.grader)
     with RunWriter.claim(store, run.id) as writer:
-        with Runs.open(store) as runs:
-            transcripts = list(_finished(runs, run))
-        setups = [by_arm(setup, settings) for settings in settings_of(run)]
         found: dict[str, list[Scored]] = {arm.name: [] for arm in run.arms}
-        for where, transcript in transcripts:
-            scored = score_turns(
-                transcript.conversation, transcript.turns, setups[where.arm], run.declaration, where.repeat
-            )
+        for where, scored in scored_again(store, run, setup):
             writer.add_score(where, ConversationScore(info, scored.score))
             found[run.arms[where.arm].name].append(scored)
     return found
+
+
+def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Where, Scored]]:
+    """Every finished conversation of a run with what a grader makes of it now. Nothing is stored."""
+    with Runs.open(store) as runs:
+        transcripts = list(_finished(runs, run))
+    setups = [by_arm(setup, settings) for settings in settings_of(run)]
+    for where, transcript in transcripts:
+        of_arm, turns = setups[where.arm], transcript.turns
+        yield where, score_turns(transcript.conversation, turns, of_arm, run.declaration, where.repeat)
 
 
 def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Scored]]:

@@ -10,6 +10,7 @@ from rig.methods.base import Method
 from rig.running.arms import make_arms
 from rig.running.options import Options
 from rig.running.plan import Plan
+from rig.scoring import answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.identifiers import new_run_id
 from rig.tasks import Task, select
@@ -85,7 +86,7 @@ def _plan(
         ),
         tasks=tuple(tasks),
         method=method,
-        setup=method.ready(values),
+        setup=method.ready({**values, "answers": answers_file(store)}),
         name=name,
         repeats=options.repeats,
         recipe=recipe,

@@ -1,15 +1,22 @@
 """Scoring: what a predicted call is worth. Knows tools and ground truth, and no model."""
 
+from rig.scoring.answers import Answer, Answers, add_answers, answers_file, read_answers
 from rig.scoring.matching import GRADER_VERSION, Grader, Matching, Mode
-from rig.scoring.similarity import Exact, Named, Similarity, load
+from rig.scoring.similarity import Adjudicated, Exact, Named, Similarity, load
 
 __all__ = [
     "GRADER_VERSION",
+    "Adjudicated",
+    "Answer",
+    "Answers",
     "Exact",
     "Grader",
     "Matching",
     "Mode",
     "Named",
     "Similarity",
+    "add_answers",
+    "answers_file",
     "load",
+    "read_answers",
 ]

@@ -1,7 +1,7 @@
 """Which prediction is which ground-truth call: ToolTalk's matching, live, one prediction at a time."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
@@ -15,7 +15,7 @@ from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace, Difference, Verdict
 
-GRADER_VERSION = "5"
+GRADER_VERSION = "6"
 """Raised whenever a change to this room can change a score; stored with every score."""
 
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
@@ -62,12 +62,16 @@ class Grader:
 
 @dataclass(slots=True)
 class _Predicted:
-    """A prediction: the ground-truth calls it could be, best first, which one it is, and why none."""
+    """A prediction: the ground-truth calls it could be, best first, which one it is, and why none.
+
+    `unclear` are those that it could be if texts meant the same of which nobody can say it, and which.
+    """
 
     turn: int
     executed: ExecutedCall
     candidates: Sequence[int]
     miss: Verdict
+    unclear: Mapping[int, tuple[Difference, ...]]
     truth: int | None = None
 
 
@@ -96,14 +100,36 @@ class Matching:
         if self._mode != "upstream":
             # Any order gives as many matches; this one blames the turn that is at fault.
             candidates.sort(key=lambda truth: self._truths[truth][0][0] != turn)
-        number = len(self._predictions)
+        unclear = {truth: differences for truth, differences in compared.items() if _is_unclear(differences)}
         self._moved = []
-        self._predictions.append(_Predicted(turn, executed, candidates, self._miss(executed, compared)))
+        return self._place(_Predicted(turn, executed, candidates, self._miss(executed, compared), unclear))
+
+    def _place(self, predicted: _Predicted) -> Verdict:
+        self._predictions.append(predicted)
         if self._mode == "upstream":
-            self._take_first(number)
+            self._take_first(len(self._predictions) - 1)
         else:
-            self._augment(number)
-        return self._verdict(self._predictions[number])
+            self._augment(len(self._predictions) - 1)
+        return self._verdict(predicted)
+
+    def if_same(self) -> "Matching":
+        """The same predictions, as they would match if all texts that are unclear meant the same."""
+        found = Matching(self._mode, self._rules, self._truths)
+        for each in self._predictions:
+            found._place(replace(each, candidates=[*each.candidates, *each.unclear], truth=None))
+        return found
+
+    def unclear(self) -> Iterator[tuple[int, CallPlace, Difference]]:
+        """Every text that keeps a prediction from matching and may mean the same: the prediction's number,
+        the ground-truth call, and the difference. Only of predictions that would match.
+        """
+        if not any(each.unclear for each in self._predictions):
+            return
+        would = self.if_same()._predictions
+        for number, each in enumerate(self._predictions):
+            if each.truth is None and would[number].truth is not None:
+                for truth, differences in each.unclear.items():
+                    yield from ((number, self._truths[truth][0], difference) for difference in differences)
 
     @property
     def moved(self) -> list[tuple[int, Verdict]]:
@@ -178,7 +204,12 @@ class Matching:
         if not compared:
             scope = "this turn's" if self._mode == "per-turn" else "the"
             return replace(miss, reason=f"{scope} ground truth has no call of {executed.name}")
-        nearest = min(compared.values(), key=len)
+        nearest = min(compared.values(), key=lambda found: (len(found), not _is_unclear(found)))
         if not nearest:
             return replace(miss, reason=reasons.REPEATS)
         return replace(miss, reason=reasons.differs(nearest), differences=nearest)
+
+
+def _is_unclear(differences: Sequence[Difference]) -> bool:
+    """Whether there are differences, and all of them are texts that may mean the same."""
+    return bool(differences) and all(each.unclear for each in differences)

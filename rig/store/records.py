@@ -130,6 +130,7 @@ class StoredArm:
             "arm": self.name,
             "conversations": self.counts.get(TASKS, 0),
             **{metric.name: metric.rate(self.rated) for metric in declaration.shown("tables")},
+            **declaration.bounds_json(self.rated),
             **{count.name: self.counts.get(count.name, 0) for count in declaration.counts},
             "errors": self.errors,
             "speed": self.speed.as_json(),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from rig.displays.numbers import UNKNOWN, clock_time, measured, mebibytes, percent, rate
+from rig.displays.numbers import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
 from rig.events import Speed
 from rig.metrics import Counts, Declaration
 from rig.rates import Estimate
@@ -53,6 +53,8 @@ def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Es
             bounds = (f"{metric.scale * end:.0f}" for end in (known.low, known.high))
             part.append((f" [{'-'.join(bounds)}]", Tint.MUTED))
         parts.append(part)
+    if unclear := unclear_texts(counts):
+        parts.append([(unclear, Tint.MUTED)])
     return parts
 
 

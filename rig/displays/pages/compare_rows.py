@@ -6,7 +6,7 @@ from rig.compare import ArmResult, Comparison, Difference, Estimate, Flip, Pair
 from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 from rig.displays.table import Row, by_kind
-from rig.metrics import Metric
+from rig.metrics import UNCLEAR, Metric, if_right
 
 _SPEED: tuple[tuple[str, bool, Callable[[ArmResult], str]], ...] = (
     ("prompt tokens", False, lambda arm: f"{arm.speed.prompt_tokens:,}"),
@@ -42,6 +42,8 @@ def heading(comparison: Comparison) -> list[str]:
     lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
+    if any(arm.counts.get(UNCLEAR) for arm in comparison.arms):
+        lines.append("texts that are unclear count as wrong for every arm (the pessimistic choice)")
     for arm in comparison.arms:
         lines += contention.note(arm.label, arm.speed, arm.fingerprint)
     noise = comparison.noise
@@ -61,6 +63,13 @@ def quality_rows(comparison: Comparison) -> list[Row]:
         Row(metric.noun, tuple(estimate(arm.rates[metric.name], metric) for arm in arms))
         for metric in comparison.metrics
     ]
+    if any(arm.counts.get(UNCLEAR) for arm in arms):
+        rows.append(Row("texts unclear", tuple(f"{arm.counts.get(UNCLEAR, 0):g}" for arm in arms)))
+        rows += [
+            Row(f"{metric.noun}, if they are right", cells, detail=True)
+            for metric in comparison.metrics
+            if set(cells := tuple(_if_right(metric, arm) for arm in arms)) != {UNKNOWN}
+        ]
     rows += [
         Row(count.noun, tuple(f"{arm.counts.get(count.name, 0):g}" for arm in arms))
         for count in comparison.declaration.counts
@@ -68,6 +77,12 @@ def quality_rows(comparison: Comparison) -> list[Row]:
     rows += by_kind("steps in error", [arm.errors for arm in arms])
     rows += by_kind(comparison.declaration.error_types, [arm.error_types for arm in arms])
     return rows + by_kind("faults", [arm.faults for arm in arms])
+
+
+def _if_right(metric: Metric, arm: ArmResult) -> str:
+    """The rate that it would be if everything unclear were right; only where that is another."""
+    value = metric.rate(if_right(arm.counts)) if metric.bounds(arm.counts) else None
+    return UNKNOWN if value is None else metric.amount(value) + metric.unit
 
 
 def cost_rows(arms: Sequence[ArmResult]) -> list[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, measured, mebibytes, percent, rate, seconds
 from rig.displays.table import Row, by_kind, columns
-from rig.metrics import TASKS
+from rig.metrics import TASKS, UNCLEAR
 from rig.paths import runs_file
 from rig.store import StoredArm, StoredRun
 
@@ -40,6 +40,8 @@ def summary(run: StoredRun, width: int | None = None) -> str:
         Row(metric.title, [measured(metric, arm.rated) for arm in run.arms])
         for metric in run.declaration.shown("tables")
     ]
+    if any(arm.counts.get(UNCLEAR) for arm in run.arms):
+        rows.append(_counted(run, "texts unclear", UNCLEAR))
     rows += [_counted(run, count.noun, count.name) for count in run.declaration.counts]
     rows += by_kind("steps in error", [arm.errors for arm in run.arms])
     rows += by_kind(run.declaration.error_types, [arm.error_types for arm in run.arms])
@@ -51,6 +53,8 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [line for arm in run.arms for line in contention.note(arm.name, arm.speed, arm.fingerprint)]
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
+    if any(arm.counts.get(UNCLEAR) for arm in run.arms):
+        lines.append(f"unclear texts count as wrong until somebody says; rig adjudicate {run.id} asks")
     graders = {arm.grader for arm in run.arms if arm.grader}
     lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from rig.methods.base import Ask, Playing
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.judgement import conclude
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
-from rig.methods.tooltalk.replay import replay
+from rig.methods.tooltalk.replay import decisive, replay
 from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
 from rig.scoring import Grader
@@ -59,10 +59,10 @@ class Dialogue:
         self._context = context(conversation.metadata)
         self._messages: list[Message] = []
         self._starts: dict[int, _Start] = {}
+        self._grader = grader
         began = perf_counter()
         self._truths = self._rehearse()
         self._rehearsal_s = perf_counter() - began
-        self._grader = grader
         self._matching = grader.start(self._truths)
         self._judged: list[StepPlace] = []
         self._played: list[PlayedTurn] = []
@@ -74,10 +74,7 @@ class Dialogue:
         return turns[len(self._played)] if len(self._played) < len(turns) else None
 
     def _rehearse(self) -> list[tuple[CallPlace, ExecutedCall]]:
-        """Play the true conversation once, noting what each assistant turn starts from.
-
-        The recorded calls gain who was logged in when they were made.
-        """
+        """Play the true conversation once, noting what each assistant turn starts from."""
         said: list[str] = []
         ground_truth = []
         for index, turn, world, calls in replay(self._conversation, self._simulator):
@@ -88,7 +85,8 @@ class Dialogue:
             self._starts[index] = _Start(world, len(self._messages), tuple(said))
             said = []
             for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
-                ground_truth.append((CallPlace(index, number), replace(recorded, username=replayed.username)))
+                truth = decisive(recorded, replayed, self._grader)
+                ground_truth.append((CallPlace(index, number), truth))
                 shown = recorded if self._settings.history == "recorded" else replayed
                 self._messages.append(call_message(shown))
             self._messages.append(ReplyMessage(turn.text))

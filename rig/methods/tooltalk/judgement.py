@@ -1,6 +1,6 @@
 """What a grader makes of a conversation once all of it has been played."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rig.calls import ExecutedCall
 from rig.episodes import PlayedTurn
@@ -8,9 +8,9 @@ from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.error_types import error_types
 from rig.methods.tooltalk.faults import Acted, find_faults
 from rig.methods.tooltalk.metrics import count
-from rig.metrics import Score
+from rig.metrics import Counts, Score
 from rig.scoring import Grader, Matching
-from rig.verdicts import CallPlace
+from rig.verdicts import CallPlace, Doubt
 
 Truths = Sequence[tuple[CallPlace, ExecutedCall]]
 """The ground truth by place, each with who was logged in."""
@@ -46,9 +46,27 @@ def conclude(
     }
     calls = [(turn, *pair) for turn, pairs in judged.items() for pair in pairs]
     types = error_types(calls, truths)
+    counts = count(matching.judged(), len(truths), grader.toolbox.is_action)
+    doubts = tuple(_doubts(turns, matching))
     return Score(
-        count(matching.judged(), len(truths), grader.toolbox.is_action),
+        counts,
         tuple(verdicts),
         {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()},
         find_faults(conversation, acted, truths, grader.compare, grader.toolbox),
+        doubts,
+        _changes(counts, matching, truths, grader) if doubts else {},
     )
+
+
+def _doubts(turns: Iterable[PlayedTurn], matching: Matching) -> Iterator[Doubt]:
+    places = [(turn.turn, step, executed) for turn in turns for step, executed in enumerate(turn.executed)]
+    for number, truth, difference in matching.unclear():
+        turn, step, executed = places[number]
+        texts = (str(difference.expected), str(difference.got))
+        yield Doubt(turn, step, truth, executed.name, difference.what, *texts, difference.note or "")
+
+
+def _changes(counts: Counts, matching: Matching, truths: Truths, grader: Grader) -> Counts:
+    """By how much each count would change if what is unclear were the same."""
+    would = count(matching.if_same().judged(), len(truths), grader.toolbox.is_action)
+    return {name: value - counts[name] for name, value in would.items()}

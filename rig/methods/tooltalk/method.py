@@ -27,11 +27,11 @@ from rig.methods.tooltalk.metrics import DECLARATION
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prediction_files import load_predictions, with_predictions
 from rig.methods.tooltalk.prompt import Settings, offered_tools, opening
-from rig.methods.tooltalk.replay import replay
+from rig.methods.tooltalk.replay import replay, replayed_truths
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
-from rig.scoring import Grader, Named
+from rig.scoring import Adjudicated, Answers, Exact, Grader, Named, read_answers
 from rig.scoring import load as load_similarity
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
@@ -99,10 +99,15 @@ class ToolTalk:
     def ready(self, values: Mapping[str, Any]) -> "ToolTalkSetup":
         place, similarity = values["world"], values["similarity"]
         toolbox = find_toolbox(values["toolbox"])
+        measure, said = load_similarity(similarity), str(Named.parse(similarity).absolute)
+        answers = read_answers(Path(values["answers"])) if values.get("answers") else Answers()
+        if len(answers) and values["grader"] != "upstream" and not isinstance(measure, Exact):
+            measure, said = Adjudicated(measure, answers), f"{said}, answers {answers.sha256[:8]}"
         return ToolTalkSetup(
             partial(toolbox.world, None if place is None else Path(place)),
-            Grader(values["grader"], load_similarity(similarity), toolbox),
-            str(Named.parse(similarity).absolute),
+            Grader(values["grader"], measure, toolbox),
+            said,
+            is_named=place is not None,
         )
 
 
@@ -123,14 +128,19 @@ def _beginning(path: Path) -> str:
 class ToolTalkSetup:
     """A world that is restored before every turn, and a grader with the `similarity` it was asked for.
 
-    The world is opened when it is first needed, since scoring needs none. That raises RigError where it
-    cannot be had.
+    The world is opened when it is first needed. That raises RigError where it cannot be had. `is_named` says
+    that it was asked for by name: files of predictions do not say in which world they were made, so that
+    without a name what they recorded is all there is to hold them against.
     """
 
     in_lines = False
 
-    def __init__(self, open_world: Callable[[], World], matcher: Grader, similarity: str) -> None:
+    def __init__(
+        self, open_world: Callable[[], World], matcher: Grader, similarity: str, *, is_named: bool = False
+    ) -> None:
         self._open_world = open_world
+        self._is_named = is_named
+        self._as_recorded = False
         self._simulators: dict[int, Simulator] = {}
         self._similarity = similarity
         self.matcher = matcher
@@ -173,12 +183,17 @@ class ToolTalkSetup:
         return Dialogue(task, self._simulators[slot], self.matcher, settings, where=where, emit=emit)
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Score:
-        return judge(task, turns, name_truths(task, self.matcher.toolbox), self.matcher)
+        if self._as_recorded:
+            truths = name_truths(task, self.matcher.toolbox)
+        else:
+            truths = replayed_truths(task, self.simulator, self.matcher)
+        return judge(task, turns, truths, self.matcher)
 
     def worlds(self, task: Conversation) -> Iterator[tuple[int, Snapshot]]:
         return ((turn.position, turn.world) for turn in replay(task, self.simulator))
 
     def predictions(self, place: Path) -> Sequence[tuple[Conversation, dict[int, PlayedTurn]]]:
+        self._as_recorded = not self._is_named
         return load_predictions(place, self.matcher.toolbox)
 
     def record(self, task: Conversation, turns: Mapping[int, PlayedTurn]) -> str:

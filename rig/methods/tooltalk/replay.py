@@ -1,12 +1,15 @@
 """The ground truth of a conversation executed, turn by turn: the one course that everything else follows."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from rig.calls import ExecutedCall
 from rig.methods.tooltalk.conversations import Conversation, Turn
+from rig.scoring import Grader
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
+from rig.verdicts import CallPlace
 
 
 class TrueTurn(NamedTuple):
@@ -34,3 +37,21 @@ def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTur
             calls = tuple(simulator.execute(truth.call) for truth in turn.calls)
             world = simulator.snapshot()
         yield TrueTurn(index, turn, before, calls)
+
+
+def decisive(recorded: ExecutedCall, replayed: ExecutedCall, grader: Grader) -> ExecutedCall:
+    """What predictions are held against: a true call with what the simulator returns for it, so that the same
+    call made by a model is the same, whatever was recorded. Upstream trusts the recording.
+    """
+    return replace(recorded, username=replayed.username) if grader.mode == "upstream" else replayed
+
+
+def replayed_truths(
+    conversation: Conversation, simulator: Simulator, grader: Grader
+) -> list[tuple[CallPlace, ExecutedCall]]:
+    """The ground truth by (turn, call). Raises RigError where the conversation cannot start in this world."""
+    return [
+        (CallPlace(index, number), decisive(recorded, replayed, grader))
+        for index, turn, _, calls in replay(conversation, simulator)
+        for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True))
+    ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.errors import RigError
+from rig.scoring.similarity.adjudicated import Adjudicated
 from rig.scoring.similarity.distilbert import DistilBert
 from rig.scoring.similarity.embedding import Embedding
 from rig.scoring.similarity.exact import Exact
@@ -12,6 +13,7 @@ from rig.scoring.similarity.minilm import MiniLM
 from rig.scoring.similarity.protocol import Similarity
 
 __all__ = [
+    "Adjudicated",
     "DistilBert",
     "Embedding",
     "Exact",

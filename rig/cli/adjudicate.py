@@ -1,0 +1,150 @@
+"""`rig adjudicate`: say of texts that no rule settles whether they mean the same."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import click
+
+from rig.cli import completion
+from rig.cli.output import print_json, printable
+from rig.displays.pages.adjudication import QUESTION, question_text
+from rig.errors import RigError
+from rig.models import Model
+from rig.paths import runs_file
+from rig.rescore import Opinion, Opinions, Unsettled, setup_of, unsettled
+from rig.scoring import Answer, add_answers, answers_file, read_answers
+from rig.store import Runs, StoredRun
+
+_PATH = click.Path(path_type=Path)
+_KEYS = {"y": True, "yes": True, "n": False, "no": False}
+
+
+@click.command()
+@click.argument("run", required=False, shell_complete=completion.runs)
+@click.option("--judge", metavar="MODEL", help="Show what this local model thinks, too; it decides nothing.")
+@click.option("--export", "to", type=_PATH, help="Write all answers to this new file.")
+@click.option("--import", "source", type=_PATH, help="Add the answers of this file; they overrule others.")
+@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--json", "as_json", is_flag=True, help="Print what is unclear as JSON, and ask nothing.")
+def command(
+    run: str | None,
+    judge: str | None,
+    to: Path | None,
+    source: Path | None,
+    runs: Path | None,
+    as_json: bool,
+) -> None:
+    """Say of texts that no rule settles whether they mean the same: y, n, skip, or quit.
+
+    RUN is an id, the beginning of one, a name given with --name, or `latest`. Each pair of texts is shown
+    once, with its conversation. Answers are kept beside the run store, at once and for good. They count
+    wherever the same two texts meet, and the last of several counts. `rig score RUN` makes scores of them.
+    """
+    store = runs or runs_file()
+    if run is None and to is None and source is None:
+        raise RigError("which run? Name one (`rig runs`), or give --export or --import")
+    if source is not None:
+        _import(source, answers_file(store))
+    if run is not None:
+        with Runs.open(store) as stored:
+            found = stored.get(run)
+        if overruled := read_answers(answers_file(store)).overruled:
+            click.echo(f"{answers_file(store)}{_overrules(len(overruled))}", err=True)
+        open_pairs = unsettled(store, found, setup_of(found, answers=answers_file(store)))
+        with _opinions(judge) as opinions:
+            if as_json:
+                print_json(_as_json(found, store, open_pairs, opinions))
+            else:
+                _ask(found, store, open_pairs, opinions)
+    if to is not None:
+        _export(answers_file(store), to)
+
+
+def _ask(run: StoredRun, store: Path, pairs: list[Unsettled], opinions: Opinions | None) -> None:
+    if not pairs:
+        click.echo(f"run {run.id} has no unclear texts that nobody has judged")
+        return
+    given = 0
+    for number, each in enumerate(pairs, 1):
+        opinion = opinions.of(each) if opinions else None
+        click.echo(printable(question_text(each, number, len(pairs), opinion)))
+        said = _answer()
+        if said is None:
+            break
+        if said in _KEYS:
+            doubt = each.doubt
+            answer = Answer.now(doubt.expected, doubt.got, same=_KEYS[said])
+            add_answers(answers_file(store), [answer])
+            given += 1
+        click.echo()
+    click.echo(f"{given} of {len(pairs)} answered, kept in {answers_file(store)}")
+    if given:
+        click.echo(f"  rig score {run.id}  makes scores of them")
+
+
+def _answer() -> str | None:
+    """What a person says, None for quitting; so does the end of the input."""
+    while True:
+        try:
+            said = click.prompt(f"{QUESTION} y, n, s(kip), q(uit)", prompt_suffix=" > ").strip().lower()
+        except click.Abort:
+            click.echo()
+            return None
+        if said in ("q", "quit"):
+            return None
+        if said in (*_KEYS, "s", "skip"):
+            return str(said)
+        click.echo("y if they mean the same, n if not, s to leave it open, q to stop here")
+
+
+@contextmanager
+def _opinions(judge: str | None) -> Iterator[Opinions | None]:
+    if judge is None:
+        yield None
+        return
+    with closing(Opinions(_load(judge))) as opinions:
+        yield opinions
+
+
+def _load(name: str) -> Model:
+    # Kept from those who ask no model: this loads llama.cpp.
+    from rig.engine.files.registry import resolve
+    from rig.engine.loading import load
+    from rig.engine.settings import EngineSettings
+
+    model = resolve(name)
+    return load(model.path, EngineSettings(parallel=1), model.name, lambda _text: None)
+
+
+def _as_json(
+    run: StoredRun, store: Path, pairs: list[Unsettled], opinions: Opinions | None
+) -> dict[str, object]:
+    said: list[Opinion | None] = [opinions.of(each) if opinions else None for each in pairs]
+    shown = [
+        {**each.as_json(), **({"opinion": opinion.as_json()} if opinion else {})}
+        for each, opinion in zip(pairs, said, strict=True)
+    ]
+    return {"run": run.id, "answers": str(answers_file(store)), "unclear": shown}
+
+
+def _import(source: Path, file: Path) -> None:
+    if not source.is_file():
+        raise RigError(f"--import {source}: no such file")
+    known, found = read_answers(file), read_answers(source)
+    new = [each for each in found if known.of(each.first, each.second) is not each.same]
+    overruled = sum(known.of(each.first, each.second) is not None for each in new)
+    add_answers(file, new)
+    click.echo(f"{len(new)} answers are new in {file}{_overrules(overruled)}", err=True)
+
+
+def _export(file: Path, to: Path) -> None:
+    if to.exists():
+        raise RigError(f"--export {to}: exists; choose a new file")
+    answers = read_answers(file)
+    add_answers(to, answers)
+    click.echo(f"{len(answers)} answers are in {to}{_overrules(len(answers.overruled))}", err=True)
+
+
+def _overrules(count: int) -> str:
+    return f"; {count} contradict an earlier answer: the last one counts" if count else ""

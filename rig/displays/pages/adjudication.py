@@ -1,0 +1,38 @@
+"""A pair of texts to be judged by a person, as text: what was said, both texts, and why it is not clear."""
+
+from rig.displays import signs
+from rig.displays.clip import clip
+from rig.rescore import Opinion, Unsettled
+from rig.tasks import turn_number
+
+_LONGEST = 2_000
+_BEFORE = 6
+"""Things said before that are shown, the last ones."""
+
+QUESTION = "Do they mean the same?"
+
+
+def question_text(each: Unsettled, number: int, of: int, opinion: Opinion | None = None) -> str:
+    """All that one needs to answer, the `number`th of so many."""
+    doubt, task = each.doubt, each.scored.conversation
+    turn = turn_number(task, doubt.turn)
+    often = f", {each.times} calls" if each.times > 1 else ""
+    said = each.said[-_BEFORE:]
+    left_out = len(each.said) - len(said)
+    lines = [f"{number} of {of}: {each.where.conversation}, turn {turn}, {each.arm}{often}"]
+    lines += [f"  … {left_out} earlier"] if left_out else []
+    lines += [f"  {signs.USER.word if role == 'user' else role}: {_line(text)}" for role, text in said]
+    lines += [
+        f"  {doubt.tool}, {doubt.argument}",
+        f"    expected: {_line(doubt.expected)}",
+        f"    got:      {_line(doubt.got)}",
+        f"  {doubt.note}",
+    ]
+    if opinion is not None:
+        view = {True: "the same", False: "another thing", None: "no opinion"}[opinion.same]
+        lines.append(f"  {opinion.model} thinks: {view} ({_line(opinion.reason)})")
+    return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    return str(clip(text, _LONGEST)).replace("\n", "\\n")

@@ -1,0 +1,134 @@
+"""What people said of texts that no rule settles: an answer for a pair, as JSON lines beside a store."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from rig.calls import JsonObject
+from rig.errors import RigError
+
+_ENDING = ".answers.jsonl"
+_LONGEST = 4_000_000
+"""Characters of a line: two texts as long as the judgement reads them, with room for escapes."""
+
+
+def answers_file(store: Path) -> Path:
+    """Where the answers are that go with a run store."""
+    return store.with_name(f"{store.stem}{_ENDING}")
+
+
+class Answer(NamedTuple):
+    """Whether two texts mean the same, as somebody said at some time."""
+
+    first: str
+    second: str
+    same: bool
+    time: str = ""
+
+    @classmethod
+    def now(cls, first: str, second: str, *, same: bool) -> "Answer":
+        """An answer that is given now."""
+        return cls(first, second, same, datetime.now(UTC).isoformat(timespec="seconds"))
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Both texts, in an order of their own."""
+        return _pair(self.first, self.second)
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return self._asdict()
+
+
+class Answers:
+    """Answers by pair, whichever of its texts was expected. Of several for one pair the last counts."""
+
+    def __init__(self, given: Iterable[Answer] = ()) -> None:
+        self._by_pair: dict[tuple[str, str], Answer] = {}
+        self.overruled: list[Answer] = []
+        """Those that a later one contradicts."""
+        for answer in given:
+            self.add(answer)
+
+    def add(self, answer: Answer) -> None:
+        """Take an answer in."""
+        before = self._by_pair.get(answer.pair)
+        if before is not None and before.same is not answer.same:
+            self.overruled.append(before)
+        self._by_pair[answer.pair] = answer
+
+    def of(self, first: str, second: str) -> bool | None:
+        """Whether these texts mean the same; None where nobody said."""
+        found = self._by_pair.get(_pair(first, second))
+        return None if found is None else found.same
+
+    def __len__(self) -> int:
+        return len(self._by_pair)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self._by_pair.values())
+
+    @property
+    def sha256(self) -> str:
+        """A hash of what was answered, in whatever order and at whatever time."""
+        said = sorted((*pair, answer.same) for pair, answer in self._by_pair.items())
+        return sha256(json.dumps(said).encode()).hexdigest()
+
+
+def read_answers(path: Path) -> Answers:
+    """The answers of a file, none where there is no file. Raises RigError for what are no answers.
+
+    A last line that was cut short, as by a power failure, is left out.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Answers()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RigError(f"{path}: cannot be read: {error}") from error
+    *lines, rest = text.split("\n")
+    found = [_answer(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
+    if rest.strip():
+        with suppress(RigError):
+            found.append(_answer(rest, path, len(lines) + 1))
+    return Answers(found)
+
+
+def add_answers(path: Path, answers: Iterable[Answer]) -> None:
+    """Add answers to a file, for good: they are on the disk when this returns. Raises RigError."""
+    lines = "".join(f"{json.dumps(answer.as_json())}\n" for answer in answers)
+    try:
+        with path.open("ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                lines = lines if file.read(1) == b"\n" else f"\n{lines}"
+            file.write(lines.encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise RigError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _answer(line: str, path: Path, number: int) -> Answer:
+    where = f"{path}: line {number}"
+    if len(line) > _LONGEST:
+        raise RigError(f"{where}: longer than {_LONGEST} characters; that is no answer")
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RigError(f"{where}: not JSON: {error}") from error
+    if not isinstance(data, Mapping):
+        raise RigError(f"{where}: not an object with first, second and same")
+    first, second, same, time = (data.get(name) for name in ("first", "second", "same", "time"))
+    if not (isinstance(first, str) and isinstance(second, str) and isinstance(same, bool)):
+        raise RigError(f"{where}: needs the texts first and second, and same as true or false")
+    return Answer(first, second, same, time if isinstance(time, str) else "")
+
+
+def _pair(first: str, second: str) -> tuple[str, str]:
+    return (first, second) if first <= second else (second, first)

@@ -1,0 +1,145 @@
+"""`rig adjudicate`: texts that no rule settles, each asked once, and the rates that move with the answers."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import unclear_talks
+from terminals import RIG, Terminal
+
+from rig.scoring import answers_file, read_answers
+
+Rig = Callable[..., Any]
+BLURRED = [unclear_talks.blurred(task) for task in unclear_talks.TASKS]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = tmp_path_factory.mktemp("unclear") / "runs.sqlite"
+    unclear_talks.play(store)
+    return store
+
+
+@pytest.fixture
+def store(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "runs.sqlite"
+    path.write_bytes(played.read_bytes())
+    monkeypatch.setenv("RIG_RUNS", str(path))
+    return path
+
+
+def say(store: Path, **answers: bool) -> None:
+    """Answers to the blurred form of these tasks, by their first word, as a file has them."""
+    lines = [
+        json.dumps({"first": task, "second": blurred, "same": answers[word]})
+        for task, blurred in zip(unclear_talks.TASKS, BLURRED, strict=True)
+        if (word := task.split()[0]) in answers
+    ]
+    with answers_file(store).open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def test_unclear_texts_are_bounds_of_the_rates(store: Path, rig: Rig) -> None:
+    shown = rig("show", "latest")
+    rows = {line[:22].strip(): line[22:].split() for line in shown.out.splitlines()}
+    assert rows["recall"] == ["0.0%", "to", "100.0%", "100.0%"]
+    assert rows["incorrect actions"] == ["0.0%", "to", "100.0%", "0.0%"]
+    assert rows["texts unclear"] == ["10", "0"]
+    assert "rig adjudicate abcde asks" in shown.out
+    blurring, oracle = rig("show", "latest", "--json").json["arms"]
+    assert (blurring["recall"], blurring["lower"]["recall"], blurring["upper"]["recall"]) == (0, 0, 1)
+    assert (blurring["lower"]["success_rate"], blurring["upper"]["success_rate"]) == (0, 1)
+    assert (blurring["unclear"], oracle["unclear"]) == (10, 0)
+    assert (oracle["lower"]["recall"], oracle["upper"]["recall"]) == (1, 1)
+
+
+def test_a_comparison_takes_the_pessimistic_end_and_says_so(store: Path, rig: Rig) -> None:
+    out = rig("compare", "latest", "--baseline", "arm1", "--across-settings").out
+    assert "texts that are unclear count as wrong for every arm" in out
+    assert "recall, if they are right" in out
+    found = rig("compare", "latest", "--baseline", "arm1", "--across-settings", "--json").json
+    assert found["arms"][1]["rates"]["recall"]["value"] == 0
+    assert found["arms"][1]["metrics"]["upper"]["recall"] == 1
+
+
+def test_what_is_unclear_is_listed_once_with_its_conversation(store: Path, rig: Rig) -> None:
+    found = rig("adjudicate", "latest", "--json").json
+    assert [(each["expected"], each["got"]) for each in found["unclear"]] == list(
+        zip(unclear_talks.TASKS, BLURRED, strict=True)
+    )
+    first = found["unclear"][0]
+    assert (first["conversation"], first["turn"], first["arm"]) == ("talk0", 1, "arm0")
+    assert first["said"] == [{"role": "user", "text": "Remind me to water the ferns tomorrow."}]
+
+
+def test_answers_make_new_scores_beside_the_old(store: Path, rig: Rig) -> None:
+    say(store, water=True, call=True, feed=False)
+    rig("score", "latest")
+    own, *_ = rig("show", "latest", "--json").json["scores"]
+    later = next(
+        each for each in rig("show", "latest", "--json").json["scores"] if "answers" in each["similarity"]
+    )
+    assert (own["similarity"], own["metrics"]["unclear"]) == ("minilm", 10)
+    assert later["similarity"] == f"minilm, answers {read_answers(answers_file(store)).sha256[:8]}"
+    assert (later["metrics"]["unclear"], later["metrics"]["lower"]["recall"]) == (7, 0.2)
+    assert later["metrics"]["upper"]["recall"] == 0.9
+    grader = rig("score", "latest", "--json").json["grader"]
+    assert grader["answers_sha256"] == read_answers(answers_file(store)).sha256
+
+
+def test_the_last_answer_counts_and_contradictions_are_said(store: Path, rig: Rig) -> None:
+    say(store, water=True)
+    say(store, water=False)
+    done = rig("adjudicate", "latest", "--json")
+    assert len(done.json["unclear"]) == 9
+    assert "1 contradict an earlier answer: the last one counts" in done.err
+    assert read_answers(answers_file(store)).of(BLURRED[0], unclear_talks.TASKS[0]) is False
+
+
+def test_answers_travel(store: Path, rig: Rig, tmp_path: Path) -> None:
+    say(store, water=True, call=False)
+    assert "2 answers are in" in rig("adjudicate", "--export", tmp_path / "mine.jsonl").err
+    other = tmp_path / "other" / "runs.sqlite"
+    other.parent.mkdir()
+    say(other, water=False)
+    done = rig("adjudicate", "--import", tmp_path / "mine.jsonl", "--runs", other)
+    assert "2 answers are new" in done.err
+    assert "1 contradict an earlier answer" in done.err
+    assert read_answers(answers_file(other)).sha256 == read_answers(answers_file(store)).sha256
+    assert rig("adjudicate", "--export", tmp_path / "mine.jsonl").code == 2
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"first": 1, "second": "b", "same": true}', '{"first": "a"}'])
+def test_what_is_no_answer_is_one_line(store: Path, rig: Rig, line: str) -> None:
+    answers_file(store).write_text(f"{line}\n")
+    done = rig("adjudicate", "latest")
+    assert done.code == 2
+    assert "line 1" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_ten_pairs_are_answered_in_two_sittings(store: Path, rig: Rig, terminal: Terminal) -> None:
+    """In a real terminal: five answers, one left open, leave, come back, the rest."""
+    terminal.type(f"{RIG} adjudicate latest --runs {store}; echo left")
+    terminal.wait("1 of 10: talk0, turn 1, arm0", "Remind me to water the ferns", "by mistake", "s(kip)")
+    for number, key in enumerate(("y", "n", "skip", "what", "y", "yes", "no"), 1):
+        terminal.type(key)
+        terminal.wait(f"{number + (number < 4)} of 10:")
+    terminal.type("q")
+    terminal.wait("5 of 10 answered", "rig score abcde", "left")
+    assert len(read_answers(answers_file(store))) == 5
+    terminal.type(f"clear; {RIG} adjudicate latest --runs {store}; echo left again")
+    terminal.wait("1 of 5: talk2")
+    for number in range(2, 6):
+        terminal.type("y")
+        terminal.wait(f"{number} of 5:")
+    terminal.type("n")
+    terminal.wait("5 of 5 answered", "left again")
+    rig("score", "latest")
+    scores = rig("show", "latest", "--json").json["scores"]
+    later = next(each for each in scores if "answers" in each["similarity"])
+    assert later["metrics"]["unclear"] == 0
+    assert later["metrics"]["recall"] == later["metrics"]["upper"]["recall"] == 0.7
+    assert "no unclear texts" in rig("adjudicate", "latest").out
