@@ -1,4 +1,4 @@
-"""What a run costs besides time: memory of the process and the GPU, and energy, where the machine tells."""
+"""What the machine tells: the cores there are, and what a run costs besides time, memory and energy."""
 
 import os
 import re
@@ -13,6 +13,14 @@ from typing import Any
 
 POWERCAP = Path("/sys/class/powercap")
 _PROCESS = Path("/proc/self")
+
+
+def available_cores() -> int:
+    """Cores this process may use; more threads than that make llama.cpp spin."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)

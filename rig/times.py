@@ -1,7 +1,7 @@
 """The formats of dates and times: the one table, for schemas, tools, grammars and scoring alike."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, time
 from typing import NamedTuple
 
 TIME = "%H:%M:%S"
@@ -24,10 +24,15 @@ FORMS: Mapping[str, Form] = {
 }
 """By the name that a schema gives them in `x-format`."""
 
-WHOLE_DAY = frozenset({(0, 0), (23, 59)})
-"""Times of day (hour, minute) that stand for none: what is due "on Friday" is written with one of them."""
+WHOLE_DAY = frozenset({time(0, 0), time(23, 59)})
+"""Times of day that stand for none: what is due "on Friday" is written with one of them."""
 
 
 def read(text: str, pattern: str) -> datetime:
     """A date or time, without a zone. Raises ValueError for another form, TypeError for what is no text."""
     return datetime.strptime(text, pattern)  # noqa: DTZ007 - the mock worlds have no zones
+
+
+def minute_of(instant: datetime) -> time:
+    """The time of day, without its seconds."""
+    return time(instant.hour, instant.minute)

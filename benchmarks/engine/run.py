@@ -14,8 +14,8 @@ from benchmarks.engine.prompts import BenchPrompt
 from benchmarks.engine.spread import Spread, ratios
 from benchmarks.engine.work import Work
 from rig.calls import Json, JsonObject
-from rig.cores import available_cores
 from rig.errors import RigError
+from rig.meters import available_cores
 
 Notify = Callable[[str], None]
 

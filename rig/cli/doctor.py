@@ -17,11 +17,11 @@ from packaging.requirements import Requirement
 
 from rig import __version__, methods
 from rig.cli.output import print_json, printable
-from rig.cores import available_cores
 from rig.displays.numbers import file_size
 from rig.engine.files.registry import check, known_names, load_registry, resolve
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError
+from rig.meters import available_cores
 from rig.paths import models_directory, runs_file
 from rig.scoring import similarity
 from rig.store import check_writable

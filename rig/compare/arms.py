@@ -64,10 +64,10 @@ def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:
     RUN is what `rig show` takes, ARM the name of an arm or the beginning of one. Raises RigError for what is
     none or could be several.
     """
-    found: dict[tuple[str, int], tuple[StoredRun, StoredArm]] = {}
+    found: dict[_ArmId, _Named] = {}
     for address in addresses:
-        for run, arm in _addressed(runs, address):
-            found.setdefault((run.id, arm.position), (run, arm))
+        for named in _addressed(runs, address):
+            found.setdefault(_ArmId(named.run.id, named.arm.position), named)
     names = [arm.name for _, arm in found.values()]
     return [
         ChosenArm(arm.name if names.count(arm.name) == 1 else f"{run.id}/{arm.name}", run, arm)
@@ -136,7 +136,21 @@ def common_grader(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[GraderInfo, 
     )
 
 
-def _addressed(runs: Runs, address: str) -> list[tuple[StoredRun, StoredArm]]:
+class _ArmId(NamedTuple):
+    """Which arm of which run."""
+
+    run: str
+    position: int
+
+
+class _Named(NamedTuple):
+    """An arm, with its run."""
+
+    run: StoredRun
+    arm: StoredArm
+
+
+def _addressed(runs: Runs, address: str) -> list[_Named]:
     try:
         run = runs.get(address)
     except RigError:
@@ -146,9 +160,9 @@ def _addressed(runs: Runs, address: str) -> list[tuple[StoredRun, StoredArm]]:
                 run = runs.get(address[:place])
             except RigError:
                 continue
-            return [(run, _arm(run, address[place + 1 :]))]
+            return [_Named(run, _arm(run, address[place + 1 :]))]
         raise
-    return [(run, arm) for arm in run.arms]
+    return [_Named(run, arm) for arm in run.arms]
 
 
 def _arm(run: StoredRun, name: str) -> StoredArm:

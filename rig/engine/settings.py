@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from rig.cores import available_cores
 from rig.errors import RigError
+from rig.meters import available_cores
 
 DEFAULT_CONTEXT = 8192
 DEFAULT_BATCH = 512

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rig.calls import JsonObject
-from rig.cores import available_cores
 from rig.engine import EngineSettings
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
 from rig.errors import RigError
+from rig.meters import available_cores
 from rig.methods.base import Method, Option, Settings
 from rig.scoring import Mode, Named
 

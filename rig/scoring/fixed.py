@@ -104,7 +104,7 @@ class FixedRules(Rules):
 
 
 def _equally_due(expected: datetime, got: datetime) -> bool:
-    if (expected.hour, expected.minute) in times.WHOLE_DAY:
+    if times.minute_of(expected) in times.WHOLE_DAY:
         return expected.date() == got.date()
     return expected == got
 

@@ -1,8 +1,8 @@
 """Whether model-made arguments fit a tool: by default against its schema, in upstream's way only by name."""
 
 from rig.calls import JsonObject
-from rig.schemas import Kind, Misfit, kind_of, misfits
 from rig.toolbox.errors import ToolError, shown
+from rig.toolbox.schemas import Kind, Misfit, kind_of, misfits
 from rig.toolbox.spec import Tool
 
 _ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}

@@ -22,7 +22,7 @@ from rig.displays.steps import (
 )
 from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind
-from rig.methods.tooltalk.metrics import DECLARATION
+from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import UNDECLARED
 from rig.models import Prediction
 from rig.report.views import step_box

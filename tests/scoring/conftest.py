@@ -12,8 +12,8 @@ from hypothesis import settings
 
 from rig.calls import Call, ExecutedCall
 from rig.methods.tooltalk.conversations import Conversation, load_directory
-from rig.methods.tooltalk.error_types import ErrorType, error_types
-from rig.methods.tooltalk.metrics import count
+from rig.methods.tooltalk.scoring.error_types import ErrorType, error_types
+from rig.methods.tooltalk.scoring.metrics import count
 from rig.scoring import Exact, Grader, Mode
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot

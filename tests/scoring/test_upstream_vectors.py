@@ -8,7 +8,7 @@ import pytest
 
 from rig.calls import Call, ExecutedCall
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.error_types import ErrorType
+from rig.methods.tooltalk.scoring.error_types import ErrorType
 from rig.verdicts import Verdict
 
 DROPPED = object()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.events import Speed
-from rig.methods.tooltalk.metrics import DECLARATION
+from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.store import StoredArm, StoredRun
 from tui.stored.run_list import StoredRunList
 

@@ -29,6 +29,16 @@ class Row(NamedTuple):
         return Where(arm, self.conversation, self.repeat)
 
 
+class _Order(NamedTuple):
+    """Which conversation comes before which: row by row, and arm by arm in a row."""
+
+    row: int
+    arm: int
+
+
+_BEFORE_ALL = _Order(-1, 0)
+
+
 class Board:
     """The rows of a run in sight. They are arranged anew only when the run's `changes` ask for it."""
 
@@ -97,9 +107,9 @@ class Board:
         for row in self.rows:
             yield from self.cells(row)
 
-    def _order(self, where: Where | None) -> tuple[int, int]:
+    def _order(self, where: Where | None) -> _Order:
         place = self.place(where)
-        return (-1, 0) if where is None or place is None else (place, where.arm)
+        return _BEFORE_ALL if where is None or place is None else _Order(place, where.arm)
 
     def _arrange(self) -> None:
         rows = list(dict.fromkeys(Row(each.conversation, each.repeat) for each in self._state.conversations))

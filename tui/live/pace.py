@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from rig.cores import available_cores
+from rig.meters import available_cores
 
 _SHARE = 0.01
 """The most of one processor that watching may take while all of them are busy."""

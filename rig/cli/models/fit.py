@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from rig.cli.output import print_json, print_table, printable
-from rig.cores import available_cores
 from rig.displays.numbers import file_size
 from rig.engine.gguf.info import GgufInfo
 from rig.engine.memory.plan import FitPlan, Use, Wishes
+from rig.meters import available_cores
 
 _COUNT = click.IntRange(min=1)
 _HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")

@@ -6,13 +6,13 @@ from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.models.progress import bar
 from rig.cli.output import print_json, print_table, printable
-from rig.cores import available_cores
 from rig.displays.numbers import file_size
 from rig.displays.signals import endings_as_exceptions
 from rig.engine.files.made import Made
 from rig.engine.files.quantize import LADDER, TYPES
 from rig.engine.files.quantize import quantize as make
 from rig.engine.files.registry import resolve
+from rig.meters import available_cores
 
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 

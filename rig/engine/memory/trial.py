@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rig.cores import available_cores
 from rig.engine import llama
 from rig.engine.gguf.info import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel, NoMemory
@@ -11,6 +10,7 @@ from rig.engine.memory.devices import gpus, machine_memory
 from rig.engine.memory.fit import Fit
 from rig.engine.memory.plan import FitPlan, Wishes, size
 from rig.errors import RigError
+from rig.meters import available_cores
 
 
 class Loaded(NamedTuple):

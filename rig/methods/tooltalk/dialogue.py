@@ -15,9 +15,9 @@ from rig.errors import ErrorKind
 from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
 from rig.methods.base import Ask, Playing
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.judgement import conclude
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.methods.tooltalk.replay import decisive, replay
+from rig.methods.tooltalk.scoring.judgement import conclude
 from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
 from rig.scoring import Grader

@@ -14,7 +14,6 @@ from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.methods.base import ArmScore, Grading, Method, Option, Report, Table
-from rig.methods.tooltalk.callers import name_truths
 from rig.methods.tooltalk.conversations import (
     Conversation,
     available_suites,
@@ -22,12 +21,13 @@ from rig.methods.tooltalk.conversations import (
     parse_conversation,
 )
 from rig.methods.tooltalk.dialogue import Dialogue
-from rig.methods.tooltalk.judgement import judge
-from rig.methods.tooltalk.metrics import DECLARATION
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prediction_files import load_predictions, with_predictions
 from rig.methods.tooltalk.prompt import Settings, offered_tools, opening
 from rig.methods.tooltalk.replay import replay, replayed_truths
+from rig.methods.tooltalk.scoring.callers import name_truths
+from rig.methods.tooltalk.scoring.judgement import judge
+from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS

@@ -11,8 +11,8 @@ from typing import Literal
 
 from rig.calls import JsonObject
 from rig.methods.base import ArmScore
-from rig.methods.tooltalk.error_types import ErrorType
-from rig.methods.tooltalk.metrics import DECLARATION
+from rig.methods.tooltalk.scoring.error_types import ErrorType
+from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import TASKS, Counts
 
 Source = Literal["run", "paper"]

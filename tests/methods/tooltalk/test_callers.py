@@ -10,8 +10,8 @@ import small_world
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.episodes import PlayedTurn, Step
-from rig.methods.tooltalk.callers import Session, name_callers, name_truths
 from rig.methods.tooltalk.conversations import User, load_directory, parse_conversation
+from rig.methods.tooltalk.scoring.callers import Session, name_callers, name_truths
 from rig.models import Prediction
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK

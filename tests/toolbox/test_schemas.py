@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.schemas import kind_of, misfits
+from rig.toolbox.schemas import kind_of, misfits
 
 PLAIN: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.sampled_from(["string", "integer", "number", "boolean"]).map(lambda kind: {"type": kind}),

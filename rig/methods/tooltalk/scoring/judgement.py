@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from rig.calls import ExecutedCall
 from rig.episodes import PlayedTurn
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.error_types import error_types
-from rig.methods.tooltalk.faults import Acted, find_faults
-from rig.methods.tooltalk.metrics import count
+from rig.methods.tooltalk.scoring.error_types import error_types
+from rig.methods.tooltalk.scoring.faults import Acted, find_faults
+from rig.methods.tooltalk.scoring.metrics import count
 from rig.metrics import Counts, Score
 from rig.scoring import Grader, Matching
 from rig.verdicts import CallPlace, Doubt

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rig.calls import ExecutedCall, Json
-from rig.methods.tooltalk.claims import claims_success
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.evidence import Seen
-from rig.schemas import Misfit, misfits
+from rig.methods.tooltalk.scoring.claims import claims_success
+from rig.methods.tooltalk.scoring.evidence import Seen
 from rig.scoring import reasons
 from rig.tasks import turn_number
+from rig.toolbox.schemas import Misfit, misfits
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace, Difference, Fault, FaultKind, Verdict

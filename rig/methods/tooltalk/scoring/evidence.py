@@ -7,7 +7,7 @@ only what nothing at all speaks for counts as made up; free text, which a model 
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from datetime import date, datetime
+from datetime import date, datetime, time
 
 from rig import times
 from rig.calls import ExecutedCall, Json
@@ -37,7 +37,7 @@ class Seen:
         self._spoken = ""
         self._text = ""
         self._numbers: set[int] = set()
-        self._times: set[tuple[int, int]] = set()
+        self._times: set[time] = set()
         self._dates: set[date] = set()
         for fact in (metadata.location, metadata.timestamp, metadata.username):
             self._show(fact)
@@ -100,13 +100,13 @@ class Seen:
         for pattern in (times.INSTANT, times.TIME, times.DATE):
             if (read := _read(value, pattern)) is not None:
                 if "%H" in pattern:
-                    self._times.add((read.hour, read.minute))
+                    self._times.add(times.minute_of(read))
                 if "%Y" in pattern:
                     self._dates.add(read.date())
 
     def _speaks_for_time(self, value: str, pattern: str) -> bool:
         read = _read(value, pattern)
-        if read is None or (read.hour, read.minute) in self._times:
+        if read is None or times.minute_of(read) in self._times:
             return True
         hours = {read.hour, read.hour % 12 or 12}
         # 730 and 1930 are times, too, and so is ten to five.
@@ -121,7 +121,7 @@ class Seen:
         day = read.date() in self._dates or read.day in self._numbers
         if not day and _DATE_WORDS.search(self._spoken) is None:
             return False
-        is_free = any_time or (read.hour, read.minute) in times.WHOLE_DAY
+        is_free = any_time or times.minute_of(read) in times.WHOLE_DAY
         return is_free or self._speaks_for_time(value, times.INSTANT)
 
     def _speaks_for_month(self, value: str) -> bool:

@@ -1,0 +1,1 @@
+"""What ToolTalk makes of what was called: who called, what was right, and what went wrong."""
