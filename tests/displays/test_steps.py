@@ -11,7 +11,6 @@ from rig.displays.pages.transcript import transcript_text
 from rig.displays.signs import Sign
 from rig.displays.steps import (
     Called,
-    CallPlace,
     Ended,
     Failed,
     Replied,
@@ -27,7 +26,7 @@ from rig.metrics import UNDECLARED
 from rig.models import Prediction
 from rig.report.views import step_box
 from rig.store import Transcript
-from rig.verdicts import Difference, Verdict
+from rig.verdicts import CallPlace, Difference, Verdict
 from tui.live.blocks import Form, block, plain
 from tui.live.transcript import Transcript as LiveTranscript
 from tui.stored.pages.story import write_step
@@ -44,8 +43,13 @@ BODY = Difference("body", "a", "b", similarity=0.4, threshold=0.9, note="number:
 SUCCEED = Difference("exception", None, "There is no such user.")
 
 STEPS: list[tuple[str, Step, Sign, list[str]]] = [
-    ("match", Step(MADE, DONE, Verdict(True, (1, 1))), signs.MATCH, ["+ match", "expected call 2"]),
-    ("moved", Step(MADE, DONE, Verdict(True, (3, 0))), signs.MATCH, ["expected call 1 of another turn"]),
+    ("match", Step(MADE, DONE, Verdict(True, CallPlace(1, 1))), signs.MATCH, ["+ match", "expected call 2"]),
+    (
+        "moved",
+        Step(MADE, DONE, Verdict(True, CallPlace(3, 0))),
+        signs.MATCH,
+        ["expected call 1 of another turn"],
+    ),
     (
         "no match",
         Step(MADE, DONE, Verdict(False, reason="not due")),

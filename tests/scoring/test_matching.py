@@ -18,6 +18,7 @@ from rig.methods.tooltalk.scoring.error_types import ErrorType, error_types
 from rig.methods.tooltalk.scoring.metrics import count
 from rig.scoring import Exact, Grader, Matching, Mode
 from rig.tooltalk import TOOLTALK
+from rig.verdicts import CallPlace
 
 TURNS = st.integers(0, 3)
 ERROR = "nothing found"
@@ -54,7 +55,7 @@ Calls = Sequence[tuple[int, ExecutedCall]]
 
 
 def matched(mode: Mode, truths: Calls, predictions: Calls) -> Matching:
-    positions = [((turn, number), truth) for number, (turn, truth) in enumerate(truths)]
+    positions = [(CallPlace(turn, number), truth) for number, (turn, truth) in enumerate(truths)]
     matching = Grader(mode, Exact(), TOOLTALK).start(positions)
     for turn, executed in predictions:
         matching.add(turn, executed)
@@ -84,7 +85,7 @@ def test_as_many_matches_as_an_optimal_assignment(truths: Calls, predictions: Ca
     grader = Grader(mode, Exact(), TOOLTALK)
     alike = np.array(
         [
-            [grader.start([((turn, 0), truth)]).add(*predicted).match for turn, truth in truths]
+            [grader.start([(CallPlace(turn, 0), truth)]).add(*predicted).match for turn, truth in truths]
             for predicted in predictions
         ],
         dtype=float,
@@ -236,13 +237,13 @@ def test_a_conversation_that_calls_for_nothing() -> None:
 
 
 def test_errors_are_counted_by_turn() -> None:
-    truths = [((1, 0), delete(1)), ((5, 0), delete(2)), ((5, 1), alarms(1))]
+    truths = [(CallPlace(1, 0), delete(1)), (CallPlace(5, 0), delete(2)), (CallPlace(5, 1), alarms(1))]
     predictions = [(1, delete(3)), (3, delete(4)), (3, delete(5)), (5, delete(2))]
     matching = matched("default", [(turn, call) for (turn, _), call in truths], predictions)
     judged = [
         (turn, call, verdict) for (turn, call), verdict in zip(predictions, matching.verdicts(), strict=True)
     ]
-    positions = [((turn, number), call) for number, ((turn, _), call) in enumerate(truths)]
+    positions = [(CallPlace(turn, number), call) for number, ((turn, _), call) in enumerate(truths)]
     assert error_types(judged, positions) == {
         1: {ErrorType.INCORRECT_INVOCATION: 1},
         3: {ErrorType.PREMATURE_CALL: 2},
@@ -259,7 +260,7 @@ def test_the_fingerprint_tells_graders_apart() -> None:
 
 
 def test_judging_a_call_without_text_takes_less_than_a_millisecond() -> None:
-    truths = [((turn, 0), delete(turn)) for turn in range(20)]
+    truths = [(CallPlace(turn, 0), delete(turn)) for turn in range(20)]
     grader = Grader("default", Exact(), TOOLTALK)
     took = []
     for _ in range(20):

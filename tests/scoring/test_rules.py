@@ -8,7 +8,7 @@ from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import RigError
 from rig.scoring import Exact, Grader, Mode
 from rig.tooltalk import TOOLTALK
-from rig.verdicts import Difference, Verdict
+from rig.verdicts import CallPlace, Difference, Verdict
 
 TOKEN = "token-1"
 
@@ -26,7 +26,7 @@ def made(
 
 
 def judge(truth: ExecutedCall, predicted: ExecutedCall, mode: Mode = "default") -> Verdict:
-    return Grader(mode, Exact(), TOOLTALK).start([((1, 0), truth)]).add(1, predicted)
+    return Grader(mode, Exact(), TOOLTALK).start([(CallPlace(1, 0), truth)]).add(1, predicted)
 
 
 EVENT = {

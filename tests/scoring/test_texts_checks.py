@@ -8,6 +8,7 @@ from rig.scoring.texts.reading.lexicon import opposite_sides, synonym_sets
 from rig.scoring.texts.refusals import CHECKS
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.texts import BODY, EVENT, TASK
+from rig.verdicts import CallPlace
 
 REFUSED = [
     ("Lunch with Sofia", "Lunch with Sophie", "names"),
@@ -104,13 +105,17 @@ def test_the_reason_is_in_the_verdict() -> None:
         ExecutedCall(Call("AddReminder", {"task": task}), Outcome({"reminder_id": "1"}), "ann")
         for task in ("call mom on Friday", "call mom on Monday")
     )
-    verdict = Grader("default", load("minilm"), TOOLTALK).start([((1, 0), truth)]).add(1, wrong)
+    verdict = Grader("default", load("minilm"), TOOLTALK).start([(CallPlace(1, 0), truth)]).add(1, wrong)
     (difference,) = verdict.differences
     assert difference.note == "weekday: friday is not monday"
     assert difference.similarity is not None
     assert difference.threshold is not None
     assert verdict.reason == "task: weekday: friday is not monday"
     assert (
-        Grader("default", load("exact"), TOOLTALK).start([((1, 0), truth)]).add(1, wrong).differences[0].note
+        Grader("default", load("exact"), TOOLTALK)
+        .start([(CallPlace(1, 0), truth)])
+        .add(1, wrong)
+        .differences[0]
+        .note
         is None
     )

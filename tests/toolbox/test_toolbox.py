@@ -15,6 +15,7 @@ from rig.scoring import Exact, Grader
 from rig.scoring import load as load_similarity
 from rig.toolbox import Composed, Simulator, Toolbox, World, tool
 from rig.tooltalk import TOOLTALK
+from rig.verdicts import CallPlace
 
 
 def respond(simulator: Simulator, name: str, **arguments: Any) -> Any:
@@ -71,7 +72,7 @@ def test_its_calls_are_graded(notes: Toolbox, desk: Simulator) -> None:
     for similarity, threshold in ((Exact(), 1.0), (load_similarity("minilm"), 0.68)):
         grader = Grader("default", similarity, notes)
         assert grader.fingerprint["threshold_note"] == threshold
-        matching = grader.start([((1, 0), truth)])
+        matching = grader.start([(CallPlace(1, 0), truth)])
         assert matching.add(1, wrong).bad_action
         assert matching.add(1, truth).match
     assert "threshold_body" not in grader.fingerprint

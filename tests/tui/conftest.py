@@ -35,7 +35,7 @@ from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import Counts, total
 from rig.models import Prediction
 from rig.running.control import Control
-from rig.verdicts import Difference, Verdict
+from rig.verdicts import CallPlace, Difference, Verdict
 from tui.app import RigApp
 from tui.live.blocks import plain
 from tui.live.feed import Feed
@@ -131,7 +131,7 @@ class Stream:
         where = self.start(number, arm)
         for turn in range(1, 2 * self.turns, 2):
             self.turn(where, turn, "Wake me at half past seven tomorrow.", ALARM)
-            self.call(where, turn, 0, ALARM, Verdict(True, (turn, 0)))
+            self.call(where, turn, 0, ALARM, Verdict(True, CallPlace(turn, 0)))
             self.reply(where, turn, 1, "Your alarm is set for 7:30.")
             self.end_turn(where, turn)
         self.finish(
@@ -170,11 +170,11 @@ class Stream:
         """A conversation in the middle of its second turn, with a call being written."""
         where = self.start(number, arm)
         self.turn(where, 1, "Wake me at half past seven tomorrow.", ALARM)
-        self.call(where, 1, 0, ALARM, Verdict(True, (1, 0)))
+        self.call(where, 1, 0, ALARM, Verdict(True, CallPlace(1, 0)))
         self.reply(where, 1, 1, "Your alarm is set for 7:30.")
         self.end_turn(where, 1)
         self.turn(where, 3, "On second thoughts, show me the alarms and delete that one.", FIND, DELETE)
-        self.call(where, 3, 0, FIND, Verdict(True, (3, 0)))
+        self.call(where, 3, 0, FIND, Verdict(True, CallPlace(3, 0)))
         self.pieces(where, 3, 1, '{"tool": "DeleteAlarm", "arguments": {"alarm_id": "5bf')
 
     def end(self, interrupted: bool = False) -> None:

@@ -21,7 +21,7 @@ from rig.events import (
 )
 from rig.methods.scripted import Scripted
 from rig.models import Prediction
-from rig.verdicts import Verdict
+from rig.verdicts import CallPlace, Verdict
 from tui.live.blocks import plain
 from tui.screens.ask import AskScreen
 from tui.widgets.conversations import ConversationGrid, ConversationList
@@ -149,7 +149,7 @@ async def test_a_search_looks_into_what_is_not_shown(watch: Watch, stream: Any) 
     where = run.start(0)
     run.turn(where, 1, "Find it.")
     long = ExecutedCall(Call("SearchInbox", {}), Outcome(["word " * 300 + "needle"]))
-    run.call(where, 1, 0, long, Verdict(True, (1, 0)))
+    run.call(where, 1, 0, long, Verdict(True, CallPlace(1, 0)))
     watched = watch(run.events)
     async with watched.app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -319,7 +319,7 @@ async def test_the_ground_truth_follows_a_call_that_makes_room(watch: Watch, str
     where = run.start(0)
     first, second = (ExecutedCall(Call("FindAlarms", {"n": n}), Outcome([n])) for n in (1, 2))
     run.turn(where, 1, "Which alarms?", first, second)
-    run.call(where, 1, 0, first, Verdict(True, (1, 0)))
+    run.call(where, 1, 0, first, Verdict(True, CallPlace(1, 0)))
     watched = watch(run.events)
     async with watched.app.run_test(size=(120, 24)) as pilot:
         await pilot.pause()
@@ -330,8 +330,8 @@ async def test_the_ground_truth_follows_a_call_that_makes_room(watch: Watch, str
             1,
             1,
             second,
-            Verdict(True, (1, 0)),
-            (Rejudged(1, 0, Verdict(True, (1, 1))),),
+            Verdict(True, CallPlace(1, 0)),
+            (Rejudged(1, 0, Verdict(True, CallPlace(1, 1))),),
         )
         watched.tell([again])
         watched.run.catch_up()

@@ -13,7 +13,7 @@ from rig.methods.tooltalk.scoring.faults import Acted, find_faults
 from rig.methods.tooltalk.scoring.metrics import count
 from rig.scoring import Exact, Grader, Mode
 from rig.tooltalk import TOOLTALK
-from rig.verdicts import Fault, FaultKind
+from rig.verdicts import CallPlace, Fault, FaultKind
 
 Done: TypeAlias = Mapping[int, tuple[Sequence[Call], str | None]]
 """By turn: the calls a model makes, and its reply (None: the generation failed)."""
@@ -61,7 +61,7 @@ def faults(done: Done, mode: Mode = "default") -> tuple[Fault, ...]:
         simulator.restore(state)
         for number, truth in enumerate(turn.calls):
             named = replace(truth, username=simulator.execute(truth.call).username)
-            truths.append(((index, number), named))
+            truths.append((CallPlace(index, number), named))
     grader = Grader(mode, Exact(), TOOLTALK)
     matching = grader.start(truths)
     for index, calls in played.items():
