@@ -45,6 +45,7 @@ class Speed:
 
     Sums over steps; rates in tokens per second, None before any token. `cpu_s` is the CPU time that the
     process used in turns, None where nobody measured it. The costs are those of `rig.meters`.
+    Of what was generated, `reasoning_tokens` and `reasoning_s` are thoughts.
     """
 
     prompt_tokens: int = 0
@@ -65,6 +66,8 @@ class Speed:
     peak_device_memory: int | None = None
     energy_j: float | None = None
     cpu_s: float | None = 0.0
+    reasoning_tokens: int = 0
+    reasoning_s: float = 0.0
 
     @property
     def prefill_rate(self) -> float | None:
@@ -164,7 +167,10 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class PieceGenerated:
-    """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch."""
+    """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch.
+
+    `thought`: it is no part of the answer, but of what a model thinks before.
+    """
 
     where: Where
     turn: int
@@ -173,6 +179,7 @@ class PieceGenerated:
     tokens: int
     forced: bool
     role: str = "assistant"
+    thought: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ The llama.cpp engine, the oracle and the scripted models of the tests are equal 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from rig.calls import Call, Json, JsonObject, Outcome
@@ -21,17 +21,25 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReplyMessage:
-    """Words of the assistant."""
+    """Words of the assistant, and what it thought before."""
 
     text: str
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CallMessage:
-    """A tool call the assistant made, and what came back."""
+    """A tool call the assistant made, and what came back.
+
+    `content` are words beside it, `reasoning` what it thought before. With `joins` it was made in the same
+    message as the call before.
+    """
 
     call: Call
     outcome: Outcome
+    content: str = ""
+    reasoning: str = ""
+    joins: bool = False
 
 
 Message: TypeAlias = UserMessage | ReplyMessage | CallMessage
@@ -67,6 +75,7 @@ class Request:
 
     `instructions` are the same for every request of an arm, and `tools` where `tools_are_shared`, so an
     engine can keep their state; `context` (place, time, user) is the same within a conversation.
+    With `several_calls` whoever asks executes all calls of a message; else models are held to one.
     """
 
     key: StepKey
@@ -75,6 +84,7 @@ class Request:
     context: str
     messages: tuple[Message, ...]
     tools_are_shared: bool = True
+    several_calls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,8 @@ class Usage:
     """Tokens and seconds of one step.
 
     `cached_tokens` of the `prompt_tokens` were served from the KV cache; `forced_tokens` of the
-    `completion_tokens` were determined by the grammar alone. `first_token_s` counts from the request.
+    `completion_tokens` were determined by the grammar alone, `reasoning_tokens` of them were thoughts, which
+    took `reasoning_s` of the `decode_s`. `first_token_s` counts from the request.
     """
 
     prompt_tokens: int = 0
@@ -93,6 +104,8 @@ class Usage:
     decode_s: float = 0.0
     mask_s: float = 0.0
     first_token_s: float = 0.0
+    reasoning_tokens: int = 0
+    reasoning_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +117,9 @@ class Prediction:
     are `token_chars`, the characters of `raw` that each token completed (0 while the bytes of a character are
     incomplete), and `token_forced`, whether the grammar left no other (a free token can have probability 1).
     `salvage` says how an answer was found that was written without a grammar; empty where it had the form.
-    `further` are the calls that came after `call` in the same message, where a model may make several.
+    `further` are the calls that came after `call` in the same message, where a model may make several; once
+    they are taken apart, `part` is the number of the call in its message. `reasoning` is what was thought
+    before, `content` are words beside a call.
     """
 
     raw: str = ""
@@ -120,6 +135,9 @@ class Prediction:
     token_forced: tuple[bool, ...] = ()
     salvage: str = ""
     further: tuple[Call, ...] = ()
+    part: int = 0
+    reasoning: str = ""
+    content: str = ""
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.call, self.reply, self.error)) != 1:
@@ -130,6 +148,13 @@ class Prediction:
         """All calls, in their order."""
         return () if self.call is None else (self.call, *self.further)
 
+    def apart(self) -> tuple["Prediction", ...]:
+        """Each call of the message as a prediction of its own; the first has all that was generated."""
+        if not self.further:
+            return (self,)
+        later = (Prediction(call=call, part=part) for part, call in enumerate(self.further, 1))
+        return replace(self, further=()), *later
+
     @property
     def kind(self) -> Literal["call", "reply", "error"]:
         if self.call is not None:
@@ -139,11 +164,15 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Text as it is generated. `text` may be empty while the bytes of a character are still incomplete."""
+    """Text as it is generated. `text` may be empty while the bytes of a character are still incomplete.
+
+    `thought`: it is no part of the answer, but of what comes before.
+    """
 
     text: str
     tokens: int = 1
     forced: bool = False
+    thought: bool = False
 
 
 OnPiece: TypeAlias = Callable[[Piece], None]

@@ -34,11 +34,12 @@ def write(
     n_ctx: int = 4096,
     seed: int = 0,
     window: int | None = None,
+    marks: tuple[str, ...] = (),
 ) -> Path:
     """Write a model and return its path. `architecture`: llama, gemma3 or mamba.
 
     `tokenizer`: bpe; merged, which has tokens over JSON's punctuation and parts of characters too; marks,
-    which has special tokens for tool calls; or spm.
+    which has special tokens for tool calls; or spm. `marks` are more special tokens.
     """
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_name(f"tiny {architecture}")
@@ -47,7 +48,11 @@ def write(
     writer.add_block_count(LAYERS)
     writer.add_feed_forward_length(INNER)
     writer.add_file_type(0)
-    n_vocab = _spm(writer) if tokenizer == "spm" else _bpe(writer, *_BPE[tokenizer])
+    if tokenizer == "spm":
+        n_vocab = _spm(writer, marks)
+    else:
+        words, own = _BPE[tokenizer]
+        n_vocab = _bpe(writer, words, (*own, *marks))
     if template is not None:
         writer.add_chat_template(template)
     random = np.random.default_rng(seed)
@@ -202,10 +207,10 @@ def _bpe(writer: gguf.GGUFWriter, words: tuple[str, ...], marks: tuple[str, ...]
     return len(tokens)
 
 
-def _spm(writer: gguf.GGUFWriter) -> int:
+def _spm(writer: gguf.GGUFWriter, marks: tuple[str, ...]) -> int:
     """SentencePiece style: control tokens, the 256 byte tokens, ASCII characters and a few words."""
-    tokens = ["<unk>", "<s>", "</s>", "<start_of_turn>", "<end_of_turn>"]
-    types = [2, _CONTROL, _CONTROL, _CONTROL, _CONTROL]
+    tokens = ["<unk>", "<s>", "</s>", "<start_of_turn>", "<end_of_turn>", *marks]
+    types = [2, _CONTROL, _CONTROL, _CONTROL, _CONTROL, *[_CONTROL] * len(marks)]
     tokens += [f"<0x{byte:02X}>" for byte in range(256)]
     types += [_BYTE] * 256
     pieces = [chr(code) for code in range(33, 127)] + ["\u2581"]

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from rig import __version__, methods
 from rig.cli.output import print_json, printable
 from rig.displays.numbers import file_size
-from rig.engine.files.registry import check, known_names, load_registry, resolve
+from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 from rig.meters import available_cores
@@ -178,6 +178,7 @@ def _models() -> Iterator[Finding]:
         usable += 1
         state = "verified" if entry else "complete"
         yield Finding("model", "ok", f"{name}: {state}, {path}")
+        yield from _template(name, path)
     if not usable:
         first = next(iter(registry), "NAME")
         yield Finding(
@@ -186,6 +187,27 @@ def _models() -> Iterator[Finding]:
             f"there is none in {models_directory()}",
             f"rig models pull {first}, or copy a GGUF file there",
         )
+
+
+def _template(name: str, path: Path) -> Iterator[Finding]:
+    """What is wrong with a chat template that knows of tools, and what rig does instead."""
+    # Kept from the other checks: forms of answers take a moment to load.
+    from rig.engine.formats.native.found import Unsupported, native_of
+    from rig.engine.template import ChatTemplate
+
+    advice = "give another with --chat-template FILE, or see what rig makes of it: rig models info --tools"
+    try:
+        source = template_source(inspect(path), None, own_format=True)
+        if source is None:
+            return
+        found = native_of(ChatTemplate(source))
+    except RigError as error:
+        yield Finding("template", "warn", f"{name}: {error}", advice)
+        return
+    except Unsupported:
+        return
+    for fault in found.faults if found.is_supported else ():
+        yield Finding("template", "warn", f"{name}: {fault}", advice)
 
 
 def _store(path: Path) -> Iterator[Finding]:

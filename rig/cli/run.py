@@ -15,7 +15,14 @@ from rig import displays
 from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable, terminal_width
 from rig.displays.pages.summary import summary, whereabouts
-from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
+from rig.engine.settings import (
+    GrammarArm,
+    GrammarEngine,
+    KvType,
+    ParameterOrder,
+    ThinkingArm,
+    ToolChoice,
+)
 from rig.errors import RigError
 from rig.events import Emit
 from rig.methods.base import Docs, History, Tools
@@ -87,7 +94,31 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
 @_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
 @_option("--temperature", "0 is greedy. *", type=click.FloatRange(min=0), callback=_finite)
-@_option("--format", "Form in which the model answers. *", metavar="NAME")
+@_option(
+    "--format",
+    "Form in which the model answers: rig's; the model's own (native); its own where its chat template has"
+    " one, else rig's (auto); or that of a family, by name. *",
+    metavar="auto|rig|native|NAME",
+)
+@_option(
+    "--tool-choice",
+    "Whether a model may call tools, has to, or must not; in its own format. *",
+    type=click.Choice(get_args(ToolChoice)),
+)
+@_option(
+    "--several-calls/--one-call",
+    "Let a model make several calls in one message, where its own format can.",
+)
+@_option(
+    "--thinking",
+    "Have a model think before it answers, or not, by its template's switch; auto: as the template has it. *",
+    type=click.Choice(get_args(ThinkingArm)),
+)
+@_option(
+    "--thinking-tokens",
+    "Tokens of thoughts in a step, at most; --max-tokens is for the answer.",
+    type=click.IntRange(min=0),
+)
 @_option(
     "--grammar",
     "Hold answers to the form and the tools' parameters; to the formats of dates, times and addresses too;"

@@ -15,7 +15,7 @@ from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
 from rig.displays.pages.screen import screen_text
 from rig.engine.files.checksums import sha256_of
-from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
+from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder, ThinkingArm
 from rig.errors import RigError
 from rig.methods.base import Docs, History, Method, Tools
 from rig.paths import runs_file
@@ -35,6 +35,7 @@ _OF_RUNS = {
     "history": "protocol.history",
     "kv": "model.kv_type",
     "format": "model.prompt_format",
+    "thinking": "model.thinking",
     "grammar": "model.grammar",
     "grammar_engine": "model.grammar_engine",
     "parameter_order": "model.parameter_order",
@@ -61,6 +62,7 @@ _SELECTING = ("models", "only", "limit")
     "--history", type=click.Choice(get_args(History)), help="Responses that earlier calls are shown with."
 )
 @click.option("--format", metavar="NAME", help="As in `rig run`.")
+@click.option("--thinking", type=click.Choice(get_args(ThinkingArm)), help="As in `rig run`.")
 @click.option("--grammar", type=click.Choice(get_args(GrammarArm)), help="As in `rig run`.")
 @click.option("--grammar-engine", type=click.Choice(get_args(GrammarEngine)), help="As in `rig run`.")
 @click.option("--parameter-order", type=click.Choice(get_args(ParameterOrder)), help="As in `rig run`.")

@@ -24,6 +24,7 @@ USER = Sign("u", "user", "user", is_outcome=False)
 CALL = Sign(">", "call", "call", is_outcome=False)
 RESPONSE = Sign("<", "response", "muted", is_outcome=False)
 REFUSED = Sign("^", "refused", "failure", is_outcome=False)
+THOUGHT = Sign("?", "thought", "muted", is_outcome=False)
 REPLY = Sign("=", "reply", "user", is_outcome=False)
 
 MATCH = Sign("+", "match", "success")

@@ -71,6 +71,25 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
+class Thought:
+    """What a model thought before its answer, and how many tokens that took."""
+
+    turn: int
+    step: int
+    text: Clip
+    tokens: int
+
+    @property
+    def sign(self) -> Sign:
+        return signs.THOUGHT
+
+    @property
+    def words(self) -> str:
+        """How much it is."""
+        return f"{self.tokens} tokens:"
+
+
+@dataclass(frozen=True, slots=True)
 class Returned:
     """What the tool gave back: a response as JSON, or the text of an exception."""
 
@@ -212,6 +231,7 @@ class StepView:
     judged: Judged | None
     salvage: str
     raw: Clip
+    thought: Thought | None = None
 
     @property
     def sign(self) -> Sign:
@@ -247,7 +267,15 @@ def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:
         judged(turn, number, verdict, lengths) if verdict else None,
         step.prediction.salvage,
         clip(step.prediction.raw, longest),
+        thought(turn, number, step.prediction, lengths),
     )
+
+
+def thought(turn: int, step: int, prediction: Prediction, lengths: Lengths) -> Thought | None:
+    """What was thought before a prediction, if anything was."""
+    if not prediction.reasoning:
+        return None
+    return Thought(turn, step, clip(prediction.reasoning, lengths.text), prediction.usage.reasoning_tokens)
 
 
 def made(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from rig.engine.cache.prefix import Feed, Logits
 from rig.engine.grammar import Constraint, ConstraintError
+from rig.engine.grammar.language import Thoughts
 from rig.engine.sampling import Sampler
 from rig.engine.tokenizer import Tokenizer
 from rig.models import OnPiece, Piece
@@ -21,9 +22,45 @@ class Generation:
     token_chars: list[int] = field(default_factory=list)
     token_forced: list[bool] = field(default_factory=list)
     text: str = ""
+    reasoning_tokens: int = 0
+    is_thinking: bool = False
     mask_s: float = 0.0
     first_token_at: float | None = None
     complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Tokens that an answer may take, and the thoughts before it; `room` is for both.
+
+    Once thoughts have taken all of theirs they are closed.
+    """
+
+    answer: int
+    room: int
+    thoughts: Thoughts | None = None
+    thinking: int = 0
+
+    def left(self, generation: Generation) -> int:
+        """How many tokens may still come."""
+        used = len(generation.token_ids)
+        if generation.is_thinking:
+            return self.room - used
+        return min(self.answer + generation.reasoning_tokens, self.room) - used
+
+    def follow(self, generation: Generation) -> None:
+        """Note whether what was generated so far is thought or said."""
+        if self.thoughts is None or (generation.reasoning_tokens and not generation.is_thinking):
+            return
+        begun = generation.text.lstrip()
+        if not self.thoughts.is_open and not begun.startswith(self.thoughts.open):
+            return
+        generation.is_thinking = self.thoughts.close not in generation.text
+        generation.reasoning_tokens = len(generation.token_ids)
+
+    def is_spent(self, generation: Generation) -> bool:
+        """Whether it is time to stop thinking."""
+        return generation.is_thinking and generation.reasoning_tokens >= self.thinking
 
 
 class Decoder:
@@ -40,10 +77,10 @@ class Decoder:
         generation: Generation,
         logits: Logits,
         *,
-        budget: int,
+        budget: Budget,
         on_piece: OnPiece,
     ) -> Generator[Feed, Logits | None, None]:
-        """Generate from the prompt's last logits until the constraint is complete or `budget` is spent.
+        """Generate from the prompt's last logits until the constraint is complete or the budget is spent.
 
         A chosen token and those the grammar forces after it are decoded as one batch. Raises ConstraintError,
         FloatingPointError, and whatever `on_piece` raises; `generation` holds what came before.
@@ -59,11 +96,20 @@ class Decoder:
             generation.token_chars += map(len, texts)
             generation.token_forced += [forced] * len(tokens)
             generation.text += text
-            on_piece(Piece(text, tokens=len(tokens), forced=forced))
+            was_thinking = generation.is_thinking
+            budget.follow(generation)
+            on_piece(
+                Piece(text, tokens=len(tokens), forced=forced, thought=was_thinking or generation.is_thinking)
+            )
 
         pending: list[int] = []
+        generation.is_thinking = budget.thoughts is not None and budget.thoughts.is_open
         while True:
-            left = budget - len(generation.token_ids)
+            if budget.is_spent(generation):
+                closing = self._closing(constraint, budget.thoughts)
+                add(closing, 0.0, forced=True)
+                pending += closing
+            left = max(budget.left(generation), 0)
             clock = time.perf_counter()
             forced = constraint.forced() if self._fast_forward and left else []
             generation.complete = constraint.complete and len(forced) <= left
@@ -72,7 +118,7 @@ class Decoder:
             if forced:
                 add(forced, 0.0, forced=True)
                 pending += forced
-            if generation.complete or len(generation.token_ids) >= budget:
+            if generation.complete or budget.left(generation) <= 0:
                 generation.text += bytes_to_text.decode(b"", final=True)
                 return
             if pending:
@@ -88,3 +134,11 @@ class Decoder:
             constraint.accept(choice.token)
             add([choice.token], choice.logprob, forced=False)
             pending = [choice.token]
+
+    def _closing(self, constraint: Constraint, thoughts: Thoughts | None) -> list[int]:
+        """The tokens that end thoughts, which the constraint has accepted."""
+        assert thoughts is not None
+        tokens = self._tokenizer.template(thoughts.close)
+        for token in tokens:
+            constraint.accept(token)
+        return tokens

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 from rig.calls import Json
 from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
 from rig.engine.cache.store import PrefixStore
-from rig.engine.decoder import Decoder, Generation
+from rig.engine.decoder import Budget, Decoder, Generation
 from rig.engine.files.adapters import Adapter, named
-from rig.engine.formats import format_named
+from rig.engine.formats import Chosen
 from rig.engine.formats.base import AnswerError, AnswerFormat, Reading
 from rig.engine.grammar import ConstraintError, Grammar, make_grammar
 from rig.engine.grammar.language import Language
@@ -22,7 +22,7 @@ from rig.engine.settings import EngineSettings
 from rig.engine.template import ChatTemplate, TemplateError
 from rig.engine.tokenizer import Tokenizer
 from rig.errors import ErrorKind, RigError
-from rig.models import Notify, OnPiece, Piece, Prediction, Request, ToolDoc, Usage
+from rig.models import Notify, OnPiece, Piece, Prediction, Request, Usage
 
 PREFILL_PIECE = 128
 """Tokens of prompts in a batch, at most, while several steps are under way."""
@@ -43,11 +43,13 @@ class _Lane:
     is_generating: bool = False
     prefill_s: float = 0.0
     decode_s: float = 0.0
+    reasoning_s: float = 0.0
 
     def take(self, seconds: float) -> None:
         """Count seconds for what the lane is at."""
         if self.is_generating:
             self.decode_s += seconds
+            self.reasoning_s += seconds * self.generation.is_thinking
         else:
             self.prefill_s += seconds
 
@@ -74,7 +76,7 @@ class _Turn(NamedTuple):
 class Parts(NamedTuple):
     """What steps are made of, for those who put answers to a model instead of asking for them.
 
-    `form` gives the form of an answer with these tools, and what may be written in it.
+    `form` gives the form of an answer to a request, and what may be written in it.
     """
 
     model: LlamaModel
@@ -82,7 +84,7 @@ class Parts(NamedTuple):
     tokenizer: Tokenizer
     prompts: PromptBuilder
     grammar: Grammar
-    form: Callable[[tuple[ToolDoc, ...]], Form]
+    form: Callable[[Request], Form]
     settings: EngineSettings
 
 
@@ -104,6 +106,7 @@ class LlamaCppModel:
         tokenizer: Tokenizer,
         template: ChatTemplate,
         settings: EngineSettings,
+        chosen: Chosen,
         most_slots: int,
         open_store: OpenStore,
         notify: Notify,
@@ -123,8 +126,8 @@ class LlamaCppModel:
         self._decoder = Decoder(tokenizer, fast_forward=settings.fast_forward)
         self._lanes: dict[int, _Lane] = {}
         self._template = template
-        self._format = format_named(settings.format)
-        self._forms: dict[tuple[str, ...], Form] = {}
+        self._chosen = chosen
+        self._forms: dict[tuple[bool, tuple[str, ...]], Form] = {}
         self._tools_are_shared = True
         self._is_slots_open = settings.parallel is None
         self._context = context
@@ -191,7 +194,7 @@ class LlamaCppModel:
         """
         self._tools_are_shared = opening.tools_are_shared
         self._prompts.cuts_before_tools = before is None or "prompt_cut" in before
-        form = self._form(opening.tools)
+        form = self._form(opening)
         try:
             self._grammar.start(form.language)
         except ConstraintError as error:
@@ -223,7 +226,7 @@ class LlamaCppModel:
     def obstacle(self, opening: Request) -> str | None:
         """That the beginning alone fills the context. Whether the template takes it, only messages show."""
         try:
-            segments = self._prompts.build(opening, self._form(opening.tools).format)
+            segments = self._prompts.build(opening, self._form(opening).format)
         except TemplateError:
             return None
         length = sum(map(len, segments))
@@ -280,7 +283,7 @@ class LlamaCppModel:
         A prompt that the chat template refuses is said to fit: asking says what is wrong with it.
         """
         try:
-            segments = self._prompts.build(request, self._form(request.tools).format)
+            segments = self._prompts.build(request, self._form(request).format)
         except TemplateError:
             return 0
         n_ctx: int = self._context.n_ctx
@@ -387,7 +390,8 @@ class LlamaCppModel:
     def _step(self, slot: int, lane: _Lane) -> Feeding:
         """One step, from the request to the last token."""
         request, limit = lane.request, self._settings.max_tokens
-        form = self._form(request.tools)
+        thinking = 0 if self._settings.thinking == "off" else self._settings.thinking_tokens
+        form = self._form(request)
         constraint = self._grammar.start(form.language)
         segments = self._prompts.build(request, form.format)
         length = sum(map(len, segments))
@@ -405,23 +409,25 @@ class LlamaCppModel:
             Sampler(self._settings, request.key),
             lane.generation,
             logits,
-            budget=min(limit, room),
+            budget=Budget(limit, room, form.language.thoughts, thinking),
             on_piece=lane.on_piece,
         )
         if not lane.generation.complete:
-            if room <= limit:
+            if room <= limit + lane.generation.reasoning_tokens:
                 raise _ContextFull(f"the context of {self._context.n_ctx} tokens is full")
             raise _Truncated(f"incomplete after {limit} tokens")
 
-    def _form(self, tools: tuple[ToolDoc, ...]) -> Form:
-        names = tuple(tool.name for tool in tools)
-        known = self._forms.get(names)
-        if known is None or known.format.tools != tools:
-            made = self._format(tools, self._settings.grammar, self._template)
+    def _form(self, request: Request) -> Form:
+        several = request.several_calls and self._settings.several_calls
+        key = several, tuple(tool.name for tool in request.tools)
+        known = self._forms.get(key)
+        if known is None or known.format.tools != request.tools:
+            made = self._chosen.make(request.tools, self._settings.grammar, self._template)
             language = made.language()
-            if language.separator and not self._settings.several_calls:
-                language = replace(language, separator="")
-            known = self._forms[names] = Form(made, language)
+            if language.schema is None:
+                separator = language.separator if several else ""
+                language = replace(language, separator=separator, choice=self._settings.tool_choice)
+            known = self._forms[key] = Form(made, language)
         return known
 
     def _prediction(self, lane: _Lane, failure: tuple[ErrorKind, str] | None) -> Prediction:
@@ -435,9 +441,11 @@ class LlamaCppModel:
             decode_s=lane.decode_s,
             mask_s=generation.mask_s,
             first_token_s=(generation.first_token_at or lane.started) - lane.started,
+            reasoning_tokens=generation.reasoning_tokens,
+            reasoning_s=lane.reasoning_s,
         )
-        form = self._form(lane.request.tools).format
-        return _prediction(form, generation, usage, failure, several=self._settings.several_calls)
+        form = self._form(lane.request)
+        return _prediction(form, generation, usage, failure)
 
 
 class _ContextFull(Exception):
@@ -449,21 +457,17 @@ class _Truncated(Exception):
 
 
 def _prediction(
-    form: AnswerFormat,
-    generation: Generation,
-    usage: Usage,
-    failure: tuple[ErrorKind, str] | None,
-    *,
-    several: bool,
+    form: Form, generation: Generation, usage: Usage, failure: tuple[ErrorKind, str] | None
 ) -> Prediction:
     found = Reading()
     salvage = ""
     if failure is None:
         try:
-            found = form.read(generation.text)
+            found = form.format.read(generation.text)
             salvage = found.salvage
         except AnswerError as error:
             failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
+    several = bool(form.language.separator)
     if len(found.calls) > 1 and not several:
         salvage = ", ".join(filter(None, [salvage, f"first of {len(found.calls)}"]))
     kind, detail = failure or (None, "")
@@ -482,4 +486,6 @@ def _prediction(
         token_chars=tuple(generation.token_chars),
         token_forced=tuple(generation.token_forced),
         salvage=salvage,
+        reasoning=form.format.reasoning(generation.text),
+        content=found.content if found.calls else "",
     )

@@ -11,8 +11,8 @@ from rig.engine import grammar, llama
 from rig.engine.cache.store import PrefixStore
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.checksums import sha256_of
-from rig.engine.files.registry import family_of, template_of
-from rig.engine.formats import format_named
+from rig.engine.files.registry import template_source
+from rig.engine.formats import Chosen, choose, is_own
 from rig.engine.gguf import info as gguf
 from rig.engine.gguf.info import GgufInfo
 from rig.engine.llama import LlamaContext, LlamaModel
@@ -61,7 +61,10 @@ def load(
         template = ChatTemplate(
             source, bos=tokenizer.special_text(tokenizer.bos), eos=tokenizer.special_text(tokenizer.eos)
         )
-        fingerprint = _fingerprint(info, settings, plan, source, model, template)
+        chosen = choose(settings, template)
+        for remark in chosen.remarks:
+            notify(f"{name}: {remark}")
+        fingerprint = _fingerprint(info, settings, plan, source, model, template, chosen)
         return LlamaCppModel(
             name,
             fingerprint,
@@ -71,6 +74,7 @@ def load(
             tokenizer=tokenizer,
             template=template,
             settings=settings,
+            chosen=chosen,
             most_slots=plan.most_sequences,
             open_store=partial(_prefix_store, notify) if settings.prefix_cache else _no_store,
             notify=notify,
@@ -148,18 +152,13 @@ def _decided(settings: EngineSettings, plan: FitPlan) -> EngineSettings:
 
 
 def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
-    if settings.chat_template is not None:
-        try:
-            return settings.chat_template.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RigError(f"--chat-template {settings.chat_template}: cannot be read: {error}") from error
-    shipped = info.chat_template or template_of(family_of(info))
-    if shipped is None:
+    source = template_source(info, settings.chat_template, own_format=is_own(settings.format))
+    if source is None:
         raise RigError(
             f"{info.path}: has no chat template (is it a base model?);"
             " give one with --chat-template FILE, Jinja2 as in Hugging Face's tokenizer_config.json"
         )
-    return shipped
+    return source
 
 
 def _fingerprint(
@@ -169,10 +168,10 @@ def _fingerprint(
     template_source: str,
     model: LlamaModel,
     template: ChatTemplate,
+    chosen: Chosen,
 ) -> JsonObject:
     """Everything of the engine that can change an answer, as flat JSON values."""
     versions = llama.versions()
-    form = format_named(settings.format)
     return {
         "engine": "llama.cpp",
         "file": info.path.name,
@@ -182,11 +181,10 @@ def _fingerprint(
         "quantization": info.quantization,
         "tensor_types": {name: types.tensors for name, types in info.tensor_types.items()},
         **({"made_from": info.origin.as_json()} if info.origin else {}),
-        "prompt_format": f"{form.name}-{form.version}",
-        **({"several_calls": True} if settings.several_calls else {}),
+        **chosen.fingerprint,
         "chat_template_sha256": hashlib.sha256(template_source.encode()).hexdigest(),
         "chat_roles": {"system": template.system, "tool": template.tool, "repeats": template.repeats},
-        **grammar.fingerprint(settings, form.salvage_rules),
+        **grammar.fingerprint(settings, chosen.salvage_rules),
         "exact": settings.exact,
         "fast_forward": settings.fast_forward,
         "temperature": settings.temperature,

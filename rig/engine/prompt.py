@@ -5,11 +5,12 @@ is always cut at the same places, so a segment that is found in the cache and on
 through the same batches and hold the same bits.
 """
 
+from dataclasses import replace
 from typing import TypeAlias
 
-from rig.engine.formats.base import AnswerFormat
+from rig.engine.formats.base import AnswerFormat, Offer
 from rig.engine.shield import Shield
-from rig.engine.template import ChatMessage, ChatTemplate, ContentText
+from rig.engine.template import ChatMessage, ChatTemplate, ContentText, Fragment
 from rig.engine.tokenizer import Tokenizer
 from rig.models import Request
 
@@ -37,30 +38,44 @@ class PromptBuilder:
         offer = form.offer()
         words = "\n\n".join(filter(None, (offer.rules, offer.tools)))
         shared = f"{request.instructions}\n\n{words}" if words else request.instructions
-        system = ChatMessage("system", (shared, "\n\n" + request.context))
-        fragments = self._template.render(
-            [system, *map(self._shield.message, form.write(request.messages))],
-            self._shield.value(offer.declarations),
-        )
+        fragments = self._render(request, form, offer, shared)
         cut = 0
         if offer.tools and self.cuts_before_tools and not request.tools_are_shared:
             cut = self._common(shared, f"{request.instructions}\n\n{offer.rules}")
         segments: list[Segment] = []
         open_segment: list[int] = []
+        contents = 0
         for fragment in fragments:
             if isinstance(fragment, ContentText):
+                contents += 1
                 content = self._content(fragment.text)
                 if cut:  # the first content is the system prompt's
                     segments.append((*open_segment, *content[:cut]))
                     open_segment, content, cut = [], content[cut:], 0
-                segments.append((*open_segment, *content))
-                open_segment = []
+                if offer.context_apart and contents == 2:  # the declarations are through
+                    segments.append(tuple(open_segment))
+                    open_segment = []
+                open_segment += content
+                if not (offer.context_apart and contents == 1 and request.tools_are_shared):
+                    segments.append(tuple(open_segment))
+                    open_segment = []
             else:
                 open_segment += self._shield.tokens(fragment.text)
         segments.append(tuple(open_segment))
+        segments = [segment for segment in segments if segment]
         if self._tokenizer.adds_bos and segments[0][:1] != (self._tokenizer.bos,):
             segments[0] = (self._tokenizer.bos, *segments[0])
-        return [segment for segment in segments if segment]
+        return segments
+
+    def _render(self, request: Request, form: AnswerFormat, offer: Offer, shared: str) -> list[Fragment]:
+        chat = form.write(request.messages)
+        system = ChatMessage("system", (shared, "\n\n" + request.context))
+        if offer.context_apart:
+            system, chat = ChatMessage("system", (shared,)), _with_context(request.context, chat)
+        declared, variables = self._shield.value(offer.declarations), form.variables
+        if declared and offer.declared_as != "tools":
+            variables, declared = {**variables, offer.declared_as: declared}, []
+        return self._template.render([system, *map(self._shield.message, chat)], declared, variables)
 
     def _common(self, text: str, beginning: str) -> int:
         """How many tokens of a text are those of its beginning alone; the last ones can grow together."""
@@ -74,3 +89,12 @@ class PromptBuilder:
                 self._contents.clear()
             self._contents[text] = self._tokenizer.content(text)
         return self._contents[text]
+
+
+def _with_context(context: str, chat: list[ChatMessage]) -> list[ChatMessage]:
+    """The messages with a context told in the user's first one."""
+    if not context:
+        return chat
+    if chat and chat[0].role == "user":
+        return [replace(chat[0], parts=(context, "\n\n", *chat[0].parts)), *chat[1:]]
+    return [ChatMessage("user", (context,)), *chat]

@@ -7,6 +7,9 @@ from typing import Literal, TypeAlias
 from rig.errors import RigError
 from rig.meters import available_cores
 
+ToolChoice: TypeAlias = Literal["auto", "required", "none"]
+"""Whether a model may call, has to, or must not."""
+
 DEFAULT_CONTEXT = 8192
 DEFAULT_BATCH = 512
 
@@ -15,6 +18,8 @@ GrammarArm: TypeAlias = Literal["json", "strict", "none"]
 GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
 ParameterOrder: TypeAlias = Literal["fixed", "free"]
 """That of the tool's schema, or any."""
+ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
+"""As the chat template has it where nothing is said, or as its switch says."""
 KvType: TypeAlias = Literal["f16", "q8_0"]
 
 
@@ -30,8 +35,10 @@ class EngineSettings:
     only above it. `exact` gives the same bits on the same machine whatever was computed before: one sequence,
     and no tokens taken along in a batch because the grammar forces them. `prefix_cache` keeps the KV state of
     the prompt's shared beginning on disk; it changes no bit. `grammar_engine` and `parameter_order` are of no
-    effect where `grammar` is none. `format` names the form of answers (`rig.engine.formats`). Of several
-    calls in one answer the first is taken, and all of them with `several_calls`.
+    effect where `grammar` is none. `format` names the form of answers (`rig.engine.formats`); `auto` is the
+    model's own where its chat template has one, else rig's. With `several_calls` a model may make several in
+    one message, where its form and whoever asks can do with that. `tool_choice` and `thinking` are for
+    models' own forms; thoughts take `thinking_tokens` at most, beside the answer's `max_tokens`.
     """
 
     n_ctx: int | None = None
@@ -52,16 +59,19 @@ class EngineSettings:
     grammar: GrammarArm = "json"
     grammar_engine: GrammarEngine = "llguidance"
     parameter_order: ParameterOrder = "fixed"
-    format: str = "rig"
-    several_calls: bool = False
+    format: str = "auto"
+    several_calls: bool = True
+    tool_choice: ToolChoice = "auto"
+    thinking: ThinkingArm = "auto"
+    thinking_tokens: int = 1024
     chat_template: Path | None = None
 
     def check(self) -> None:
         """Raise RigError for settings that cannot go together, and for a format that there is not."""
-        if self.format != "rig":
-            from rig.engine.formats import format_named
+        if self.format not in ("auto", "rig", "native"):
+            from rig.engine.formats import check_name
 
-            format_named(self.format)
+            check_name(self.format)
         if (self.grammar_engine, self.parameter_order) == (
             "outlines_core",
             "free",

@@ -34,11 +34,13 @@ class Shield:
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def message(self, message: ChatMessage) -> ChatMessage:
-        """A message whose calls and names are shielded; its content has no need."""
-        if not (message.calls or message.name):
+        """A message whose calls, thoughts and names are shielded; its content has no need."""
+        if not (message.calls or message.name or all(message.thoughts)):
             return message
         calls = tuple(ToolCall(call.id, *self.value([call.name, call.arguments])) for call in message.calls)
-        return replace(message, calls=calls, name=self.value(message.name))
+        thoughts = message.thoughts[0], self.value(message.thoughts[1])
+        shielded = replace(message, calls=calls, name=self.value(message.name), thoughts=thoughts)
+        return shielded.spelled()
 
     def value(self, value: Json) -> Json:
         """A JSON value, every string in it shielded."""

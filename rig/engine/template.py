@@ -8,28 +8,40 @@ has it (`transformers.utils.chat_template_utils`), byte for byte.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jinja2
 import jinja2.ext
+import jinja2.meta
 import jinja2.nodes
 import jinja2.parser
 import jinja2.runtime
 import jinja2.sandbox
 import jinja2.utils
 
-from rig.calls import JsonObject
+from rig.calls import Json, JsonObject
 from rig.errors import RigError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 MAX_TEMPLATE_CHARACTERS = 200_000
+QUIET: Mapping[str, Json] = {"enable_thinking": False}
+"""What templates are told where nothing else is said of thinking."""
+_MOST_ITEMS = 10_000
+"""Of a list that a template makes for itself."""
 
 
 class TemplateError(Exception):
     """The template refused these messages or lost one of them."""
+
+
+class Markup(str):
+    """A part of a message in which special tokens count, as in a template's own text."""
+
+    __slots__ = ()
 
 
 class ToolCall(NamedTuple):
@@ -37,15 +49,16 @@ class ToolCall(NamedTuple):
 
     id: str
     name: str
-    arguments: JsonObject
+    arguments: Json
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
     """A role and its content, in parts that are tokenised one by one.
 
-    `calls` are those of an assistant's message, whose content templates may then leave out. `name` and
-    `call_id` say which call a tool's message answers.
+    `calls` are those of an assistant's message, whose content templates may then leave out; where a template
+    shows none, `spell` makes a text of them. `name` and `call_id` say which call a tool's message answers.
+    `thoughts` are what came before an assistant's answer, with the key under which templates look for it.
     """
 
     role: Role
@@ -53,6 +66,18 @@ class ChatMessage:
     calls: tuple[ToolCall, ...] = ()
     name: str = ""
     call_id: str = ""
+    thoughts: tuple[str, str] = ("", "")
+    spell: Callable[[Sequence[ToolCall]], str] | None = None
+
+    def with_call(self, call: ToolCall) -> "ChatMessage":
+        """The message with one more call."""
+        return replace(self, calls=(*self.calls, call))
+
+    def spelled(self) -> "ChatMessage":
+        """The message with its calls as a text, where a template shows none."""
+        if self.spell is None:
+            return self
+        return replace(self, calls=(), spell=None, parts=(*self.parts, Markup(self.spell(self.calls))))
 
     @property
     def is_bare(self) -> bool:
@@ -71,6 +96,7 @@ class ChatMessage:
             **({"tool_calls": calls} if calls else {}),
             **({"name": self.name} if self.name else {}),
             **({"tool_call_id": self.call_id} if self.call_id else {}),
+            **({self.thoughts[0]: self.thoughts[1]} if all(self.thoughts) else {}),
         }
 
 
@@ -101,11 +127,18 @@ class ChatTemplate:
     def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
         if len(source) > MAX_TEMPLATE_CHARACTERS:
             raise RigError(f"the chat template has over {MAX_TEMPLATE_CHARACTERS} characters; refused")
+        environment = _environment()
         try:
-            self._template = _environment().from_string(source)
+            self._template = environment.from_string(source)
+            undeclared = jinja2.meta.find_undeclared_variables(environment.parse(source))
         except jinja2.TemplateError as error:
             raise RigError(f"the chat template does not compile: {error}") from error
+        self.source = source
+        self.eos = eos
         self._variables = {"bos_token": bos, "eos_token": eos}
+        self._dated = {"datetime": _no_clock("%b %d %Y")} if "datetime" in undeclared else {}
+        # Templates of FireFunction's age take declarations as text, and do not ask whether there are any.
+        self._has_functions = "functions" in undeclared and "functions is defined" not in source
         user, assistant = ChatMessage("user", ("q",)), ChatMessage("assistant", ("a",))
         try:
             self._render([user, assistant, user])
@@ -117,20 +150,62 @@ class ChatTemplate:
         self.tool = "tool" in source and self._takes([user, assistant, ChatMessage("tool", ("t",))])
         self.repeats = self._takes([user, user, assistant, assistant, user])
 
-    def render(self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = ()) -> list[Fragment]:
+    @cached_property
+    def results(self) -> bool:
+        """Whether it takes tool messages that answer a call; some take no others."""
+        arguments: JsonObject = {"argument": "value"}
+        return "tool" in self.source and any(
+            self._takes(
+                [
+                    ChatMessage("user", ("q",)),
+                    ChatMessage("assistant", ("",), (ToolCall("abcdefghi", "name", given),)),
+                    ChatMessage("tool", ("t",), name="name", call_id="abcdefghi"),
+                ]
+            )
+            for given in (arguments, json.dumps(arguments))
+        )
+
+    def render(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[JsonObject] = (),
+        variables: Mapping[str, Json] = QUIET,
+    ) -> list[Fragment]:
         """The prompt up to where the assistant speaks next. Raises TemplateError.
 
         What the template cannot do is done around it: a system message joins the first user message, tool
         messages become the user's, and messages of one role in a row become one. `tools` are declarations in
-        OpenAI's shape, for templates that show them.
+        OpenAI's shape, for templates that show them; `variables` is what else the template is told.
         """
-        return self._render(self._adapt(messages), tools)
+        return self._render(self._adapt(messages), tools, variables)
+
+    def expand(
+        self,
+        messages: Sequence[JsonObject],
+        tools: Sequence[JsonObject] = (),
+        *,
+        generation: bool = False,
+        variables: Mapping[str, Json] = QUIET,
+    ) -> str:
+        """What the template makes of messages as they are, contents included. Raises TemplateError."""
+        given: JsonObject = {**self._variables, **self._dated}
+        if tools:
+            given["tools"] = _given(tools)
+        if self._has_functions:
+            given["functions"] = _to_json(list(tools), indent=4)
+        try:
+            return self._template.render(
+                **given, messages=_given(messages), add_generation_prompt=generation, **variables
+            )
+        except Exception as error:  # a template can raise anything; none of it is ours
+            raise TemplateError(f"{type(error).__name__}: {error}") from error
 
     def _adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         adapted: list[ChatMessage] = []
         for message in messages:
             role = message.role
-            if (role == "tool" and not self.tool) or (role == "system" and not self.system):
+            takes_tool = self.results if message.call_id else self.tool
+            if (role == "tool" and not takes_tool) or (role == "system" and not self.system):
                 role = "user"
             last = adapted[-1] if adapted else None
             joins_system = last is not None and messages[0].role == "system" and len(adapted) == 1
@@ -148,24 +223,21 @@ class ChatTemplate:
             return False
         return True
 
-    def _render(self, messages: Sequence[ChatMessage], tools: Sequence[JsonObject] = ()) -> list[Fragment]:
+    def _render(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[JsonObject] = (),
+        variables: Mapping[str, Json] = QUIET,
+    ) -> list[Fragment]:
         # Templates may put a content into JSON, with its escapes; one that holds a quote shows that. Where
         # there are no calls and no declarations contents stay as they are: so prompts have always been.
         quote = '"' if tools or any(message.calls for message in messages) else ""
         markers = [f"[rig:{quote}content:{number}]" for number in range(len(messages))]
-        try:
-            rest = self._template.render(
-                messages=[
-                    message.shown("" if message.is_bare else marker)
-                    for message, marker in zip(messages, markers, strict=True)
-                ],
-                add_generation_prompt=True,
-                enable_thinking=False,
-                **({"tools": list(tools)} if tools else {}),
-                **self._variables,
-            )
-        except Exception as error:  # a template can raise anything; none of it is ours
-            raise TemplateError(f"{type(error).__name__}: {error}") from error
+        shown = [
+            message.shown("" if message.is_bare else marker)
+            for message, marker in zip(messages, markers, strict=True)
+        ]
+        rest = self.expand(shown, tools, generation=True, variables=variables)
         fragments: list[Fragment] = []
         for message, marker in zip(messages, markers, strict=True):
             escaped = marker.replace('"', '\\"')
@@ -177,8 +249,9 @@ class ChatTemplate:
                 raise TemplateError(f"a message of role {message.role} does not appear in the prompt")
             rest = after
             fragments.append(TemplateText(before))
-            parts = [_escaped(part) for part in message.parts] if is_escaped else message.parts
-            fragments.extend(map(ContentText, parts))
+            for part in message.parts:
+                text = _escaped(part) if is_escaped else part
+                fragments.append(TemplateText(text) if isinstance(part, Markup) else ContentText(text))
         return [*fragments, TemplateText(rest)]
 
 
@@ -186,8 +259,30 @@ def _escaped(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _environment() -> jinja2.sandbox.ImmutableSandboxedEnvironment:
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+class _Given(list[Any]):
+    """A list that a template is given, which it cannot change."""
+
+
+def _given(value: Json) -> Json:
+    """A copy of a JSON value, whose lists cannot be changed."""
+    if isinstance(value, Mapping):
+        return {key: _given(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return _Given(map(_given, value))
+    return value
+
+
+class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """The sandbox, in which a template may yet lengthen and shorten lists of its own, as Kimi K2's do."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if type(obj) is list and attr in ("append", "pop"):
+            return len(obj) < _MOST_ITEMS
+        return super().is_safe_attribute(obj, attr, value)
+
+
+def _environment() -> _Sandbox:
+    environment = _Sandbox(
         trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, jinja2.ext.loopcontrols]
     )
     environment.filters["tojson"] = _to_json
@@ -250,8 +345,20 @@ def _to_json(
 ) -> str:
     """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
     return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+        default=_drawn,
     )
+
+
+def _drawn(value: Any) -> Json:
+    """What a filter such as `map` gives one by one, as llama.cpp has it: a list."""
+    if isinstance(value, Iterator):
+        return list(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 def _raise(message: str) -> Any:

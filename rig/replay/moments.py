@@ -165,9 +165,11 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
         prediction = step.prediction
         if prediction.usage.prefill_s:
             yield Moment(0, PieceGenerated(where, played.turn, number, "", 0, False, step.role))
+        thoughts = prediction.usage.reasoning_tokens
         for wait, text, tokens, forced in _pieces(prediction):
-            piece = PieceGenerated(where, played.turn, number, text, tokens, forced, step.role)
-            yield Moment(wait * pace, piece)
+            made = text, tokens, forced, step.role, thoughts > 0
+            yield Moment(wait * pace, PieceGenerated(where, played.turn, number, *made))
+            thoughts -= tokens
         yield Moment(0, PredictionMade(where, played.turn, number, prediction, step.role))
         if step.executed is not None:
             yield Moment(rest, CallJudged(where, played.turn, number, step.executed, step.verdict))

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rig.calls import JsonObject
 from rig.engine import EngineSettings
-from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder
+from rig.engine.settings import (
+    GrammarArm,
+    GrammarEngine,
+    KvType,
+    ParameterOrder,
+    ThinkingArm,
+    ToolChoice,
+)
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.methods.base import Method, Option, Settings
@@ -48,7 +55,11 @@ class Options:
     max_calls: int = 10
     max_tokens: int = 256
     temperature: tuple[float, ...] = (0.0,)
-    format: tuple[str, ...] = ("rig",)
+    format: tuple[str, ...] = ("auto",)
+    tool_choice: tuple[ToolChoice, ...] = ("auto",)
+    several_calls: bool = True
+    thinking: tuple[ThinkingArm, ...] = ("auto",)
+    thinking_tokens: int = 1024
     grammar: tuple[GrammarArm, ...] = ("json",)
     grammar_engine: tuple[GrammarEngine, ...] = ("llguidance",)
     parameter_order: tuple[ParameterOrder, ...] = ("fixed",)
@@ -91,8 +102,14 @@ class Options:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Options":
-        """The inverse of `as_json`; options that are newer than the run keep their default."""
-        values = {part.name: data[part.name] for part in fields(cls) if part.name in data}
+        """The inverse of `as_json`; options that are newer than the run keep their default.
+
+        Before there were several formats all runs were in rig's.
+        """
+        values = {
+            "format": "rig",
+            **{part.name: data[part.name] for part in fields(cls) if part.name in data},
+        }
         for name in _PATHS:
             if values.get(name) is not None:
                 values[name] = Path(values[name])
@@ -118,6 +135,8 @@ class Options:
                 n_threads=self.threads,
                 n_gpu_layers=self.gpu_layers,
                 max_tokens=self.max_tokens,
+                thinking_tokens=self.thinking_tokens,
+                several_calls=self.several_calls,
                 seed=self.seed,
                 exact=self.exact,
                 parallel=self.parallel,
@@ -195,7 +214,7 @@ class Options:
 _PATHS = ("conversations", "world", "chat_template")
 
 _OF_GRAMMAR = ("grammar_engine", "parameter_order")
-_OF_ENGINE = ("temperature", "kv", "format", "grammar", *_OF_GRAMMAR)
+_OF_ENGINE = ("temperature", "kv", "format", "tool_choice", "thinking", "grammar", *_OF_GRAMMAR)
 _VARIED = (*_OF_ENGINE, "docs", "tools", "history", "search")
 """The options that can have several values, those of the engine first. An arm's name has their order."""
 _OF_METHODS = ("docs", "tools", "history", "search", "max_calls", "toolbox", "world", "grader", "similarity")

@@ -335,10 +335,9 @@ class _TaskCourse:
         self._totals = totals
 
     def listen(self, ask: Ask, piece: Piece) -> None:
-        key = ask.request.key
-        self._run.emit_unless_stopped(
-            PieceGenerated(self._where, key.turn, key.step, piece.text, piece.tokens, piece.forced, ask.role)
-        )
+        key, where = ask.request.key, self._where
+        made = piece.text, piece.tokens, piece.forced, ask.role, piece.thought
+        self._run.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *made))
 
     def begin(self, slot: int) -> Asking:
         run, where = self._run, self._where

@@ -48,6 +48,9 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
         "token_chars": to_json(prediction.token_chars),
         "token_forced": to_json([int(forced) for forced in prediction.token_forced]),
         "salvage": storable(prediction.salvage),
+        "reasoning": storable(prediction.reasoning),
+        "content": storable(prediction.content),
+        "part": prediction.part,
         "role": step.role,
         "parent": step.parent,
     }
@@ -86,6 +89,9 @@ def step_from_row(row: Mapping[str, Any]) -> Step:
         token_chars=tuple(json.loads(row["token_chars"])),
         token_forced=tuple(map(bool, json.loads(row["token_forced"]))),
         salvage=row["salvage"],
+        reasoning=row["reasoning"],
+        content=row["content"],
+        part=row["part"],
     )
     if executed is None:
         return Step(prediction, role=row["role"], parent=row["parent"])

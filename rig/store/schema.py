@@ -334,6 +334,16 @@ def m011_turn_numbers(db: Database) -> None:
     """)
 
 
+@MIGRATIONS()
+def m012_messages(db: Database) -> None:
+    """What was thought before an answer, words beside a call, and which call of its message a step is."""
+    for column in ("reasoning", "content"):
+        db.execute(f"ALTER TABLE predictions ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
+    for column in ("part", "reasoning_tokens"):
+        db.execute(f"ALTER TABLE predictions ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE predictions ADD COLUMN reasoning_s REAL NOT NULL DEFAULT 0")
+
+
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

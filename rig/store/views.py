@@ -123,7 +123,8 @@ SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, pred
     predictions.reason, predictions.differences, predictions.prompt_tokens, predictions.cached_tokens,
     predictions.completion_tokens, predictions.forced_tokens,
     predictions.prefill_s, predictions.decode_s, predictions.mask_s, predictions.first_token_s,
-    predictions.role, predictions.parent
+    predictions.role, predictions.parent, predictions.reasoning, predictions.content, predictions.part,
+    predictions.reasoning_tokens, predictions.reasoning_s
 FROM predictions
 JOIN turns ON turns.id = predictions.turn
 JOIN arms ON arms.id = turns.arm

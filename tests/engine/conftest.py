@@ -96,6 +96,6 @@ def ask() -> Callable[..., Request]:
         if isinstance(messages, str):
             messages = [UserMessage(messages)]
         key = StepKey(conversation, turn, step, repeat)
-        return Request(key, "Be useful.", TOOLS, "Place: Oslo", tuple(messages))
+        return Request(key, "Be useful.", TOOLS, "Place: Oslo", tuple(messages), several_calls=True)
 
     return make

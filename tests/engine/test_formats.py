@@ -48,7 +48,7 @@ LOGOUT = '<tool_call>\n{"name": "LogoutUser", "arguments": {}}\n</tool_call>'
 def written(model: LlamaCppModel, request: Request, text: str) -> list[int]:
     """The tokens in which the engine would come by a text. Raises NotInGrammar."""
     parts = model.parts
-    constraint = parts.grammar.start(parts.form(request.tools).language)
+    constraint = parts.grammar.start(parts.form(request).language)
     found = follow(
         constraint,
         parts.tokenizer,
@@ -86,7 +86,7 @@ def written(model: LlamaCppModel, request: Request, text: str) -> list[int]:
 def test_words_and_calls_are_what_the_language_says(
     toy: Callable[..., LlamaCppModel], ask: Callable[..., Request], text: str, several: bool, single: bool
 ) -> None:
-    for settings, is_in in (({"several_calls": True}, several), ({}, single)):
+    for settings, is_in in (({}, several), ({"several_calls": False}, single)):
         model = toy(**settings)
         if is_in:
             assert written(model, ask("x"), text)
@@ -127,7 +127,7 @@ def test_a_message_can_hold_words_and_several_calls(
 def test_of_several_calls_the_first_is_taken_where_several_are_not_asked_for(
     toy: Callable[..., LlamaCppModel], ask: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = toy(grammar="none")
+    model = toy(grammar="none", several_calls=False)
     prediction = generated(model, ask("x"), f"{ALARM}\n{LOGOUT}", monkeypatch)
     assert prediction.calls == (Call("AddAlarm", {"time": "7"}),)
     assert prediction.salvage == "first of 2"
@@ -146,12 +146,12 @@ def test_tools_are_declared_and_calls_shown_by_the_template(
         UserMessage("Thanks."),
     ]
     request = ask(history)
-    segments = parts.prompts.build(request, parts.form(request.tools).format)
+    segments = parts.prompts.build(request, parts.form(request).format)
     tokens = [token for segment in segments for token in segment]
     spelled = b"".join(
         parts.tokenizer.piece(token) or parts.tokenizer.special_text(token).encode() for token in tokens
     ).decode()
-    declared = json.dumps(parts.form(request.tools).format.offer().declarations[0])
+    declared = json.dumps(parts.form(request).format.offer().declarations[0])
     assert spelled.startswith(f"<|im_start|>system\nBe useful.\n\nPlace: Oslo\n{declared}\n")
     assert spelled.endswith(
         f"<|im_start|>assistant\n{ALARM}<|im_end|>\n"
@@ -268,7 +268,7 @@ def test_a_mask_is_compiled_once_for_a_tool_set(
 
     monkeypatch.setattr(type(parts.grammar), "_grammar", counted)
     for _ in range(3):
-        parts.grammar.start(parts.form(ask("x").tools).language)
+        parts.grammar.start(parts.form(ask("x")).language)
     assert len(compiled) == 1
 
 
@@ -279,22 +279,23 @@ def test_outlines_core_says_that_it_takes_json_alone(
     with pytest.raises(RigError, match="use llguidance with this --format"):
         model.prepare(ask([]), None)
     with pytest.raises(ConstraintError):
-        model.parts.grammar.start(model.parts.form(ask("x").tools).language)
+        model.parts.grammar.start(model.parts.form(ask("x")).language)
 
 
 def test_the_fingerprint_names_the_format_and_only_where_it_differs_more(
     toy: Callable[..., LlamaCppModel],
 ) -> None:
     assert toy().fingerprint["prompt_format"] == "marked-1"
-    own = toy(format="rig", several_calls=True).fingerprint
-    assert (own["prompt_format"], own["several_calls"]) == ("rig-1", True)
-    assert "several_calls" not in toy(format="rig").fingerprint
+    assert "several_calls" not in toy().fingerprint
+    assert toy(several_calls=False).fingerprint["several_calls"] is False
+    own = toy(format="rig").fingerprint
+    assert own["prompt_format"] == "rig-1"
+    assert "several_calls" not in own
 
 
 def test_a_format_that_there_is_not_is_said_with_those_that_there_are(
     toy: Callable[..., LlamaCppModel],
 ) -> None:
-    with pytest.raises(
-        RigError, match="--format hermes: there is none; there are rig, object, marked, tagged"
-    ):
-        toy(format="hermes")
+    others = "auto, native, rig, object, marked, tagged, gpt-oss"
+    with pytest.raises(RigError, match=f"--format nonsense: there is none; there are {others}"):
+        toy(format="nonsense")

@@ -13,7 +13,7 @@ Open = Callable[..., LlamaCppModel]
 
 def segments(model: LlamaCppModel, request: Request) -> list[tuple[int, ...]]:
     parts = model.parts
-    return parts.prompts.build(request, parts.form(request.tools).format)
+    return parts.prompts.build(request, parts.form(request).format)
 
 
 def test_a_cut_before_the_tools_changes_no_token(

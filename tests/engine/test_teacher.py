@@ -60,7 +60,7 @@ def generated(
 ) -> Prediction:
     """What the engine predicts and stores when its sampler happens to choose this text."""
     parts = model.parts
-    constraint = parts.grammar.start(parts.form(request.tools).language)
+    constraint = parts.grammar.start(parts.form(request).language)
     fast = parts.settings.fast_forward
     wanted = [
         token.token

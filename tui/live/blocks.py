@@ -16,6 +16,7 @@ from rig.displays.steps import (
     Replied,
     Returned,
     Said,
+    Thought,
     TurnHeading,
 )
 from tui.live.transcript import Draft, Entry, Remark
@@ -28,6 +29,7 @@ READABLE = 110
 """Cells beyond which a line of text is no longer pleasant to read."""
 RESPONSE_LINES = 3
 CALL_LINES = 12
+THOUGHT_LINES = 1
 _MODEL = Sign("~", "model", "running", is_outcome=False)
 _WORDS_FROM = 44
 """Cells from which labels are words; in less, their first sign has to do."""
@@ -85,6 +87,9 @@ class DraftBlock:
             shown = inert(new)
             self._flow.feed(self._tint.feed(shown) if self._tint else [(shown, Tint.PLAIN)])
         lines = self._flow.lines
+        if self.draft.thoughts and not text:
+            thinking = f"thinks, {self.draft.thoughts} tokens "
+            return _beside(_MODEL, [((thinking, Tint.MUTED), (" ", Tint.CURSOR))], self._form)
         if not self.draft.tokens:
             return _beside(_MODEL, [(("reads the prompt", Tint.MUTED),)], self._form)
         if self.draft.omitted:
@@ -126,6 +131,12 @@ def _turn_heading(entry: TurnHeading, form: Form) -> list[Line]:
 
 def _said(entry: Said, form: Form) -> list[Line]:
     return _beside(signs.USER, _words(entry.text, Tint.STRONG, form), form)
+
+
+def _thought(entry: Thought, form: Form) -> list[Line]:
+    text, omitted = _shortened(entry.text, THOUGHT_LINES, form)
+    spans = [(f"{entry.words} ", Tint.MUTED), (text, Tint.MUTED), *_omitted(omitted)]
+    return _beside(entry.sign, wrap(spans, form.text), form)
 
 
 def _called(entry: Called, form: Form) -> list[Line]:
@@ -196,6 +207,7 @@ def _remark(entry: Remark, form: Form) -> list[Line]:
 _BLOCKS: dict[type[Entry], Callable[[Any, Form], list[Line]]] = {
     TurnHeading: _turn_heading,
     Said: _said,
+    Thought: _thought,
     Called: _called,
     Returned: _returned,
     Judged: _judged,

@@ -1,6 +1,7 @@
 """The way from the thread that runs to the thread that paints: cheap to write, drained now and then."""
 
 import threading
+from dataclasses import replace
 
 from rig.events import Event, PieceGenerated, Where
 from tui.live.state import StoredBefore
@@ -41,11 +42,11 @@ class Feed:
         if (
             place is not None
             and isinstance(last, PieceGenerated)
-            and (last.turn, last.step) == (event.turn, event.step)
+            and (last.turn, last.step, last.thought) == (event.turn, event.step, event.thought)
         ):
             text, tokens = last.text + event.text, last.tokens + event.tokens
             forced = last.forced and event.forced
-            self._waiting[place] = PieceGenerated(event.where, event.turn, event.step, text, tokens, forced)
+            self._waiting[place] = replace(event, text=text, tokens=tokens, forced=forced)
         else:
             self._pieces[event.where] = len(self._waiting)
             self._waiting.append(event)

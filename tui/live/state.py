@@ -183,7 +183,9 @@ class RunState:
         self.changes += isinstance(event, _CHANGING)
         match event:
             case PieceGenerated():
-                self._transcript(event.where).draft(event.turn, event.step).add(event.text, event.tokens)
+                self._transcript(event.where).draft(event.turn, event.step).add(
+                    event.text, event.tokens, thought=event.thought
+                )
             case PredictionMade():
                 self._transcript(event.where).predicted(event.turn, event.step, event.prediction, event.role)
             case CallJudged():

@@ -17,10 +17,12 @@ from rig.displays.steps import (
     Replied,
     Returned,
     Said,
+    Thought,
     TurnHeading,
     judged,
     made,
     returned,
+    thought,
 )
 from rig.episodes import ASSISTANT
 from rig.models import Prediction
@@ -37,17 +39,21 @@ _WEIGHT = 400
 
 @dataclass(slots=True)
 class Draft:
-    """A prediction being made. `revision` grows with every piece."""
+    """A prediction being made. `revision` grows with every piece; of thoughts only the tokens are counted."""
 
     turn: int
     step: int
     text: str = ""
     omitted: int = 0
     tokens: int = 0
+    thoughts: int = 0
     revision: int = 0
 
-    def add(self, text: str, tokens: int) -> None:
-        """Append a piece; beyond the limit it is only counted."""
+    def add(self, text: str, tokens: int, *, thought: bool = False) -> None:
+        """Append a piece; beyond the limit it is only counted, and so are thoughts."""
+        if thought:
+            self.thoughts += tokens
+            text = ""
         room = max(LIMIT - len(self.text), 0)
         self.text += text[:room]
         self.omitted += max(len(text) - room, 0)
@@ -62,7 +68,9 @@ class Remark:
     text: str
 
 
-Entry: TypeAlias = TurnHeading | Said | Draft | Called | Returned | Judged | Replied | Failed | Ended | Remark
+Entry: TypeAlias = (
+    TurnHeading | Said | Draft | Thought | Called | Returned | Judged | Replied | Failed | Ended | Remark
+)
 
 
 @dataclass(slots=True)
@@ -114,6 +122,9 @@ class Transcript:
 
     def predicted(self, turn: int, step: int, prediction: Prediction, role: str = ASSISTANT) -> None:
         """A step is complete."""
+        thoughts = thought(turn, step, prediction, LENGTHS)
+        if thoughts is not None:
+            self.add(thoughts)
         self.add(made(turn, step, prediction, LENGTHS, role))
 
     def judged(self, turn: int, step: int, outcome: Outcome, verdict: Verdict | None) -> None:

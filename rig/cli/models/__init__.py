@@ -26,6 +26,7 @@ from rig.engine.files.registry import (
     local_files,
     resolve,
     template_of,
+    template_source,
 )
 from rig.engine.gguf.adapter import AdapterInfo, inspect_adapter
 from rig.engine.gguf.info import GgufInfo, inspect
@@ -86,15 +87,33 @@ def list_models(as_json: bool) -> None:
 )
 @click.option("--load", is_flag=True, help="With --fit: try it, going down while memory is short.")
 @click.option("--lora", metavar="FILE", help="Say what an adapter changes, and whether it fits the model.")
+@click.option("--tools", is_flag=True, help="Say instead how the model calls tools, with an example.")
+@click.option(
+    "--chat-template",
+    type=click.Path(path_type=Path),
+    help="Jinja2 file to look at instead of the model's own.",
+)
 @wishes
 @_JSON
-def info(model: str, fit: bool, load: bool, lora: str | None, as_json: bool, wished: Wishes) -> None:
-    """Say what a GGUF file holds, and the memory it needs.
+def info(
+    model: str,
+    fit: bool,
+    load: bool,
+    lora: str | None,
+    tools: bool,
+    chat_template: Path | None,
+    as_json: bool,
+    wished: Wishes,
+) -> None:
+    """Say what a GGUF file holds, the memory it needs, and how its model calls tools.
 
     MODEL is a name from `rig models list` or the path of a GGUF file. All of it is read from the file.
     With --fit, layers on GPUs, context, batch and sequences are chosen from the file and the memory that is
     free now, as `rig run` would choose them; the other options ask for something, as they do there.
     """
+    # Kept from the other verbs: forms of answers take a moment to load.
+    from rig.cli.models.tools import show_tools, tools_json
+
     resolved = resolve(model)
     found = inspect(resolved.path)
     (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
@@ -104,6 +123,10 @@ def info(model: str, fit: bool, load: bool, lora: str | None, as_json: bool, wis
         return
     if load or wished != Wishes():
         raise RigError("options on how to load a model go with --fit")
+    own = template_source(found, chat_template, own_format=True)
+    if tools:
+        show_tools(own)
+        return
     if as_json:
         print_json(
             {
@@ -111,6 +134,7 @@ def info(model: str, fit: bool, load: bool, lora: str | None, as_json: bool, wis
                 **found.as_json(),
                 "adapter": adapter and adapter.as_json(),
                 "memory_needed": _memory_needed(found),
+                "tool_calls": tools_json(own),
             }
         )
         return
@@ -131,6 +155,7 @@ def info(model: str, fit: bool, load: bool, lora: str | None, as_json: bool, wis
     )
     if found.memory != "attention":
         click.echo("(the fixed-size state of its recurrent layers is not counted)")
+    show_tools(own)
     own = found.chat_template or template_of(family_of(found))
     source = " (the registry's)" if own and not found.chat_template else ""
     for title, template in ((source, own), *((f" {name}", t) for name, t in found.other_templates.items())):

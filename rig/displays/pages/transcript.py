@@ -88,6 +88,8 @@ def _step(view: StepView) -> list[str]:
             lines = [f"{label}: {_line(made.text)}", *salvaged]
         case Failed():
             lines = [f"{label}: {made.why}", *(salvaged or [f"   raw: {_line(view.raw)}"])]
+    if view.thought is not None:
+        lines.insert(0, f"   {view.thought.sign.label}, {view.thought.words} {_line(view.thought.text)}")
     if view.returned is not None:
         lines.append(f"   {view.returned.sign.label}: {_line(view.returned.text)}")
     return [*lines, *(_judged(view.judged) if view.judged is not None else [])]

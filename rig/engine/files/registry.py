@@ -196,6 +196,21 @@ def template_of(entry: Entry | None) -> str | None:
         raise RigError(f"{path}: the chat template of {entry.name} cannot be read: {error}") from error
 
 
+def template_source(info: GgufInfo, given: Path | None, *, own_format: bool) -> str | None:
+    """The chat template (Jinja2 source) that a file is run with: the given one, its own, or the registry's.
+
+    Some files have one for tools, which is taken for the model's `own_format`. None where there is none at
+    all. Raises RigError for what cannot be read.
+    """
+    if given is not None:
+        try:
+            return given.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RigError(f"--chat-template {given}: cannot be read: {error}") from error
+    for_tools = info.other_templates.get("tool_use") if own_format else None
+    return for_tools or info.chat_template or template_of(family_of(info))
+
+
 def resolve(text: str) -> ResolvedModel:
     """The model that `text` means: a registry name, the stem of a file in the models directory, or a path.
 

@@ -28,7 +28,7 @@ from rig.engine.grammar import ConstraintError
 from rig.engine.llama import Chunk, DecodeError
 from rig.engine.settings import EngineSettings
 from rig.engine.template import TemplateError
-from rig.models import Notify, Request, ToolDoc
+from rig.models import Notify, Request
 
 PIECE = 128
 """Tokens of an answer whose logits are read from one batch."""
@@ -85,7 +85,7 @@ class Teacher:
         is_reply = not isinstance(answer, Call)
         try:
             prompt = self._prompt(request)
-            answered, kinds = self._answer_tokens(request.tools, answer)
+            answered, kinds = self._answer_tokens(request, answer)
             room = self._parts.context.n_ctx - len(prompt)
             if room < len(answered.tokens):
                 return Assessment(
@@ -101,15 +101,15 @@ class Teacher:
             return Assessment(is_reply, fault=" ".join(str(error).split())[:300])
 
     def _prompt(self, request: Request) -> list[int]:
-        segments = self._parts.prompts.build(request, self._parts.form(request.tools).format)
+        segments = self._parts.prompts.build(request, self._parts.form(request).format)
         return [token for segment in segments for token in segment]
 
     def _answer_tokens(
-        self, tools: tuple[ToolDoc, ...], answer: Call | str
+        self, request: Request, answer: Call | str
     ) -> tuple[AnswerTokens, Callable[[int], Kind]]:
-        form = self._parts.form(tools)
+        form = self._parts.form(request)
         if isinstance(answer, Call):
-            answer = arranged(answer, tools)
+            answer = arranged(answer, request.tools)
         spans = form.format.spans(answer)
         tokenizer = self._parts.tokenizer
         tokens = follow(

@@ -4,14 +4,14 @@ A format is one class and one registration. Prompt, grammar, reading and teacher
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from rig.calls import Call, JsonObject
+from rig.calls import Call, Json, JsonObject
 from rig.engine.forcing.assessment import Kind
 from rig.engine.grammar.language import Language
 from rig.engine.settings import GrammarArm
-from rig.engine.template import ChatMessage, ChatTemplate
+from rig.engine.template import QUIET, ChatMessage, ChatTemplate
 from rig.models import Message, ToolDoc
 
 
@@ -39,12 +39,16 @@ class Offer(NamedTuple):
     """How a model is told of the form and of the tools.
 
     `rules` and `tools` are words for the system prompt; `rules` are the same whatever the tools are.
-    `declarations` are for chat templates that take `tools=`, in OpenAI's shape.
+    `declarations` are for chat templates that take `tools=`, or a variable `declared_as` otherwise, in
+    OpenAI's shape. With `context_apart` a request's context is told in the first message of the user:
+    templates put declarations behind the system prompt, and what differs would part all prompts before them.
     """
 
     rules: str = ""
     tools: str = ""
     declarations: tuple[JsonObject, ...] = ()
+    declared_as: str = "tools"
+    context_apart: bool = False
 
 
 class Span(NamedTuple):
@@ -65,6 +69,8 @@ class AnswerFormat(ABC):
     name: ClassVar[str]
     version: ClassVar[str]
     salvage_rules: ClassVar[str] = "1"
+    variables: Mapping[str, Json] = QUIET
+    """What the chat template is told beside messages and tools."""
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         self.tools = tools
@@ -86,6 +92,10 @@ class AnswerFormat(ABC):
     @abstractmethod
     def read(self, text: str) -> Reading:
         """The answer that a text is, or without a grammar the one that is in it. Raises AnswerError."""
+
+    def reasoning(self, text: str) -> str:
+        """What is thought in a text, be it whole or not."""
+        return ""
 
     @abstractmethod
     def spans(self, answer: Call | str) -> tuple[Span, ...]:

@@ -5,20 +5,15 @@ the model its own earlier answers. It needs nothing of a chat template but the r
 """
 
 import json
-import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
-
-import jsonschema
-from jsonschema.validators import extend
 
 from rig.calls import Call, JsonObject, Outcome
 from rig.engine.formats import salvage
 from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.judging import Judge, check_unicode
 from rig.engine.formats.salvage import JsonError, Unreadable, read_json
 from rig.engine.grammar.language import Language
-from rig.engine.grammar.schema import narrow
 from rig.engine.settings import GrammarArm
 from rig.engine.template import ChatMessage, ChatTemplate
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
@@ -45,15 +40,12 @@ class RigFormat(AnswerFormat):
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         super().__init__(tools, grammar, template)
-        arguments = {
-            tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
-        }
-        calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in arguments.items()]
+        self._judge = Judge(tools, grammar)
+        schemas = self._judge.schemas
+        calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()]
         schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
         self._language = Language(schema, marks=salvage.MARKS)
-        self._validators = {name: _Validator(part) for name, part in arguments.items()}
-        words = [*(["Tools:"] if tools else []), *map(_declaration, tools)]
-        self._offer = Offer(_RULES, "\n\n".join(words))
+        self._offer = Offer(_RULES, declarations_in_words(tools))
 
     def offer(self) -> Offer:
         return self._offer
@@ -102,7 +94,7 @@ class RigFormat(AnswerFormat):
         except Unreadable as error:
             raise AnswerError(str(error), error.how) from error
         try:
-            return self._judge(text, found)._replace(salvage=how)
+            return self._judged(text, found)._replace(salvage=how)
         except AnswerError as error:
             raise AnswerError(str(error), how) from error
 
@@ -112,21 +104,15 @@ class RigFormat(AnswerFormat):
             answer = read_json(text)
         except JsonError as error:
             raise AnswerError(f"not JSON: {error}") from error
-        return self._judge(text, answer)
+        return self._judged(text, answer)
 
-    def _judge(self, text: str, answer: Any) -> Reading:
-        if not _is_unicode(text, answer):
-            raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text")
+    def _judged(self, text: str, answer: Any) -> Reading:
+        check_unicode(text, answer)
         match answer:
             case {"reply": str(reply), **rest} if not rest:
                 return Reading(content=reply)
             case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
-                if name not in self._validators:
-                    raise AnswerError(f"no tool is called {name!r}")
-                fault = next(self._validators[name].iter_errors(arguments), None)
-                if fault is not None:
-                    raise AnswerError(f"{name}: {fault.message[:200]}")
-                return Reading((Call(name, arguments),))
+                return Reading((self._judge.call(name, arguments),))
         raise AnswerError("neither a tool call nor a reply")
 
 
@@ -138,24 +124,9 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _full_match(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
-    """JSON Schema's `pattern` as grammars enforce it; Python's `$` would let a final line break through."""
-    if isinstance(instance, str) and not _compiled(pattern[1:-1]).fullmatch(instance):
-        yield jsonschema.ValidationError(f"{instance!r} does not have the form that is asked for")
-
-
-_compiled = lru_cache(maxsize=256)(re.compile)
-_Validator = extend(jsonschema.Draft202012Validator, {"pattern": _full_match})  # type: ignore[no-untyped-call]
-
-
-def _is_unicode(text: str, answer: Any) -> bool:
-    if "\\u" not in text:
-        return True
-    try:
-        _json(answer).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
+    """All tools as a model reads them in a system prompt."""
+    return "\n\n".join([*(["Tools:"] if tools else []), *map(_declaration, tools)])
 
 
 def _declaration(tool: ToolDoc) -> str:

@@ -51,6 +51,8 @@ _PYTHON_CALL = re.compile(r"\[\s{0,9}[A-Za-z_][\w.]{0,200}\(")
 _BEFORE = 300
 """Characters before a value that are looked at."""
 
+_CUT = "before JSON that cannot be read"
+
 _NAMES = ("tool", "name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 
@@ -92,12 +94,30 @@ def read_json(text: str) -> Any:
     return value
 
 
+def read_json_at(text: str, place: int) -> tuple[Any, int]:
+    """The JSON value that begins at a place of a text, and where it ends. Raises JsonError as `read_json`."""
+    try:
+        value, end = _DECODER.raw_decode(text, place)
+    except (ValueError, RecursionError) as error:
+        raise JsonError(_reason(error)) from error
+    _check_depth(value)
+    return value, end
+
+
 def salvage(text: str) -> Salvaged:
     """The first answer in a text. Raises Unreadable where there is a call that cannot be read, or nothing.
 
     Words with no trace of a call are a reply. Of several calls the first is taken, as the model, had it been
     asked step by step, would have made it first; the others are counted in `how`.
     """
+    answers, how = salvage_all(text)
+    calls = f"first of {len(answers)}" if len(answers) > 1 else ""
+    before, cut, after = how.partition(_CUT)
+    return Salvaged(answers[0], ", ".join(filter(None, [before.removesuffix(", "), calls, cut + after])))
+
+
+def salvage_all(text: str) -> tuple[list[JsonObject], str]:
+    """All answers in a text, and how the first was come by; the rest is as in `salvage`."""
     if len(text) > LONGEST:
         raise Unreadable(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
     said, thought = _without_thoughts(text)
@@ -112,17 +132,15 @@ def salvage(text: str) -> Salvaged:
     except JsonError as error:
         broken = str(error)
     if answers:
-        answer, how = answers[0]
-        calls = f"first of {len(answers)}" if len(answers) > 1 else ""
-        cut = "before JSON that cannot be read" if broken else ""
-        return Salvaged(answer, ", ".join(filter(None, [*notes, *how, calls, cut])))
+        how = ", ".join(filter(None, [*notes, *answers[0][1], _CUT if broken else ""]))
+        return [answer for answer, _ in answers], how
     mark = next((mark for mark in _CALL_MARKS if mark in said), "")
     if _PYTHON_CALL.match(said) and said.endswith(")]"):
         raise Unreadable("calls written as Python are not read", ", ".join(notes))
     if mark or _LOOKS_LIKE_JSON.match(said) or _LOOKS_LIKE_A_CALL.search(said):
         reason = f"not JSON: {broken}" if broken else "neither a tool call nor a reply"
         raise Unreadable(reason, ", ".join(filter(None, [*notes, mark])))
-    return Salvaged({"reply": said}, ", ".join([*notes, "words"]))
+    return [{"reply": said}], ", ".join([*notes, "words"])
 
 
 def _without_thoughts(text: str) -> tuple[str, bool]:

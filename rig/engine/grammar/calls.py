@@ -1,17 +1,29 @@
-"""Words and calls between markers as a Lark grammar for llguidance.
+"""Thoughts, words, and calls between markers as a Lark grammar for llguidance.
 
 Markers that are special tokens of a model's file are written as such, as text never passes for them; others
 are text. Words go on until the trigger, which llguidance's lexer finds by itself wherever tokens are cut.
 """
 
-import re
 from collections.abc import Mapping
 
 from rig.calls import JsonObject
-from rig.engine.grammar.language import Language, Maybe, Part, Pattern, Raw
-from rig.engine.grammar.lark import Writer, literal
+from rig.engine.grammar.language import (
+    Arguments,
+    Language,
+    Matching,
+    Maybe,
+    Part,
+    Pattern,
+    Raw,
+    Thoughts,
+    as_pattern,
+)
+from rig.engine.grammar.spelled import SpelledWriter, TagsWriter, in_regex
+from rig.engine.grammar.spelling import JSON, Spelling, Tags
 
 _ANY = "/(?s:.+)/"
+_GAP = r"/[ \n]{1,4}/"
+"""White space that may follow on thoughts where calls must."""
 
 
 def grammar(language: Language, specials: Mapping[str, int], options: JsonObject, *, free_order: bool) -> str:
@@ -19,35 +31,69 @@ def grammar(language: Language, specials: Mapping[str, int], options: JsonObject
 
     Raises ConstraintError as `rig.engine.grammar.lark` does.
     """
-    return _Calls(Writer(options, free_order), specials).written(language)
+    writer = SpelledWriter(options, free_order, _spelling(language), specials)
+    return _Calls(writer, specials).written(language)
+
+
+def _spelling(language: Language) -> Spelling:
+    """How values are spelled in the arguments of a language; all of them alike."""
+    styles = (part.style for call in language.calls for part in call if isinstance(part, Arguments))
+    style = next(styles, JSON)
+    return style.spelling if isinstance(style, Tags) else style
 
 
 class _Calls:
-    def __init__(self, writer: Writer, specials: Mapping[str, int]) -> None:
+    def __init__(self, writer: SpelledWriter, specials: Mapping[str, int]) -> None:
         self._writer = writer
         self._specials = specials
-        longest_first = sorted(specials, key=len, reverse=True)
-        self._special = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
-        self._untils: dict[str, str] = {}
         writer.add("ANY", _ANY)
 
     def written(self, language: Language) -> str:
-        self._writer.add("call", " | ".join(map(self._pattern, language.calls)) or '""')
-        another = f"({self._literal(language.separator)} call)*" if language.separator else ""
-        parts = self._literal(language.prefix), "call", another, self._literal(language.suffix)
-        self._writer.add("calls", " ".join(parts))
-        if language.trigger:
-            return self._writer.written(self._words(language))
-        return self._writer.written("calls" if language.calls else "ANY?")
+        self._calls(language)
+        answer = self._answer(language)
+        if language.thoughts:
+            answer = self._after_thoughts(language, language.thoughts, answer)
+        return self._writer.written(answer)
 
-    def _words(self, language: Language) -> str:
+    def _calls(self, language: Language) -> None:
+        """The rule of all calls, from behind the trigger."""
+        self._writer.add("call", " | ".join(map(self._pattern, language.calls)) or '""')
+        another = f"({self._pattern(as_pattern(language.separator))} call)*" if language.separator else ""
+        prefix, suffix = (self._pattern(as_pattern(each)) for each in (language.prefix, language.suffix))
+        self._writer.add("calls", " ".join((prefix, "call", another, suffix)))
+
+    def _answer(self, language: Language) -> str:
+        calls = "calls" if language.calls and language.choice != "none" else ""
+        if language.choice == "required" and calls:
+            opened = "" if language.lead else self._writer.literal(language.call_lead + language.trigger)
+            return f"{opened} {calls}"
+        if not language.trigger:
+            return calls or "ANY?"
+        words = self._words(language, calls)
+        if not language.lead:
+            return words
+        return " | ".join(filter(None, [calls, f"{self._writer.literal(language.lead)} ({words})"]))
+
+    def _words(self, language: Language, calls: str) -> str:
         """Words, and the calls that may follow on the trigger, which words do not hold, not even as text."""
-        first = _regex(self._pieces(language.trigger)[0])
+        first = in_regex(self._writer.pieces(language.trigger)[0])
         self._writer.add("WORDS", f"{_ANY} & ~/(?s:.*){first}(?s:.*)/")
-        marks = " | ".join(self._literal(mark) for mark in sorted(language.marks) if mark in self._specials)
+        marks = " | ".join(
+            self._writer.literal(mark) for mark in sorted(language.marks) if mark in self._specials
+        )
         said = f"(WORDS? ({marks}))* " if marks else ""
-        calls = f" | {self._until(language.trigger)} calls" if language.calls else ""
-        return f"{said}(WORDS?{calls})"
+        following = f" | {self._writer.until(language.trigger)} {calls}" if calls else ""
+        return f"{said}(WORDS?{following})"
+
+    def _after_thoughts(self, language: Language, thoughts: Thoughts, answer: str) -> str:
+        gap = ""
+        if language.choice == "required":
+            self._writer.add("GAP", _GAP)
+            gap = "GAP?"
+        thought = f"{self._writer.until(thoughts.close)} {gap}"
+        if not thoughts.is_open:
+            thought = f"({self._writer.literal(thoughts.open)} {thought})?"
+        return f"{thought} ({answer})"
 
     def _pattern(self, pattern: Pattern) -> str:
         return " ".join(map(self._part, pattern)) or '""'
@@ -55,32 +101,21 @@ class _Calls:
     def _part(self, part: Part) -> str:
         match part:
             case str():
-                return self._literal(part)
+                return self._writer.literal(part)
             case Raw(until):
-                return self._until(until)
+                return self._writer.until(until)
+            case Matching(regex):
+                return f"/{regex}/"
             case Maybe(parts):
                 return f"({self._pattern(parts)})?"
+            case Arguments(schema, Tags() as tags):
+                return self._arguments(schema, tags)
+            case Arguments(schema, _):
+                return self._writer.value(schema)
         return self._writer.value(part)
 
-    def _until(self, text: str) -> str:
-        """Any text up to and including this one."""
-        first, *rest = self._pieces(text)
-        if first in self._specials:
-            return f"ANY? {self._literal(text)}"
-        if first not in self._untils:
-            self._untils[first] = f"until_{len(self._untils)}"
-            self._writer.add(f"{self._untils[first]}[lazy]", f"/(?s:.*){_regex(first)}/")
-        return " ".join([self._untils[first], *map(self._literal, rest)])
-
-    def _literal(self, text: str) -> str:
-        pieces = self._pieces(text)
-        return " ".join(f"<[{self._specials[p]}]>" if p in self._specials else literal(p) for p in pieces)
-
-    def _pieces(self, text: str) -> list[str]:
-        """Special tokens, and what is between them."""
-        return [piece for piece in self._special.split(text) if piece] or [""]
-
-
-def _regex(text: str) -> str:
-    """A text as a regular expression between slashes."""
-    return "".join(char if char.isalnum() or not char.isascii() else f"\\x{ord(char):02x}" for char in text)
+    def _arguments(self, schema: JsonObject, tags: Tags) -> str:
+        name = self._writer.fresh("o")
+        body = TagsWriter(self._writer, tags).arguments(schema, name)
+        self._writer.add(name, body)
+        return name

@@ -8,7 +8,8 @@ the longest piece that begins like the text, and would lose those that are cut i
 """
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from rig.calls import JsonObject
 from rig.engine.grammar.constraint import ConstraintError
@@ -36,51 +37,82 @@ def grammar(schema: JsonObject, options: JsonObject, *, free_order: bool) -> str
     return writer.written(writer.value(schema, outermost=True))
 
 
+class Member(NamedTuple):
+    """A property of an object as Lark: what stands before its value, first of all or after another."""
+
+    name: str
+    first: str
+    later: str
+    value: str
+    is_required: bool
+
+
 class Writer:
     """Collects the rules of a grammar."""
 
     def __init__(self, options: JsonObject, free_order: bool) -> None:
         self._options = options
-        self._free_order = free_order
+        self.free_order = free_order
         self._rules: list[str] = []
         self._names: dict[str, str] = {}
+        self._fresh = 0
 
     def written(self, start: str) -> str:
         """The whole grammar, from what it begins with and all rules so far."""
         return "\n".join([f"start: {start}", *self._rules, ""])
+
+    def fresh(self, kind: str) -> str:
+        """A name that no rule has yet."""
+        self._fresh += 1
+        return f"{kind}{self._fresh}"
 
     def value(self, schema: JsonObject, *, outermost: bool = False) -> str:
         """The name of the rule of a value; equal schemas share one."""
         key = json.dumps([schema, outermost])
         if key not in self._names:
             name = self._names[key] = f"v{len(self._names)}"
-            self.add(name, self._body(schema, name, outermost))
+            self.add(name, self.body(schema, name, outermost))
         return self._names[key]
 
-    def _body(self, schema: JsonObject, name: str, outermost: bool) -> str:
+    def body(self, schema: JsonObject, name: str, outermost: bool) -> str:
         if "anyOf" in schema:
             return " | ".join(self.value(each, outermost=outermost) for each in schema["anyOf"])
         match schema.get("type"):
-            case "object" if self._free_order and not outermost:
-                return self._in_any_order(schema, name)
             case "object":
-                return self._in_order(schema, name)
+                free = self.free_order and not outermost
+                members = self._members(schema, free_order=free)
+                return self.ordered(members, name, '"}"', '"{}"', free_order=free)
             case "array" if _holds(schema, "object") or is_needed(schema):
                 return self._items(schema)
             case "number":
                 return f"/{decimals(schema['minimum'], schema['maximum'])}/"
         return f"%json {json.dumps({**schema, 'x-guidance': self._options}, ensure_ascii=False)}"
 
-    def _in_order(self, schema: JsonObject, name: str) -> str:
+    def _members(self, schema: JsonObject, *, free_order: bool) -> list[Member]:
+        required, between = schema.get("required", ()), self._options["item_separator"]
+        properties = schema["properties"]
+        values = {
+            name: self.value(properties[name])
+            for name in (properties if free_order else reversed(properties))
+        }
+        return [
+            Member(name, self._key("{", name), self._key(between, name), values[name], name in required)
+            for name in properties
+        ]
+
+    def ordered(self, members: Sequence[Member], name: str, end: str, empty: str, *, free_order: bool) -> str:
+        """An object of these members, then `end`; `empty` is one of none. Rules are called after `name`."""
+        if free_order:
+            return self._in_any_order(members, name, end, empty)
+        return self._in_order(members, name, end, empty)
+
+    def _in_order(self, members: Sequence[Member], name: str, end: str, empty: str) -> str:
         """Rule by rule from the last property back: what may follow once all before are through."""
-        required = schema.get("required", ())
-        between = self._options["item_separator"]
-        following, firsts, may_be_empty = '"}"', [], True
-        for number, (key, inner) in reversed(list(enumerate(schema["properties"].items()))):
-            value = self.value(inner)
-            firsts.append(f"{self._key('{', key)} {value} {following}")
-            this = f"{self._key(between, key)} {value} {following}"
-            if key in required:
+        following, firsts, may_be_empty = end, [], True
+        for number, member in reversed(list(enumerate(members))):
+            firsts.append(f"{member.first} {member.value} {following}")
+            this = f"{member.later} {member.value} {following}"
+            if member.is_required:
                 may_be_empty = False
                 firsts = firsts[-1:]
             else:
@@ -88,33 +120,24 @@ class Writer:
             if number:
                 self.add(f"{name}_{number}", this)
                 following = f"{name}_{number}"
-        return " | ".join([*reversed(firsts), *(['"{}"'] if may_be_empty else [])])
+        return " | ".join([*reversed(firsts), *([empty] if may_be_empty else [])])
 
-    def _in_any_order(self, schema: JsonObject, name: str) -> str:
-        names = list(schema["properties"])
-        if len(names) > MOST_PROPERTIES:
+    def _in_any_order(self, members: Sequence[Member], name: str, end: str, empty: str) -> str:
+        if len(members) > MOST_PROPERTIES:
+            names = ", ".join(member.name for member in members)
             raise ConstraintError(
-                f"--parameter-order free goes up to {MOST_PROPERTIES} parameters, here are {len(names)}"
-                f" ({', '.join(names)[:100]}); use --parameter-order fixed"
+                f"--parameter-order free goes up to {MOST_PROPERTIES} parameters, here are {len(members)}"
+                f" ({names[:100]}); use --parameter-order fixed"
             )
-        if not names:
-            return '"{}"'
-        values = [self.value(schema["properties"][each]) for each in names]
-        required = sum(1 << number for number, each in enumerate(names) if each in schema.get("required", ()))
-        everything = (1 << len(names)) - 1
+        if not members:
+            return empty
+        required = sum(1 << number for number, member in enumerate(members) if member.is_required)
+        everything = (1 << len(members)) - 1
         for left in range(everything):
-            steps = self._steps(names, values, left, self._options["item_separator"], name)
+            steps = [f"{member.later} {rest}" for member, rest in _steps(members, left, name)]
             self.add(f"{name}_{left}", " | ".join([*steps, *([] if left & required else ['""'])]))
-        first = self._steps(names, values, everything, "{", name)
-        return " | ".join([*(f'{step} "}}"' for step in first), *([] if required else ['"{}"'])])
-
-    def _steps(self, names: list[str], values: list[str], left: int, before: str, rule: str) -> list[str]:
-        """One way to go on for every name that is left."""
-        return [
-            f"{self._key(before, names[number])} {values[number]} {rule}_{left & ~(1 << number)}"
-            for number in range(len(names))
-            if left >> number & 1
-        ]
+        first = [f"{member.first} {rest} {end}" for member, rest in _steps(members, everything, name)]
+        return " | ".join([*first, *([] if required else [empty])])
 
     def _items(self, schema: JsonObject) -> str:
         item = self.value(schema["items"])
@@ -139,6 +162,15 @@ class Writer:
                 " use --parameter-order fixed, or offer fewer tools"
             )
         self._rules.append(f"{name}: {body}")
+
+
+def _steps(members: Sequence[Member], left: int, rule: str) -> list[tuple[Member, str]]:
+    """One way to go on for every member that is left: its value, and the rule of what is left then."""
+    return [
+        (member, f"{member.value} {rule}_{left & ~(1 << number)}")
+        for number, member in enumerate(members)
+        if left >> number & 1
+    ]
 
 
 def _holds(schema: Any, kind: str) -> bool:

@@ -114,13 +114,17 @@ class Dialogue:
         tools_s += perf_counter() - clock
         messages = self._messages[: start.messages]
         steps: list[Step] = []
-        while not steps or steps[-1].prediction.kind == "call":
+        todo: list[Prediction] = []
+        while todo or not steps or steps[-1].prediction.kind == "call":
             step = len(steps)
-            request = self._request(turn, step, messages)
-            prediction = self._within_cap((yield Ask(ASSISTANT, request)), step)
+            if not todo:
+                predicted = yield Ask(ASSISTANT, self._request(turn, step, messages))
+                todo += predicted.apart()
+            prediction = self._within_cap(todo.pop(0), step)
             self._emit(PredictionMade(self._where, turn, step, prediction))
             if prediction.call is None:
                 steps.append(Step(prediction))
+                todo = []
                 continue
             clock = perf_counter()
             executed = self._simulator.execute(prediction.call)
@@ -128,7 +132,7 @@ class Dialogue:
             clock = perf_counter()
             verdict, rejudged = self._judge(turn, step, executed)
             scoring_s += perf_counter() - clock
-            messages.append(call_message(executed))
+            messages.append(call_message(executed, prediction))
             steps.append(Step(prediction, executed, verdict))
             self._emit(CallJudged(self._where, turn, step, executed, verdict, rejudged))
         self._played.append(PlayedTurn(turn, tuple(steps), perf_counter() - began, tools_s, scoring_s))
@@ -147,7 +151,9 @@ class Dialogue:
     def _request(self, turn: int, step: int, messages: Sequence[Message]) -> Request:
         key = StepKey(self._conversation.name, turn, step, self._where.repeat)
         shared = self._settings.tools_are_shared
-        return Request(key, INSTRUCTIONS, self._tools, self._context, tuple(messages), shared)
+        return Request(
+            key, INSTRUCTIONS, self._tools, self._context, tuple(messages), shared, several_calls=True
+        )
 
     def _within_cap(self, prediction: Prediction, step: int) -> Prediction:
         """The prediction, or the error that it is a call too many. Such a call is not executed."""

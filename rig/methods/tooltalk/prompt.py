@@ -13,7 +13,7 @@ from rig.calls import Call, ExecutedCall, JsonObject, without_token
 from rig.errors import RigError
 from rig.methods.base import Docs, History, Tools
 from rig.methods.tooltalk.conversations import Conversation, Metadata
-from rig.models import CallMessage, Request, StepKey, ToolDoc
+from rig.models import CallMessage, Prediction, Request, StepKey, ToolDoc
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK
 
@@ -75,9 +75,17 @@ def context(metadata: Metadata) -> str:
     return f"Location: {metadata.location}\nDate and time: {metadata.timestamp}\nUser: {user}"
 
 
-def call_message(executed: ExecutedCall) -> CallMessage:
-    """A call as the model sees it afterwards: without the session token, which it never writes."""
-    return CallMessage(Call(executed.name, without_token(executed.arguments)), executed.outcome)
+def call_message(executed: ExecutedCall, predicted: Prediction | None = None) -> CallMessage:
+    """A call as the model sees it afterwards: without the session token, which it never writes.
+
+    `predicted` is how it came to be made, where the model did it itself.
+    """
+    call = Call(executed.name, without_token(executed.arguments))
+    if predicted is None:
+        return CallMessage(call, executed.outcome)
+    return CallMessage(
+        call, executed.outcome, predicted.content, predicted.reasoning, joins=predicted.part > 0
+    )
 
 
 def offered_tools(conversation: Conversation, settings: Settings) -> tuple[ToolDoc, ...]:
@@ -96,6 +104,7 @@ def opening(conversation: Conversation, settings: Settings) -> Request:
         context(conversation.metadata),
         (),
         settings.tools_are_shared,
+        several_calls=True,
     )
 
 

@@ -1,0 +1,349 @@
+"""A model's own form of answers: words, and calls as its template shows them."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from rig.calls import Call, Json, JsonObject, Outcome
+from rig.engine.formats import salvage
+from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.judging import Judge, check_unicode
+from rig.engine.formats.native.found import Native
+from rig.engine.formats.native.probe import MARKER, Probe
+from rig.engine.formats.native.reader import CallReader, Found, NotRead
+from rig.engine.formats.native.shape import HOLES, ID
+from rig.engine.formats.native.thinking import thoughts_of
+from rig.engine.formats.rig import declarations_in_words
+from rig.engine.formats.salvage import Unreadable
+from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Thoughts
+from rig.engine.grammar.schema import SchemaError
+from rig.engine.grammar.spelling import Tags
+from rig.engine.settings import GrammarArm, ThinkingArm
+from rig.engine.template import QUIET, ChatMessage, ChatTemplate, ToolCall
+from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
+_ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
+_PYTHON_TAG = "<|python_tag|>"
+"""Llama 3 may write it before a call, as text that says nothing."""
+
+
+class NativeFormat(AnswerFormat):
+    """What `native` found in a template, for one set of tools."""
+
+    name: ClassVar[str] = "native"
+    version: ClassVar[str] = "1"
+    salvage_rules: ClassVar[str] = f"1, {salvage.RULES}"
+
+    def __init__(
+        self,
+        tools: tuple[ToolDoc, ...],
+        grammar: GrammarArm,
+        template: ChatTemplate,
+        *,
+        native: Native,
+        thinking: ThinkingArm = "auto",
+    ) -> None:
+        super().__init__(tools, grammar, template)
+        self._native = native
+        self._shape = native.shape
+        self._judge = Judge(tools, grammar)
+        self._schemas = {name: self._arranged(schema) for name, schema in self._judge.schemas.items()}
+        self._check_names()
+        self.variables = variables(native, thinking)
+        self._off_word = native.thinking.off_word if thinking == "off" else ""
+        self._thoughts = prompted_thoughts(native, template, thinking)
+        self._language = self._made_language()
+
+    def _arranged(self, schema: JsonObject) -> JsonObject:
+        """A schema with its properties in the order in which the form writes them."""
+        if not self._shape.sorts:
+            return schema
+        made = {key: self._arranged_part(value) for key, value in schema.items()}
+        if isinstance(made.get("properties"), dict):
+            made["properties"] = {
+                name: made["properties"][name] for name in self._shape.names(made["properties"])
+            }
+        return made
+
+    def _arranged_part(self, part: Json) -> Json:
+        if isinstance(part, Mapping):
+            return self._arranged(dict(part))
+        return [self._arranged_part(each) for each in part] if isinstance(part, list) else part
+
+    def _check_names(self) -> None:
+        """Raise SchemaError for names that cannot be told from what stands around them."""
+        for tool, schema in self._schemas.items():
+            if not _NAME.fullmatch(tool):
+                raise SchemaError(f"{tool!r} is no name that can be called in a model's own form")
+            tagged = isinstance(self._shape.arguments, Tags)
+            for name in schema.get("properties", {}) if tagged else ():
+                if not _ARGUMENT.fullmatch(name):
+                    raise SchemaError(
+                        f"{tool}: the parameter {name!r} cannot be written in the model's own form"
+                    )
+
+    def offer(self) -> Offer:
+        shown = self._off_word
+        if self._native.declares:
+            return Offer(shown, "", declarations(self.tools), self._native.declared_as, context_apart=True)
+        rules = "\n\n".join(filter(None, (_RULES.format(example=_example(self._native)), shown)))
+        return Offer(rules, declarations_in_words(self.tools))
+
+    def language(self) -> Language:
+        return self._language
+
+    def _made_language(self) -> Language:
+        shape = self._shape
+        before, trigger, behind = shape.open.partition(shape.trigger)
+        if shape.lead:
+            before, trigger, behind = "", shape.trigger, ""
+        also = (Maybe(_filled(shape.also_after)),) if shape.also_after else ()
+        calls = tuple(
+            (name, *_filled(after), Arguments(schema, shape.arguments), *also)
+            for name, schema in self._schemas.items()
+            for after in (shape.after_name, *shape.also_after_name)
+        )
+        marks = {*self._native.words, _PYTHON_TAG, *MARKER.findall(before)}
+        if self._thoughts is None and self._native.thinking.known:
+            marks.add(self._native.thinking.close)
+        pieces = {piece for mark in marks for piece in (MARKER.findall(mark) or [mark]) if piece}
+        return Language(
+            calls=calls,
+            trigger=trigger,
+            prefix=_filled(behind),
+            separator=_filled(shape.between),
+            suffix=_filled(shape.close),
+            lead=shape.lead,
+            call_lead=before,
+            thoughts=self._thoughts,
+            marks=frozenset(pieces),
+        )
+
+    def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
+        chat: list[ChatMessage] = []
+        results: list[ChatMessage] = []
+        number = 0
+        for message in messages:
+            joins = isinstance(message, CallMessage) and message.joins and bool(results)
+            if not joins:
+                chat += results
+                results = []
+            match message:
+                case UserMessage(text):
+                    chat.append(ChatMessage("user", (text,)))
+                case ReplyMessage(text, reasoning):
+                    chat.append(ChatMessage("assistant", (text,), thoughts=self._shown(reasoning)))
+                case CallMessage(call, outcome):
+                    made = self._made(number, call)
+                    number += 1
+                    if joins:
+                        chat[-1] = chat[-1].with_call(made)
+                    else:
+                        chat.append(self._calling(message, made))
+                    results.append(self._result(made, outcome))
+        return [*chat, *results]
+
+    def _made(self, number: int, call: Call) -> ToolCall:
+        identity = f"{number:09}" if self._native.ids == "nine" else f"functions.{call.name}:{number}"
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        return ToolCall(identity, call.name, json_text(arguments) if self._native.as_text else arguments)
+
+    def _calling(self, message: CallMessage, made: ToolCall) -> ChatMessage:
+        return ChatMessage(
+            "assistant",
+            (message.content,),
+            (made,),
+            thoughts=self._shown(message.reasoning),
+            spell=None if self._native.shows_calls else self._spelled,
+        )
+
+    def _spelled(self, calls: Sequence[ToolCall]) -> str:
+        """Calls as the model writes them, for a template that does not show them."""
+        return self._shape.write(tuple(Call(call.name, call.arguments) for call in calls))
+
+    def _shown(self, reasoning: str) -> tuple[str, str]:
+        return (self._native.thinking.key, reasoning) if reasoning else ("", "")
+
+    def _result(self, made: ToolCall, outcome: Outcome) -> ChatMessage:
+        failed = outcome.exception is not None
+        text = json_text({"exception": outcome.exception} if failed else outcome.response)
+        if not self.template.results:
+            text = f"Result of {made.name}: {text}"
+        return ChatMessage("tool", (text,), name=made.name, call_id=made.id)
+
+    def spans(self, answer: Call | str) -> tuple[Span, ...]:
+        """Of a reply, whose words could be any, only the decision to reply counts."""
+        thoughts = self._thoughts
+        closing = [Span(f"{thoughts.close}\n\n", "answer")] if thoughts and thoughts.is_open else []
+        if isinstance(answer, str):
+            text = f"{self._shape.lead}{self._native.words[0]}{answer}"
+            cut = len(self._shape.lead + self._native.words[0]) + 1
+            return *closing, Span(text[:cut], "answer"), Span(text[cut:], None)
+        shape = self._shape
+        opened = "" if shape.lead else shape.fill(shape.open, 0)
+        spans = [*closing, Span(opened, "answer"), Span(answer.name, "tool")]
+        spans.append(Span(shape.fill(shape.after_name, 0), "parameter"))
+        spans += [Span(*each) for each in shape.parts(answer.arguments)]
+        return tuple(span for span in (*spans, Span(shape.fill(shape.close, 0), "parameter")) if span.text)
+
+    def read(self, text: str) -> Reading:
+        loose = self.grammar == "none"
+        reasoning, said = self._apart(text)
+        try:
+            found, content, notes = self._calls(said, loose=loose)
+        except NotRead as error:
+            if not loose:
+                raise AnswerError(str(error)) from error
+            return self._salvaged(said, reasoning, str(error))
+        how = ", ".join(dict.fromkeys(notes))
+        if not found and loose:
+            return self._salvaged(said, reasoning, "")
+        try:
+            for each in found:
+                check_unicode(said, each.arguments)
+            calls = tuple(self._judge.call(*each) for each in found)
+        except AnswerError as error:
+            raise AnswerError(str(error), how) from error
+        return Reading(calls, content, reasoning, how)
+
+    def reasoning(self, text: str) -> str:
+        return self._apart(text)[0]
+
+    def _apart(self, text: str) -> tuple[str, str]:
+        """The thoughts, and the answer after them."""
+        thinking, thoughts = self._native.thinking, self._thoughts
+        if not thinking.known:
+            return "", text
+        begun = text.lstrip()
+        is_opened = begun.startswith(thinking.open)
+        if not is_opened and not (thoughts and thoughts.is_open):
+            return "", text
+        if thinking.close not in text and self._shape.trigger in text:
+            return "", text  # the thoughts were none, or have no end that tells them from the call
+        inner = begun[len(thinking.open) :] if is_opened else text
+        reasoning, _, said = inner.partition(thinking.close)
+        return reasoning.strip(), said
+
+    def _calls(self, said: str, *, loose: bool) -> tuple[list[Found], str, list[str]]:
+        """The calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
+        shape = self._shape
+        reader = CallReader(shape, self._judge.schemas, loose=loose)
+        if shape.lead and not said.startswith(shape.lead) and (not loose or _NAME.match(said)):
+            found, end = reader.read(said, 0, "")
+            return self._ended(found, "", said[end:], reader, loose=loose)
+        words, trigger, _ = said.partition(shape.trigger)
+        if not trigger:
+            return [], self._words(said), []
+        before = "" if shape.lead else shape.open.partition(shape.trigger)[0]
+        opening = shape.trigger if shape.lead else shape.open[len(before) :]
+        found, end = reader.read(said, len(words), opening)
+        return self._ended(found, words.removesuffix(before), said[end:], reader, loose=loose)
+
+    def _ended(
+        self, found: list[Found], words: str, rest: str, reader: CallReader, *, loose: bool
+    ) -> tuple[list[Found], str, list[str]]:
+        notes = [*reader.notes]
+        if rest.strip():
+            if not loose:
+                raise NotRead(f"after the calls there is {rest.strip()[:30]!r}")
+            notes.append("words after the calls")
+        return found, self._words(words), notes
+
+    def _words(self, text: str) -> str:
+        opened, closed = self._native.words
+        words = text.strip().removeprefix(_PYTHON_TAG)
+        for mark in (self._shape.lead, opened):
+            words = words.removeprefix(mark) if mark else words
+        return (words.removesuffix(closed) if closed else words).strip()
+
+    def _salvaged(self, said: str, reasoning: str, fault: str) -> Reading:
+        """An answer that is not in the form: another form that is known, or words."""
+        if not said.strip() and fault:
+            raise AnswerError(fault)
+        try:
+            found = salvage.salvage_all(said)
+        except Unreadable as error:
+            raise AnswerError(fault or str(error), error.how or ("own form" if fault else "")) from error
+        answers, how = found
+        if "reply" in answers[0]:
+            if fault:
+                raise AnswerError(fault, "own form")
+            return Reading((), self._words(said), reasoning, "")
+        how = ", ".join(filter(None, ("another form", how)))
+        try:
+            calls = tuple(self._salvaged_call(each) for each in answers)
+        except AnswerError as error:
+            raise AnswerError(str(error), how) from error
+        return Reading(calls, "", reasoning, how)
+
+    def _salvaged_call(self, answer: JsonObject) -> Call:
+        match answer:
+            case {"tool": str(name), "arguments": dict(arguments)}:
+                return self._judge.call(name, arguments)
+        raise AnswerError("neither a tool call nor a reply")
+
+
+def json_text(value: Json) -> str:
+    """JSON as it stands in prompts."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+_RULES = (
+    "You can call tools. To call one, write it exactly in this form,"
+    " with the tool's name and its parameters:\n"
+    "{example}\n"
+    "After a tool was used you are shown its result. When nothing is left to be done, reply in words."
+)
+
+
+def _example(native: Native) -> str:
+    return native.shape.write((Call("NAME", {"PARAMETER": "VALUE"}),))
+
+
+def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
+    """Tools in OpenAI's shape, as chat templates take them."""
+    return tuple({"type": "function", "function": _declared(tool)} for tool in tools)
+
+
+def _declared(tool: ToolDoc) -> JsonObject:
+    sentences = [tool.description, f"Returns {tool.returns}." if tool.returns else ""]
+    return {
+        "name": tool.name,
+        "description": " ".join(filter(None, sentences)),
+        "parameters": _plain(tool.parameters),
+    }
+
+
+def _plain(schema: Any) -> Any:
+    """A schema without the keywords that are rig's own."""
+    if isinstance(schema, Mapping):
+        return {key: _plain(value) for key, value in schema.items() if not str(key).startswith("x-")}
+    return [_plain(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:
+    """What the template is told of thinking."""
+    switch = native.thinking
+    if thinking == "auto":
+        return {}
+    return (switch.on or {}) if thinking == "on" else (switch.off or QUIET)
+
+
+def prompted_thoughts(native: Native, template: ChatTemplate, thinking: ThinkingArm) -> Thoughts | None:
+    """What thoughts there may be in answers to this template's prompts."""
+    probe = Probe(template)
+    told = variables(native, thinking)
+    prompt = probe.after_question([], generation=True, variables=told) or ""
+    return thoughts_of(native.thinking, prompt, wanted=thinking != "off")
+
+
+def _filled(text: str) -> Pattern:
+    """A text of a shape as a pattern, with its holes."""
+    parts = re.split(f"({HOLES.pattern})", text)
+    return tuple(_hole(part) if number % 2 else part for number, part in enumerate(parts) if part)
+
+
+def _hole(mark: str) -> Matching:
+    return Matching("[A-Za-z0-9]{9}" if mark == ID else "[0-9]{1,4}")

@@ -1,0 +1,217 @@
+"""What rig makes of a chat template: how its model calls tools, and what the template cannot do."""
+
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from rig.calls import Json, JsonObject
+from rig.engine.formats.native.derive import NotDerived, derive
+from rig.engine.formats.native.presets import PRESETS, preset_for
+from rig.engine.formats.native.probe import ANSWER, FIRST, MARKER, QUESTION, SYSTEM, TOOLS, Probe
+from rig.engine.formats.native.shape import CallShape
+from rig.engine.formats.native.thinking import NONE, Thinking, find_thinking
+from rig.engine.settings import ThinkingArm
+from rig.engine.template import ChatTemplate, TemplateError
+
+Place = Literal["", "system", "first user message", "last user message", "before the system message"]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """The form in which a model was trained to call tools, as far as its template tells.
+
+    `family` names the preset that it is, empty where the template showed it. `tools_in` is where the
+    template puts declarations, empty where it ignores them; `shows_calls` whether it shows earlier calls.
+    `words` stand around an answer in words. `faults` are what is wrong with the template, and what rig does
+    instead.
+    """
+
+    shape: CallShape
+    family: str = ""
+    declared_as: str = "tools"
+    tools_in: Place = ""
+    shows_calls: bool = True
+    as_text: bool = False
+    ids: Literal["nine", "functions"] = "nine"
+    thinking: Thinking = NONE
+    words: tuple[str, str] = ("", "")
+    faults: tuple[str, ...] = ()
+
+    @property
+    def declares(self) -> bool:
+        """Whether the template declares the tools; else rig does."""
+        return bool(self.tools_in)
+
+    @property
+    def has_stable_prefix(self) -> bool:
+        """Whether the declarations stay where they are as a conversation goes on."""
+        return self.tools_in != "last user message"
+
+    @property
+    def name(self) -> str:
+        """What it is called in a line."""
+        return self.family or "derived"
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the template itself knows of tools."""
+        return self.declares or (self.shows_calls and not self.family)
+
+    @property
+    def format(self) -> str:
+        """What `--format auto` makes of it."""
+        return "native" if self.is_supported else "rig"
+
+    def remarks(self, thinking: ThinkingArm) -> tuple[str, ...]:
+        """What a person should know before a run."""
+        lines = [f"answers in its own form ({self.name}): {self.shape.trigger.strip()}", *self.faults]
+        if not self.has_stable_prefix:
+            lines.append(
+                "its template puts the tools before the last message of the user: prompts share less, so that"
+                " each turn computes the tools anew"
+            )
+        if thinking == "off" and self.thinking.known and not self.thinking.switchable:
+            lines.append("its template has no switch for thinking; thoughts are closed as soon as they begin")
+        if thinking == "on" and not self.thinking.known:
+            lines.append("its template knows of no thoughts; --thinking on changes nothing")
+        return tuple(lines)
+
+    def as_json(self) -> JsonObject:
+        """All that can change an answer."""
+        return {**asdict(self), "faults": list(self.faults)}
+
+
+class Unsupported(Exception):
+    """The template says nothing of tools; the message says in what respect."""
+
+
+@lru_cache(maxsize=32)
+def native_of(template: ChatTemplate) -> Native:
+    """What is found in a template. Raises Unsupported where there is nothing of tools in it."""
+    probe = Probe(template)
+    first = preset_for(template.source, always=True)
+    try:
+        if first:
+            raise NotDerived("")
+        shape, probe = _derived(template)
+        found = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
+    except NotDerived as error:
+        chosen = first or preset_for(template.source, always=False)
+        if chosen is None:
+            raise Unsupported(str(error)) from error
+        found = preset_native(chosen[0], template)
+        if first is None:
+            found = replace(found, faults=(f"the template {error}; rig writes them as their family does",))
+    return with_template(found, probe)
+
+
+def preset_native(name: str, template: ChatTemplate) -> Native:
+    """A family's form, whatever the template."""
+    preset = PRESETS[name]
+    return Native(preset.shape, name, thinking=preset.thinking or NONE, words=preset.words)
+
+
+def family_native(name: str, template: ChatTemplate) -> Native:
+    """A family's form with this template: what it declares is taken, calls are written as the family does."""
+    probe = Probe(template)
+    found = with_template(preset_native(name, template), probe)
+    try:
+        same = _derived(template)[0] == found.shape
+    except NotDerived:
+        same = False
+    return found if same else replace(found, shows_calls=False)
+
+
+def with_template(found: Native, probe: Probe) -> Native:
+    """A form with what the template does about it."""
+    declared_as, place = _declared(probe)
+    shown = probe.call(FIRST, {"kappa": "x"})
+    faults = [*found.faults]
+    if not place:
+        faults.append("the template ignores declarations of tools; rig declares them in the system prompt")
+    if shown is None and not found.faults:
+        faults.append("the template does not show earlier calls; rig writes them as their family does")
+    if _encodes_twice(probe):
+        faults.append(
+            "the template encodes arguments twice, as text within JSON; rig shows them as the object they are"
+        )
+    return replace(
+        found,
+        declared_as=declared_as,
+        tools_in=place,
+        shows_calls=shown is not None,
+        thinking=found.thinking if found.thinking.known else find_thinking(probe),
+        words=found.words if any(found.words) else _words(probe),
+        faults=tuple(faults),
+    )
+
+
+def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:
+    first: NotDerived | None = None
+    plain = Probe(template)
+    others = [Probe(template, ids="functions")]
+    if plain.call(FIRST, {"kappa": "x"}) is None and plain.fault:
+        others.append(Probe(template, as_text=True))
+    for probe in (plain, *others):
+        try:
+            return derive(probe), probe
+        except NotDerived as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _declared(probe: Probe) -> tuple[str, Place]:
+    """Under which name a template takes declarations, and where it puts them."""
+    system = {"role": "system", "content": SYSTEM}
+    first, later = ({"role": "user", "content": each} for each in (QUESTION, "koala33"))
+    said = {"role": "assistant", "content": ANSWER}
+    for name in ("tools", "xml_tools"):
+        for messages in ([system, first, said, later], [first, said, later]):
+            variables: dict[str, Json] = {} if name == "tools" else {name: list(TOOLS)}
+            try:
+                text = probe.template.expand(messages, TOOLS if name == "tools" else (), variables=variables)
+            except TemplateError:
+                continue
+            place = text.find(FIRST)
+            if place < 0:
+                continue
+            return name, _place(text, place, _turn(probe, system, first))
+    return "tools", ""
+
+
+def _place(text: str, place: int, turn: str) -> Place:
+    """Where in a prompt the declarations stand. `turn` is how a user's turn begins."""
+    question, system = text.find(QUESTION), text.find(SYSTEM)
+    if question >= 0 and place > question:
+        return "last user message"
+    if system >= 0 and place < system:
+        return "before the system message"
+    return "first user message" if turn and turn in text[max(system, 0) : place] else "system"
+
+
+def _turn(probe: Probe, system: JsonObject, user: JsonObject) -> str:
+    """How the turn of a user begins after a system message."""
+    try:
+        text = probe.template.expand([system, user], variables={})
+    except TemplateError:
+        return ""
+    return text.partition(SYSTEM)[2].partition(QUESTION)[0].strip()[-12:]
+
+
+def _words(probe: Probe) -> tuple[str, str]:
+    """What stands around an answer in words, as far as it is marks."""
+    text = probe.after_question([{"role": "assistant", "content": ANSWER}])
+    if text is None or ANSWER not in text:
+        return "", ""
+    after = text.partition(ANSWER)[2]
+    opened = MARKER.findall(probe.words[0])
+    closed = MARKER.findall(after)
+    if opened and opened[-1].startswith("<|START_") and closed:
+        return opened[-1], closed[0]
+    return "", ""
+
+
+def _encodes_twice(probe: Probe) -> bool:
+    shown = probe.after_question([probe.message((FIRST, {"kappa": "x"}))])
+    return shown is not None and '\\"kappa\\"' in shown

@@ -1,0 +1,114 @@
+"""Calls are written by the template, read again as the same calls, and are what the grammar accepts."""
+
+import os
+import random
+from collections.abc import Callable
+
+import native_templates
+import pytest
+from native_known import SOURCES, UNKNOWN, Known, Writer, marks_of
+from native_templates import OWN, REAL
+
+from rig.calls import Call
+from rig.engine.forcing.answer_tokens import NotInGrammar, follow
+from rig.engine.formats.base import AnswerError
+from rig.engine.formats.native.found import Unsupported, native_of
+from rig.engine.grammar.language import Language
+from rig.engine.template import ChatTemplate
+
+TRIALS = int(os.environ.get("RIG_RANDOM_CALLS", "6"))
+
+
+def trials(each: Known, number: int = TRIALS) -> list[tuple[random.Random, tuple, list[Call]]]:
+    """Random tools and calls for a template."""
+    found = []
+    for seed in range(number):
+        source = random.Random(f"{each.name} {seed}")
+        docs = native_templates.tools(source)
+        found.append((source, docs, [native_templates.call(source, docs) for _ in range(each.count(source))]))
+    return found
+
+
+def test_what_is_shown_of_a_call_is_read_as_this_call(each: Known) -> None:
+    for _, docs, calls in trials(each, 5 * TRIALS):
+        form = each.form(docs)
+        if "Hermes-3" in each.name and "null" in repr(docs):
+            continue  # its macro goes on for ever
+        shown = each.shown(form, calls)
+        assert list(form.read(shown).calls) == calls, shown
+
+
+def test_what_is_written_is_read_and_damaged_calls_are_not(each: Known) -> None:
+    for source, docs, calls in trials(each, 5 * TRIALS):
+        form = each.form(docs)
+        text = each.native.shape.write(tuple(calls))
+        assert list(form.read(text).calls) == calls
+        spans = form.spans(calls[0])
+        assert each.native.shape.write((calls[0],)) in "".join(span.text for span in spans)
+        cut = source.randrange(len(each.native.shape.open) + 1, len(text))
+        try:
+            damaged = form.read(text[:cut])
+        except AnswerError:
+            continue
+        assert list(damaged.calls) == calls[: len(damaged.calls)]
+
+
+def accepts(writer: Writer, language: Language, text: str) -> bool:
+    """Whether a text is a whole answer."""
+    constraint = writer.grammar.start(language)
+    try:
+        follow(
+            constraint,
+            writer.tokenizer,
+            text,
+            len(text.encode()),
+            fast_forward=False,
+            specials=writer.tokenizer.specials.values(),
+        )
+    except NotInGrammar:
+        return False
+    ends = list(writer.tokenizer.end_of_generation)
+    return constraint.complete or bool(constraint.allowed()[ends].any())
+
+
+@pytest.mark.parametrize("special", [False, True], ids=["text", "special tokens"])
+def test_the_grammar_accepts_calls_with_variants_and_no_damaged_ones(
+    each: Known, writer: Callable[..., Writer], special: bool
+) -> None:
+    marks = marks_of(each.native)
+    if special and not marks:
+        return
+    tiny = writer(marks=tuple(mark for mark in marks if special))
+    shape = each.native.shape
+    for source, docs, calls in trials(each, 3):
+        form = each.form(docs, thinking="off")
+        language = form.language()
+        before = f"hm{language.thoughts.close}\n" if language.thoughts else ""
+        text = before + shape.write(tuple(calls))
+        assert accepts(tiny, language, text), text
+        assert list(form.read(text).calls) == calls
+        words = f"{before}{shape.lead}Good morning."
+        assert accepts(tiny, language, words)
+        if not shape.lead:
+            assert accepts(tiny, language, f"{before}I look. {text[len(before) :]}")
+        place = len(before) + len(shape.open)
+        for damaged in (
+            text[: len(text) - 1] if shape.close else text + "!",
+            text[:place] + "No" + text[place:],
+            text[:place] + text[place + len(calls[0].name) + 1 :],
+            text + "?",
+        ):
+            if damaged != text:
+                assert not accepts(tiny, language, damaged), damaged
+        source.random()
+
+
+def test_every_public_template_is_known_but_those_that_say_nothing_of_tools() -> None:
+    for name, source in SOURCES.items():
+        template = ChatTemplate(source)
+        if name in UNKNOWN:
+            with pytest.raises(Unsupported, match="does not show the calls of earlier messages"):
+                native_of(template)
+        else:
+            assert native_of(template).shape.trigger
+    assert len(SOURCES) == len(OWN) + len(REAL)

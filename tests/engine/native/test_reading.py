@@ -1,0 +1,197 @@
+"""What is read of answers in a model's own form, with a grammar and without."""
+
+import pytest
+from native_known import known
+
+from rig.calls import Call
+from rig.engine.formats.base import AnswerError, Reading
+from rig.engine.formats.native.form import NativeFormat
+from rig.engine.formats.native.found import family_native
+from rig.engine.formats.native.presets import PRESETS
+from rig.engine.settings import GrammarArm
+from rig.engine.template import ChatTemplate
+from rig.models import ToolDoc
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer"},
+        "loud": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "note": {"type": ["string", "null"]},
+    },
+    "required": ["city"],
+}
+TOOLS = (ToolDoc("get_weather", "", PARAMETERS), ToolDoc("log_out", "", {"type": "object", "properties": {}}))
+PARIS = Call("get_weather", {"city": "Paris"})
+OUT = Call("log_out", {})
+HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+
+
+def form(name: str, grammar: GrammarArm = "json", **choices: str) -> NativeFormat:
+    if name in PRESETS:
+        template = known("undeclared").template
+        return NativeFormat(TOOLS, grammar, template, native=family_native(name, template))
+    return known(name).form(TOOLS, grammar=grammar, **choices)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "calls", "content", "salvage"),
+    [
+        ("json in tags", HERMES, [PARIS], "", ""),
+        ("json in tags", f"Let me see.\n{HERMES}", [PARIS], "Let me see.", ""),
+        ("json in tags", "Good morning.", [], "Good morning.", ""),
+        ("json in tags", HERMES.replace("\n", ""), [PARIS], "", "other white space"),
+        ("json in tags", HERMES.replace(": ", ":"), [PARIS], "", "other white space"),
+        ("json in tags", HERMES.removesuffix("\n</tool_call>"), [PARIS], "", "not closed"),
+        ("json in tags", f"{HERMES}\nThere.", [PARIS], "", "words after the calls"),
+        (
+            "json in tags",
+            '<tool_call>\n{"name": "get_weather", "arguments": "{\\"city\\": \\"Paris\\"}"}\n</tool_call>',
+            [PARIS],
+            "",
+            "arguments as text",
+        ),
+        (
+            "json in tags",
+            '```json\n{"name": "get_weather", "parameters": {"city": "Paris"}}\n```',
+            [PARIS],
+            "",
+            "another form, fenced, name/parameters",
+        ),
+        (
+            "json in tags",
+            '<function=get_weather>{"city": "Paris"}</function>',
+            [PARIS],
+            "",
+            "another form, <function=>",
+        ),
+        ("a tag for each", HERMES, [PARIS], "", "another form, <tool_call>, name/arguments"),
+        (
+            "a tag for each",
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>"
+            "\n<tool_call>\n<function=log_out>\n</function>\n</tool_call>",
+            [PARIS, OUT],
+            "",
+            "",
+        ),
+        (
+            "a tag for each",
+            "<tool_call><function=get_weather><parameter=city>Paris</parameter></function></tool_call>",
+            [PARIS],
+            "",
+            "other white space",
+        ),
+        (
+            "opened thinking",
+            f"I think.</think>{HERMES}",
+            [PARIS],
+            "",
+            "another form, <tool_call>, name/arguments",
+        ),
+        ("one bare object", '{"name": "get_weather", "parameters": {"city": "Paris"}}', [PARIS], "", ""),
+        (
+            "llama3",
+            '<|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris"}}',
+            [PARIS],
+            "",
+            "",
+        ),
+        ("as Python", '<|begin|>[get_weather(city="Paris")]<|finish|>', [PARIS], "", ""),
+        ("as Python", "<|begin|>[get_weather(city='Paris')]<|finish|>", [PARIS], "", ""),
+        ("a list with ids", '[TOOL_CALLS][{"name": "log_out", "arguments": {}}]', [OUT], "", "not closed"),
+    ],
+)
+def test_an_answer_without_a_grammar_is_read_and_what_was_overlooked_is_said(
+    name: str, text: str, calls: list[Call], content: str, salvage: str
+) -> None:
+    found = form(name, "none").read(text)
+    assert (list(found.calls), found.content) == (calls, content)
+    assert found.salvage.startswith(salvage) if salvage else not found.salvage
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('<tool_call>\n{"name": "get_weather", "arguments": {"city": }}\n</tool_call>', "cannot be read"),
+        ('<tool_call>\n{"name": "nothing", "arguments": {}}\n</tool_call>', "no tool is called"),
+        (
+            '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>',
+            "'city' is a required property",
+        ),
+        ('<tool_call>\n{"name": "get_weather", "arguments": {"city": 7}}\n</tool_call>', "7 is not of type"),
+        ("<tool_call>\nget_weather\n</tool_call>", "is missing"),
+        ("", "nothing was said"),
+    ],
+)
+@pytest.mark.parametrize("grammar", ["none", "json"])
+def test_a_broken_call_is_no_reply(text: str, fault: str, grammar: GrammarArm) -> None:
+    if not text and grammar == "json":
+        assert form("json in tags", grammar).read(text) == Reading()
+        return
+    with pytest.raises(AnswerError, match=fault):
+        form("json in tags", grammar).read(text)
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("7", "7"),
+        ("null", "null"),
+        (" two words ", " two words "),
+        ('"quoted"', '"quoted"'),
+        ("a\nb", "a\nb"),
+    ],
+)
+def test_text_in_a_tag_is_taken_as_it_stands(raw: str, value: str) -> None:
+    text = f"<tool_call>get_weather<arg_key>city</arg_key><arg_value>{raw}</arg_value></tool_call>"
+    assert form("keys and values").read(text).calls == (Call("get_weather", {"city": value}),)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "value"),
+    [
+        ("days", "7", 7),
+        ("loud", "true", True),
+        ("loud", "True", True),
+        ("tags", '["a", "b"]', ["a", "b"]),
+        ("tags", "['a']", ["a"]),
+        ("note", "null", None),
+        ("note", "nullify", "nullify"),
+    ],
+)
+def test_other_values_in_tags_are_read_by_their_type(name: str, raw: str, value: object) -> None:
+    text = (
+        "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value>"
+        f"<arg_key>{name}</arg_key><arg_value>{raw}</arg_value></tool_call>"
+    )
+    assert form("keys and values").read(text).calls[0].arguments == {"city": "Paris", name: value}
+
+
+def test_thoughts_are_read_apart() -> None:
+    opened = form("opened thinking")
+    call = '<tool_call>get_weather{"city": "Paris"}</tool_call>'
+    assert opened.read(f"Paris, I think.\n</think>\n\n{call}") == Reading((PARIS,), "", "Paris, I think.")
+    assert opened.reasoning("Paris, I th") == "Paris, I th"
+    free = form("thinking")
+    assert free.read("<think>Hm.</think>\n\nGood morning.") == Reading((), "Good morning.", "Hm.")
+    assert free.read("Good morning.") == Reading((), "Good morning.")
+    assert form("json in tags").read("<think>Hm.</think> Yes.").reasoning == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["{" * 70_000, "<tool_call>" * 9_000, "[" * 300_000, '<tool_call>\n{"name": "' * 999]
+)
+@pytest.mark.parametrize("name", ["json in tags", "a tag for each", "as Python", "one bare object"])
+def test_hostile_text_is_read_in_a_moment(name: str, text: str) -> None:
+    with pytest.raises(AnswerError):
+        form(name, "none").read(text)
+
+
+def test_a_template_that_has_no_tools_says_so() -> None:
+    template = ChatTemplate("{% for m in messages %}{{ m.role + ': ' + m.content }}{% endfor %}")
+    found = family_native("hermes", template)
+    assert not found.declares
+    assert "ignores declarations" in " ".join(found.faults)
+    assert "NAME" in NativeFormat(TOOLS, "json", template, native=found).offer().rules

@@ -1,0 +1,69 @@
+"""Templates with what rig finds in them, and what is shown of calls."""
+
+import random
+from typing import Any, NamedTuple
+
+from native_templates import OWN, REAL
+
+from rig.calls import Call, Outcome
+from rig.engine.formats.native.form import NativeFormat
+from rig.engine.formats.native.found import Native, native_of
+from rig.engine.formats.native.probe import MARKER, Probe
+from rig.engine.grammar.llguidance import LLGuidanceGrammar
+from rig.engine.template import ChatTemplate
+from rig.engine.tokenizer import Tokenizer
+from rig.models import CallMessage, ToolDoc, UserMessage
+
+SOURCES = {**OWN, **{name: path.read_text(encoding="utf-8") for name, path in REAL.items()}}
+UNKNOWN = frozenset({"llama-cpp-rwkv-world"})
+"""Templates that say nothing of tools, of a family that rig does not know either."""
+NAMES = sorted(SOURCES.keys() - UNKNOWN)
+
+
+class Known(NamedTuple):
+    """A template and what was found in it."""
+
+    name: str
+    template: ChatTemplate
+    native: Native
+
+    def form(self, docs: tuple[ToolDoc, ...], **choices: Any) -> NativeFormat:
+        return NativeFormat(
+            docs, choices.pop("grammar", "json"), self.template, native=self.native, **choices
+        )
+
+    def count(self, source: random.Random) -> int:
+        """How many calls a message may have."""
+        return source.choice((1, 1, 2, 3)) if self.native.shape.parallel else 1
+
+    def shown(self, form: NativeFormat, calls: list[Call]) -> str:
+        """The calls of an earlier message as they stand in the prompt, from where the assistant begins."""
+        made = [CallMessage(call, Outcome("r"), joins=number > 0) for number, call in enumerate(calls)]
+        chat = [message.spelled() for message in form.write([UserMessage("quokka77"), *made])][:2]
+        shown = [message.shown("".join(message.parts)) for message in chat]
+        probe = Probe(self.template)
+        tail = self.template.expand(shown, form.offer().declarations, variables=form.variables)
+        text = probe._without_header(tail.rpartition("quokka77")[2])
+        ends = {"<|call|>"} if self.native.family == "gpt-oss" else {*probe.ends, "<|im_start|>"}
+        begun = text.find(self.native.shape.trigger) + len(self.native.shape.open)
+        places = [place for end in ends if end and (place := text.find(end, begun)) >= 0]
+        return text[: min(places)] if places else text
+
+
+def known(name: str) -> Known:
+    template = ChatTemplate(SOURCES[name], bos="<s>", eos="</s>")
+    return Known(name, template, native_of(template))
+
+
+class Writer(NamedTuple):
+    """A tiny model's tokenizer with the grammar over it."""
+
+    tokenizer: Tokenizer
+    grammar: LLGuidanceGrammar
+
+
+def marks_of(native: Native) -> tuple[str, ...]:
+    """What looks like special tokens in a form."""
+    shape = native.shape
+    text = "".join((shape.open, shape.after_name, shape.close, shape.between, native.thinking.open))
+    return tuple(dict.fromkeys(MARKER.findall(text + native.thinking.close)))

@@ -1,0 +1,210 @@
+"""Small chat templates in the styles of families, and tools and calls to try them with."""
+
+# ruff: noqa: E501 - a template is easier to read in one piece
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+from rig.calls import Call
+from rig.models import ToolDoc
+
+FOLDER = Path(os.environ.get("RIG_CHAT_TEMPLATES", "there-are-none"))
+REAL = {path.stem: path for path in sorted(FOLDER.glob("*.jinja"))}
+"""Public templates of models, where there are any."""
+
+
+def _chatml(calls: str, *, thinking: str = "", results: str = "tool", declared: bool = True) -> str:
+    """A ChatML template that shows calls in this way."""
+    tools = "{% if tools %}{{ '\n# Tools\n' }}{% for tool in tools %}{{ tool | tojson }}{{ '\n' }}{% endfor %}{% endif %}"
+    return (
+        "{% for m in messages %}{% if loop.first and (m.role == 'system' or tools) %}{{ '<|im_start|>system\n' }}"
+        "{% if m.role == 'system' %}{{ m.content }}{% endif %}"
+        f"{tools if declared else ''}{{{{ '<|im_end|>\n' }}}}{{% endif %}}"
+        "{% if m.role == 'user' %}{{ '<|im_start|>user\n' + m.content + '<|im_end|>\n' }}"
+        "{% elif m.role == 'assistant' %}{{ '<|im_start|>assistant\n' }}"
+        + (
+            "{% if m.reasoning_content %}{{ '<think>\n' + m.reasoning_content + '\n</think>\n\n' }}{% endif %}"
+            if thinking
+            else ""
+        )
+        + "{{ m.content }}{% if m.tool_calls %}"
+        + calls
+        + "{% endif %}{{ '<|im_end|>\n' }}"
+        f"{{% elif m.role == 'tool' %}}{{{{ '<|im_start|>{results}\n' + m.content + '<|im_end|>\n' }}}}"
+        "{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
+        + thinking
+        + "{% endif %}"
+    )
+
+
+_EACH = "{% for c in m.tool_calls %}{% set f = c.function %}"
+_ITEMS = "{% for k, v in f.arguments.items() %}"
+_VALUE = "{{ v if v is string else v | tojson }}"
+_SWITCH = (
+    "{% if enable_thinking is defined and not enable_thinking %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+)
+
+OWN: dict[str, str] = {
+    "json in tags": _chatml(
+        _EACH + '{{ \'\n\' if not loop.first }}<tool_call>\n{"name": "{{ f.name }}", "arguments": '
+        "{{ f.arguments | tojson }}}\n</tool_call>{% endfor %}",
+        results="user",
+    ),
+    "thinking": _chatml(
+        _EACH + '{{ \'\n\' if not loop.first }}<tool_call>\n{"name": "{{ f.name }}", "arguments": '
+        "{{ f.arguments | tojson }}}\n</tool_call>{% endfor %}",
+        thinking=_SWITCH,
+    ),
+    "opened thinking": _chatml(
+        _EACH + "<tool_call>{{ f.name }}{{ f.arguments | tojson }}</tool_call>{% endfor %}",
+        thinking="{{ '<think>\n' }}",
+    ),
+    "a tag for each": _chatml(
+        _EACH
+        + "{{ '\n' if not loop.first }}<tool_call>\n<function={{ f.name }}>{{ '\n' }}"
+        + _ITEMS
+        + "<parameter={{ k }}>{{ '\n' }}"
+        + _VALUE
+        + "{{ '\n' }}</parameter>{{ '\n' }}{% endfor %}</function>\n"
+        "</tool_call>{% endfor %}"
+    ),
+    "keys and values": _chatml(
+        _EACH
+        + "<tool_call>{{ f.name }}"
+        + _ITEMS
+        + "<arg_key>{{ k }}</arg_key><arg_value>"
+        + _VALUE
+        + "</arg_value>{% endfor %}</tool_call>{% endfor %}"
+    ),
+    "typed tags": _chatml(
+        "<calls>{{ '\n' }}"
+        + _EACH
+        + "<invoke name=\"{{ f.name }}\">{{ '\n' }}"
+        + _ITEMS
+        + "<parameter name=\"{{ k }}\" string=\"{{ 'true' if v is string else 'false' }}\">"
+        + _VALUE
+        + "</parameter>{{ '\n' }}{% endfor %}</invoke>{{ '\n' }}{% endfor %}</calls>"
+    ),
+    "a list with ids": _chatml(
+        "[TOOL_CALLS]["
+        + _EACH
+        + '{{ \'{"name": "\' + f.name + \'", "arguments": \' }}{{ f.arguments | tojson }}'
+        "{% if c.id | length != 9 %}{{ raise_exception('nine') }}{% endif %}{{ ', \"id\": \"' + c.id + '\"}' }}"
+        "{{ ', ' if not loop.last }}{% endfor %}]"
+    ),
+    "numbered": _chatml(
+        "<|section|>"
+        + _EACH
+        + "<|one|>functions.{{ f.name }}:{{ loop.index0 }}<|with|>{{ f.arguments | tojson }}"
+        "<|done|>{% endfor %}<|all|>"
+    ),
+    "one bare object": _chatml(
+        "{% if m.tool_calls | length > 1 %}{{ raise_exception('one call') }}{% endif %}"
+        + _EACH
+        + "{{ '{\"name\": \"' + f.name + '\", \"parameters\": ' }}{{ f.arguments | tojson }}{{ '}' }}{% endfor %}"
+    ),
+    "name as key": _chatml(
+        "<|tools|>[" + _EACH + "{{ '{\"' + f.name + '\": ' }}{{ f.arguments | tojson }}{{ '}' }}"
+        "{{ ', ' if not loop.last }}{% endfor %}]<|/tools|>"
+    ),
+    "as Python": _chatml(
+        "<|begin|>["
+        + _EACH
+        + "{{ f.name }}("
+        + _ITEMS
+        + "{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}"
+        "{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|finish|>"
+    ),
+    "only text": _chatml(_EACH + "<fn={{ f.name }}>{{ '' + f.arguments }}</fn>{% endfor %}"),
+    "undeclared": _chatml(
+        _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
+        "{% endfor %}",
+        declared=False,
+    ),
+}
+
+_TEXTS = (
+    *("Paris", "", "two words", 'He said "no".', "it's", "a\nb", " lead", "trail ", "7", "true", "null"),
+    *("é 語 😀", "a, b: {c}", "[x]", "\\n", "50% & more", "{", "1e5", "-", "None", "x" * 90),
+)
+
+
+def tools(source: random.Random) -> tuple[ToolDoc, ...]:
+    """One to three tools, with parameters of every type."""
+    names = source.sample(("get_weather", "set_alarm", "Log.out", "find-it", "x"), source.randint(1, 3))
+    return tuple(ToolDoc(name, "Does it.", _parameters(source, 0)) for name in names)
+
+
+def _parameters(source: random.Random, depth: int) -> dict[str, Any]:
+    names = source.sample(("city", "days", "Loud", "tags_2", "place", "z"), source.randint(0, 4))
+    return {
+        "type": "object",
+        "properties": {name: _schema(source, depth) for name in names},
+        "required": [name for name in names if source.random() < 0.5],
+    }
+
+
+def _schema(source: random.Random, depth: int) -> dict[str, Any]:
+    plain: list[dict[str, Any]] = [
+        {"type": "string"},
+        {"type": "string"},
+        {"type": "integer", "minimum": -5, "maximum": 900},
+        {"type": "number", "minimum": -2, "maximum": 2.5},
+        {"type": "boolean"},
+        {"type": "null"},
+        {"enum": ["red", "light blue", "green"]},
+        {"type": "string", "minLength": 1, "maxLength": 6},
+        {"type": "string", "pattern": "^[A-Z]{2}[0-9]+$"},
+        {"type": ["string", "null"]},
+    ]
+    if depth < 2:
+        plain += [{"type": "array", "items": _schema(source, depth + 1)}, _parameters(source, depth + 1)]
+    return source.choice(plain)
+
+
+def call(source: random.Random, docs: tuple[ToolDoc, ...]) -> Call:
+    """A call that fits one of the tools."""
+    tool = source.choice(docs)
+    return Call(tool.name, _object(source, tool.parameters))
+
+
+def _object(source: random.Random, schema: dict[str, Any]) -> dict[str, Any]:
+    required = schema.get("required", ())
+    return {
+        name: _value(source, inner)
+        for name, inner in schema["properties"].items()
+        if name in required or source.random() < 0.6
+    }
+
+
+def _value(source: random.Random, schema: dict[str, Any]) -> Any:
+    if "enum" in schema:
+        return source.choice(schema["enum"])
+    kind = schema["type"]
+    if isinstance(kind, list):
+        return source.choice((None, "Oslo", "two words"))
+    match kind:
+        case "string" if "pattern" in schema:
+            return f"AB{source.randint(0, 99)}"
+        case "string" if "maxLength" in schema:
+            return source.choice(("a", "b c", "é語", "123456"))
+        case "string":
+            return source.choice(_TEXTS)
+        case "integer":
+            return source.randint(-5, 900)
+        case "number":
+            return source.choice((-2, 0, 0.25, 1.5, 2.5))
+        case "boolean":
+            return source.random() < 0.5
+        case "null":
+            return None
+        case "array":
+            return [_value(source, schema["items"]) for _ in range(source.randint(0, 3))]
+    return _object(source, schema)
+
+
+def text_of(value: Any) -> str:
+    """A value in a line, for messages of failing tests."""
+    return json.dumps(value, ensure_ascii=False)
