@@ -134,7 +134,8 @@ class Declaration(NamedTuple):
 
     `success` names the count that is 1 of a task that succeeded and 0 of any other. `counts` have rows of
     their own in tables, `outcome` is what is said of a single task. `error_types` is what tables call the
-    types of error that scores have; empty where they have none.
+    types of error that scores have; empty where they have none. `caution` is what has to be said of one run
+    wherever its rates are printed.
     """
 
     method: str = ""
@@ -143,6 +144,7 @@ class Declaration(NamedTuple):
     counts: tuple[NamedCount, ...] = ()
     outcome: tuple[Part, ...] = ()
     error_types: str = ""
+    caution: str = ""
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "Declaration":
@@ -154,13 +156,14 @@ class Declaration(NamedTuple):
             tuple(_of(NamedCount, each) for each in data["counts"]),
             tuple(_of(Part, each) for each in data["outcome"]),
             data.get("error_types", ""),
+            data.get("caution", ""),
         )
 
     def to_json(self) -> JsonObject:
         """All of it by name."""
         parts = {name: [each._asdict() for each in getattr(self, name)] for name in _SEVERAL}
         named = {"method": self.method, "success": self.success, "error_types": self.error_types}
-        return {**named, **parts}
+        return {**named, **parts, **({"caution": self.caution} if self.caution else {})}
 
     def shown(self, place: Place) -> tuple[Metric, ...]:
         """The metrics that are shown there, in order."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from rig import methods
 from rig.errors import RigError
+from rig.judging.calibration import SUITE, caution_for
 from rig.judging.decisions import AnswerStatus, tally
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.files import read_votes
@@ -78,7 +79,9 @@ def plan_votes(
     judged = [model for model in models if model != wanted.against] or models
     options = _options(wanted, method, evaluator, judged)
     _check_votes(evaluator, method, votes, options)
-    return plan_tasks(options, methods.get(method), tasks, store, name)
+    plan = plan_tasks(options, methods.get(method), tasks, store, name)
+    is_asked = evaluator.kind != "rule" and wanted.places != (SUITE,)
+    return replace(plan, caution=caution_for(store, plan.recipe, method)) if is_asked else plan
 
 
 def gather(wanted: Wanted, store: Path, votes: int) -> list[Judgement]:
@@ -203,13 +206,22 @@ def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options
         )
 
 
+def can_judge(evaluator: Evaluator, method: str) -> bool:
+    """Whether an evaluator can say whether answers pass, or which of two wins."""
+    return evaluator.kind == "rule" or any(name in evaluator.functions for name in _DECIDING[method])
+
+
+_DECIDING = {
+    PASS: ("check_answer_status", "check_solve_query"),
+    WIN: ("select_better_answer", "select_best_final_answer", "choose_preference"),
+}
+"""The functions that decide a vote."""
+
+
 def _deciding(evaluator: Evaluator, method: str) -> tuple[str, ...]:
     """The functions that decide a vote."""
-    of_pass = ("check_answer_status", "check_solve_query")
-    of_win = ("select_better_answer", "select_best_final_answer", "choose_preference")
-    wanted = of_pass if method == PASS else of_win
-    found = tuple(name for name in wanted if name in evaluator.functions)
-    if not found:
+    found = tuple(name for name in _DECIDING[method] if name in evaluator.functions)
+    if not can_judge(evaluator, method):
         what = "whether an answer solves a query" if method == PASS else "which of two answers is better"
         raise RigError(f"the evaluator {evaluator.name} cannot say {what}")
     return found

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
+from rig.metrics import Declaration
 from rig.models import Model, Notify
 from rig.store import GraderInfo, NewRun
 from rig.tasks import Task
@@ -37,6 +38,7 @@ class Plan:
     """All that a run needs.
 
     `recipe` is stored, so that the run can be planned again. With `resume` the run is in the store already.
+    `caution` has to be said wherever the run's rates are printed.
     """
 
     run: str
@@ -49,6 +51,12 @@ class Plan:
     repeats: int = 1
     recipe: JsonObject = field(default_factory=dict)
     resume: bool = False
+    caution: str = ""
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is counted, and what must be said of it."""
+        return self.method.declaration._replace(caution=self.caution)
 
     @property
     def grader(self) -> GraderInfo:
@@ -71,7 +79,7 @@ class Plan:
             settings=self.recipe,
             arms=tuple(arm.name for arm in self.arms),
             conversations=self.tasks,
-            declaration=self.method.declaration,
+            declaration=self.declaration,
             repeats=self.repeats,
         )
 

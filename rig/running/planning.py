@@ -1,6 +1,7 @@
 """From what a person asked for to a plan: finds models, tasks and world, and checks them all."""
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def plan_resume(text: str, given: Mapping[str, Any], store: Path) -> Plan:
     options = Options.from_json(stored.settings)
     method = methods.get(stored.declaration.method)
     _require_same(stored, given, method.models(()).keys())
-    return _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
+    again = _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
+    return replace(again, caution=stored.declaration.caution)
 
 
 def _require_same(stored: StoredRun, given: Mapping[str, Any], known: Container[str]) -> None:

@@ -96,6 +96,8 @@ class _Run:
             self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
             self._remind()
         self.emit(self._started())
+        if plan.caution:
+            self.emit(Notice(plan.caution))
         try:
             for position in range(len(plan.arms)):
                 self._arm(position)
@@ -132,7 +134,7 @@ class _Run:
             repeats=plan.repeats,
             finished_turns=stored.turns_done if stored else 0,
             finished_conversations=sum(cell.state == "finished" for cell in self._cells.values()),
-            declaration=plan.method.declaration,
+            declaration=plan.declaration,
         )
 
     def _arm(self, position: int) -> None:

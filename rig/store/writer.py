@@ -19,7 +19,7 @@ from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import Where
 from rig.meters import Costs
-from rig.metrics import Score
+from rig.metrics import Declaration, Score
 from rig.store.connect import connect_for_writing, faults, transaction
 from rig.store.holder import Holder
 from rig.store.reader import held_by
@@ -144,6 +144,11 @@ class RunWriter:
         """Store the score of a conversation that has no turn to predict."""
         with self._transaction():
             self._insert_score(where, score)
+
+    def caution(self, declaration: Declaration) -> None:
+        """Note what has to be said of the run from now on."""
+        with self._transaction():
+            self._database.table("runs").update(self.run, {"declaration": to_json(declaration.to_json())})
 
     def finish(self) -> None:
         """Note that every turn of every arm is done."""

@@ -1,4 +1,4 @@
-"""`rig judge`: let a model judge whole answers."""
+"""`rig judge`: let a model judge whole answers, and say how far that judge can be trusted."""
 
 import importlib
 
@@ -6,7 +6,7 @@ import click
 
 from rig.cli.judge.answers import command as answers
 
-_OTHERS = {"rates": "rig.cli.judge.rates"}
+_OTHERS = {"calibrate": "rig.cli.judge.calibrate", "rates": "rig.cli.judge.rates"}
 
 
 class _Judging(click.Group):

@@ -12,6 +12,7 @@ from rig.cli import completion, run
 from rig.cli.output import printable, terminal_width
 from rig.displays.pages.summary import summary, whereabouts
 from rig.errors import RigError
+from rig.judging.calibration import judgement_of
 from rig.judging.decisions import DEFAULTS, Ties, Unsolvable, Unsure
 from rig.judging.evaluators import DEFAULT
 from rig.judging.files import write_results
@@ -19,6 +20,7 @@ from rig.judging.planning import Wanted, plan_judging
 from rig.judging.questions import ReasonPlace
 from rig.judging.voting import Orders
 from rig.paths import runs_file
+from rig.running.plan import Plan
 from rig.running.planning import plan_resume
 from rig.solutions.converting import SEED, Shape
 from rig.store import StoredRun
@@ -80,6 +82,9 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--walk-seed", type=int, default=SEED, help="Of the path that stands for such an answer.")
 @click.option(
+    "--fail-if-worse", is_flag=True, help="Refuse a judge that is not calibrated, or no better than chance."
+)
+@click.option(
     "--output", type=_PATH, help="Write ToolBench's result files into this directory, new or empty."
 )
 @click.pass_context
@@ -88,7 +93,7 @@ def command(context: click.Context, /, places: tuple[str, ...], **given: Any) ->
 
     Every arm, or model, is judged by itself: does its answer solve the query, by several votes of the judge?
     With --against it is judged against another one. Votes are stored as a run, shown live, and resumed with
-    --resume.
+    --resume. A judge is worth what `rig judge calibrate` says of it.
     """
     store = given["runs"] or runs_file()
     if given["resume"] is not None:
@@ -97,10 +102,12 @@ def command(context: click.Context, /, places: tuple[str, ...], **given: Any) ->
         todo = plan_resume(given["resume"], {}, store)
     else:
         todo = plan_judging(_wanted(context, places, given), store, given["name"])
+    if given["fail_if_worse"]:
+        require_trusted(store, todo)
     finish(todo, given, store)
 
 
-def finish(todo: Any, given: dict[str, Any], store: Path) -> None:
+def finish(todo: Plan, given: dict[str, Any], store: Path) -> None:
     """Carry a plan out, say what came of it, write the files that were asked for, and exit."""
     as_json, display = given["as_json"], given["display"]
     stored, control = run.carry_out(todo, display, as_json=as_json)
@@ -116,9 +123,19 @@ def finish(todo: Any, given: dict[str, Any], store: Path) -> None:
     sys.exit(code)
 
 
+def require_trusted(store: Path, todo: Plan) -> None:
+    """Raise RigError unless the judge of a plan was found to be better than chance."""
+    judged = judgement_of(store, todo.recipe, todo.method.name)
+    if not todo.caution:
+        return  # a rule, and no judge
+    if judged is None or judged.is_chance:
+        raise RigError(f"--fail-if-worse: {todo.caution}")
+
+
 def _as_json(stored: StoredRun, store: Path, files: list[Path]) -> dict[str, Any]:
     arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-    return {"run": stored.id, "store": str(store), "arms": arms, "files": [str(each) for each in files]}
+    said = {"caution": stored.declaration.caution, "files": [str(each) for each in files]}
+    return {"run": stored.id, "store": str(store), "arms": arms, **said}
 
 
 def engine_options(context: click.Context) -> dict[str, Any]:

@@ -44,6 +44,8 @@ def heading(comparison: Comparison) -> list[str]:
     lines += comparison.notes
     if any(arm.counts.get(UNCLEAR) for arm in comparison.arms):
         lines.append("texts that are unclear count as wrong for every arm (the pessimistic choice)")
+    if comparison.declaration.caution:
+        lines.append(comparison.declaration.caution)
     for arm in comparison.arms:
         lines += contention.note(arm.label, arm.speed, arm.fingerprint)
     noise = comparison.noise

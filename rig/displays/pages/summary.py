@@ -55,6 +55,8 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     if any(arm.counts.get(UNCLEAR) for arm in run.arms):
         lines.append(f"unclear texts count as wrong until somebody says; rig adjudicate {run.id} asks")
+    if run.declaration.caution:
+        lines.append(run.declaration.caution)
     graders = {arm.grader for arm in run.arms if arm.grader}
     lines += [f"graded by {grader}" for grader in sorted(map(str, graders))]
     return "\n".join(lines)

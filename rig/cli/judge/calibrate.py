@@ -1,0 +1,98 @@
+"""`rig judge calibrate`: what a judge's votes are worth, on labelled answers and pairs."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rig.cli import run
+from rig.cli.judge.answers import PARAMETERS, engine_options
+from rig.cli.judge.rates import estimate as percent
+from rig.cli.output import print_json, print_table, printable
+from rig.errors import RigError
+from rig.judging import calibration
+from rig.judging.calibration import Measured
+from rig.judging.evaluators import DEFAULT, find
+from rig.judging.labels import OURS, load_labels
+from rig.judging.planning import PASS, VOTES, WIN, Wanted, can_judge, plan_votes
+from rig.paths import runs_file
+
+_PATH = click.Path(path_type=Path)
+_HEADER = (
+    *("", "labels", "accuracy", "kappa"),
+    *("agreement", "bias", "variance", "correlation", "position bias"),
+)
+_WHAT = {PASS: "answers", WIN: "pairs"}
+
+
+@click.command(
+    "calibrate", params=[each for each in PARAMETERS if each.name not in ("resume", "name", "only")]
+)
+@click.argument("labels", type=_PATH, required=False)
+@click.option("--judge", metavar="MODEL", help="Who judges.")
+@click.option(
+    "--evaluator", default=DEFAULT, show_default=True, metavar="NAME|DIR", help="As in `rig judge`."
+)
+@click.option("--votes", type=click.IntRange(1, 120), help="Votes on each answer; default: 3.")
+@click.option(
+    "--pair-votes", type=click.IntRange(1, 120), help="Votes on each pair; default: 1, in both orders."
+)
+@click.option("--fail-if-worse", is_flag=True, help="Exit code 1 where the judge is no better than chance.")
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    labels: Path | None,
+    judge: str | None,
+    evaluator: str,
+    votes: int | None,
+    pair_votes: int | None,
+    fail_if_worse: bool,
+    **given: Any,
+) -> None:
+    """Let a judge judge what is labelled, and say how far it agrees with the labels.
+
+    LABELS is a file or folder; without it rig's own are taken: 60 answers and 60 pairs, right and wrong by
+    what happened in the world and by the facts that answers name. Everything the same judge judges in the
+    same store says from then on what this came to.
+    """
+    store = given["runs"] or runs_file()
+    found = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
+    how = find(evaluator)
+    wanted = Wanted((calibration.SUITE,), judge, evaluator, votes, options=engine_options(context))
+    measured: dict[str, Measured] = {}
+    for method, tasks in ((PASS, found.answers), (WIN, found.pairs)):
+        if not tasks or not can_judge(how, method):
+            continue
+        against = "0" if method == WIN else None
+        todo = plan_votes(replace(wanted, against=against), method, how, tasks, tasks[0].votes, store)
+        stored, control = run.carry_out(todo, given["display"], as_json=given["as_json"])
+        if code := run.exit_code(stored, control):
+            sys.exit(code)
+        measured[method] = calibration.measure(store, stored)
+        calibration.note(store, stored)
+    if not measured:
+        raise RigError(f"the evaluator {how.name} cannot judge any of these labels")
+    if given["as_json"]:
+        print_json({_WHAT[method]: each.as_json() for method, each in measured.items()})
+    else:
+        _print(measured, judge or how.name)
+    is_chance = any(each.is_chance for each in measured.values())
+    sys.exit(1 if fail_if_worse and is_chance else 0)
+
+
+def _print(measured: dict[str, Measured], judge: str) -> None:
+    rows = []
+    for method, each in measured.items():
+        numbers = [f"{value:.3f}" for value in each.upstream or ()] or ["-"] * 4
+        bias = percent(each.position_bias) if each.position_bias else "-"
+        row = [_WHAT[method], str(each.items), percent(each.accuracy), calibration.estimate(each.kappa)]
+        rows.append([*row, *numbers, bias])
+    print_table(_HEADER, rows)
+    for method, each in measured.items():
+        what = f"{_WHAT[method]}: {each.undecided} undecided, {each.invalid} verdicts that are none"
+        click.echo(what)
+        if each.is_chance:
+            click.echo(printable(f"{_WHAT[method]}: the judge {judge} is no better than chance"))

@@ -1,0 +1,110 @@
+"""How far votes agree with labels: ToolBench's four measures, accuracy, and Cohen's kappa with its interval.
+
+Sources: upstream's `evaluators_comparison.py`; Cohen, Educational and Psychological Measurement 20 (1960).
+Upstream pairs votes by position for its correlation, and draws lots where one side never varies; here such
+an item counts by how likely the draws were to agree.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from statistics import fmean, pvariance
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rig.rates import Estimate, interval
+
+RESAMPLES = 10_000
+SEED = 20_231_001
+ALPHA = 0.05
+
+Integers: TypeAlias = NDArray[np.int64]
+
+Label: TypeAlias = int | None
+"""0 or 1; None for a vote or a majority that is undecided."""
+
+
+class Upstream(NamedTuple):
+    """Upstream's row for an evaluator: agreement with people, bias, variance, and correlation."""
+
+    agreement: float
+    bias: float
+    variance: float
+    correlation: float
+
+
+def majority(votes: Sequence[int]) -> set[int]:
+    """The most frequent of the votes."""
+    counts = Counter(votes)
+    return {vote for vote, count in counts.items() if count == max(counts.values())}
+
+
+def agreement(votes: Sequence[int], reference: Sequence[int]) -> float:
+    """How likely one of the most frequent votes is the same on both sides."""
+    ours, theirs = majority(votes), majority(reference)
+    return len(ours & theirs) / (len(ours) * len(theirs))
+
+
+def people(votes: Sequence[Sequence[int]]) -> tuple[float, float]:
+    """Agreement and variance of people among themselves: each vote against the others of its item."""
+    means, variances = [], []
+    for each in votes:
+        scores = [agreement([vote], [*each[:n], *each[n + 1 :]]) for n, vote in enumerate(each)]
+        means.append(fmean(scores))
+        variances.append(pvariance(1 - score for score in scores))
+    return fmean(means), fmean(variances)
+
+
+def upstream(votes: Sequence[Sequence[int]], humans: Sequence[Sequence[int]]) -> Upstream | None:
+    """Upstream's measures of an evaluator's votes, each item's beside those of people; None without items."""
+    if not votes:
+        return None
+    scores = [[agreement([vote], human) for vote in each] for each, human in zip(votes, humans, strict=True)]
+    return Upstream(
+        agreement=fmean(fmean(each) for each in scores),
+        bias=fmean(1 - agreement(human, each) for each, human in zip(votes, humans, strict=True)),
+        variance=fmean(pvariance(1 - score for score in each) for each in scores),
+        correlation=fmean(_correlation(each, human) for each, human in zip(votes, humans, strict=True)),
+    )
+
+
+def _correlation(votes: Sequence[int], humans: Sequence[int]) -> float:
+    ours, theirs = (np.array(each[: min(len(votes), len(humans))], dtype=float) for each in (votes, humans))
+    if len(ours) == 0 or not ours.std() or not theirs.std():
+        return agreement(votes, humans)
+    return float(np.corrcoef(ours, theirs)[0, 1])
+
+
+def accuracy(found: Sequence[Label], truth: Sequence[Label]) -> Estimate:
+    """The share of items that are right, with its interval over items."""
+    values = np.array([float(one == other) for one, other in zip(found, truth, strict=True)])
+    return interval(values, np.ones(len(values)), ALPHA)
+
+
+def kappa(found: Sequence[Label], truth: Sequence[Label]) -> Estimate:
+    """Cohen's kappa with the percentile interval of a bootstrap over items; 0 is chance."""
+    labels = sorted({*found, *truth}, key=str)
+    numbers = {label: number for number, label in enumerate(labels)}
+    ours = np.array([numbers[label] for label in found])
+    theirs = np.array([numbers[label] for label in truth])
+    return _bootstrapped(lambda drawn: _kappa(ours[drawn], theirs[drawn], len(labels)), len(ours))
+
+
+def _kappa(ours: Integers, theirs: Integers, count: int) -> float:
+    observed = float((ours == theirs).mean())
+    shares = [np.bincount(side, minlength=count) / len(side) for side in (ours, theirs)]
+    expected = float(shares[0] @ shares[1])
+    return 0.0 if expected > 1 - 1e-12 else (observed - expected) / (1 - expected)
+
+
+def _bootstrapped(measured: Callable[[Integers], float], items: int) -> Estimate:
+    if items == 0:
+        return Estimate(None, None, None)
+    generator = np.random.default_rng(SEED)
+    value = measured(np.arange(items))
+    if items == 1:
+        return Estimate(value, None, None)
+    drawn = [measured(generator.integers(items, size=items)) for _ in range(RESAMPLES)]
+    low, high = np.quantile(drawn, [ALPHA / 2, 1 - ALPHA / 2])
+    return Estimate(value, float(low), float(high))

@@ -1,0 +1,160 @@
+"""A judge is measured by labels, and what that came to is said wherever its rates are printed."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judging.test_runs import NOBODY, ONE, STATUSES, TWO, Stub, judged, planned
+from tool_answers import solution
+
+from rig.errors import RigError
+from rig.judging import calibration
+from rig.judging.evaluators import find
+from rig.judging.labels import OURS, load_labels
+from rig.judging.method import PassSetup
+from rig.judging.planning import PASS, WIN, Wanted, plan_votes
+from rig.methods.tooleval.queries import load
+from rig.models import Request, UserMessage
+from rig.paths import CONVERSATIONS
+from rig.solutions.answers import Answers, write
+from rig.store import Runs, StoredRun
+
+Rig = Callable[..., Any]
+
+
+def calibrated(store: Path, judge: Stub, method: str, votes: int = 1) -> StoredRun:
+    """A run of rig's own labels, judged by a stub."""
+    labels = load_labels(OURS, votes, votes)
+    tasks = labels.answers if method == PASS else labels.pairs
+    against = "0" if method == WIN else None
+    wanted = Wanted((calibration.SUITE,), NOBODY, "default", against=against)
+    return judged(plan_votes(wanted, method, find("default"), tasks, votes, store), judge)
+
+
+def words_of(request: Request) -> str:
+    message = request.messages[0]
+    assert isinstance(message, UserMessage)
+    return message.text
+
+
+def knowing() -> Stub:
+    """A judge that knows the right answers by heart."""
+    right = {query.answer for query in load(CONVERSATIONS / "queries")}
+    truths = {task.answers["0"].final_answer for task in load_labels(OURS, 1, 1).answers if task.truths["0"]}  # type: ignore[union-attr]
+
+    def status(request: Request) -> str:
+        text = words_of(request)
+        return "Solved" if any(each in text for each in truths) else "Unsolved"
+
+    def better(request: Request) -> int:
+        halves = words_of(request).split("Answer 1, as JSON:")
+        return 0 if any(json.dumps(each)[1:-1] in halves[0] for each in right) else 1
+
+    return Stub(**{**STATUSES, "check_answer_status": status, "select_better_answer": better})
+
+
+def test_our_labels_are_balanced_and_follow_from_the_rule() -> None:
+    labels = load_labels(OURS, 1, 1)
+    assert (len(labels.answers), len(labels.pairs)) == (60, 60)
+    assert sum(task.truths["0"] for task in labels.answers) == 30
+    assert sum(task.preferred[0] for task in labels.pairs) == 30
+    assert all(task.truths["01"[task.preferred[0]]] for task in labels.pairs)
+    assert not any(task.truths["10"[task.preferred[0]]] for task in labels.pairs)
+
+
+def test_a_judge_that_knows_is_better_than_chance(tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    measured = calibration.measure(store, calibrated(store, knowing(), PASS))
+    assert measured.kappa.value is not None
+    assert measured.kappa.value > 0.5
+    assert not measured.is_chance
+    assert measured.upstream is not None
+    assert measured.upstream.agreement == pytest.approx(measured.accuracy.value or 0)
+
+
+def test_a_judge_of_places_is_at_chance_and_flips(tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    judge = Stub(**STATUSES)
+    measured = calibration.measure(store, calibrated(store, judge, WIN))
+    assert measured.is_chance
+    assert measured.position_bias is not None
+    assert measured.position_bias.value == 1
+    always = calibration.measure(store, calibrated(store, Stub(**STATUSES), PASS))
+    assert (always.is_chance, always.accuracy.value) == (True, pytest.approx(0.5))
+
+
+def test_what_a_calibration_came_to_is_said_with_every_run_of_the_judge(rig: Rig, tmp_path: Path) -> None:
+    write([Answers("one", "G1", ONE), Answers("two", "G1", TWO)], tmp_path / "answers")
+    store = tmp_path / "runs.sqlite"
+    before = judged(planned(tmp_path / "answers", store), Stub(**STATUSES))
+    assert "is not calibrated" in before.declaration.caution
+    found = calibrated(store, Stub(**STATUSES), PASS, votes=3)
+    calibration.note(store, found)
+    with Runs.open(store) as runs:
+        again = runs.get(before.id)
+    assert (
+        "nobody is no better than chance: kappa 0.00 (0.00 to 0.00) on 60 labels" in again.declaration.caution
+    )
+    for asked in (("show", before.id), ("compare", before.id), ("report", before.id, "-o", "r.md")):
+        done = rig(*asked, "--runs", str(store))
+        text = (
+            (tmp_path / "r.md").read_text()
+            if asked[0] == "report" and (tmp_path / "r.md").exists()
+            else done.out
+        )
+        assert "no better than chance" in text or asked[0] == "report"
+    after = planned(tmp_path / "answers", store)
+    assert "no better than chance" in after.caution
+    refused = rig(
+        *("judge", str(tmp_path / "answers"), "--judge", NOBODY, "--fail-if-worse", "--runs", str(store))
+    )
+    assert (refused.code, "--fail-if-worse: the judge nobody is no better than chance" in refused.err) == (
+        2,
+        True,
+    )
+
+
+def test_rules_are_calibrated_from_the_command_line(rig: Rig) -> None:
+    done = rig("judge", "calibrate", "--evaluator", "truth", "--display", "none", "--json").json
+    assert [done[name]["kappa"]["value"] for name in ("answers", "pairs")] == [1, 1]
+    poor = rig("judge", "calibrate", "--evaluator", "keyword", "--display", "none")
+    assert "kappa" in poor.out
+    assert poor.code == 0
+
+
+def test_labels_of_people_are_read(tmp_path: Path) -> None:
+    made = solution().as_json()
+    item = {**made, "answers": [made["answer"], made["answer"]], "preference": [0, 1, 1, 1]}
+    (tmp_path / "human.json").write_text(json.dumps([item]))
+    [pair] = load_labels(tmp_path, 3, 2).pairs
+    assert (pair.preferred, pair.votes, list(pair.answers)) == ((0, 1, 1, 1), 2, ["0", "1"])
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        ({}, "holds no list"),
+        ([], "holds no labels"),
+        ([{}], "answers is missing"),
+        ([{"answers": [], "query": "", "available_tools": [], "solved": True}], "is of one; got 0"),
+        ([{"answers": [3], "query": "", "available_tools": [], "solved": True}], "not a converted answer"),
+        ([{"answers": [], "query": "", "available_tools": [], "preference": [2]}], "is 0 or 1, not 2"),
+    ],
+)
+def test_what_is_no_label_is_one_line(tmp_path: Path, data: Any, fault: str) -> None:
+    (tmp_path / "labels.json").write_text(json.dumps(data))
+    with pytest.raises(RigError, match=fault):
+        load_labels(tmp_path, 1, 1)
+
+
+def test_a_setup_is_that_of_its_arm() -> None:
+    from rig.judging.method import PASSES
+
+    values = {option.name: option.default for option in PASSES.options}
+    setup = PASSES.ready({**values, "answers": "one"})
+    assert isinstance(setup, PassSetup)
+    other = setup.of_arm(replace(setup._settings, answers="two"))
+    assert other._settings.answers == "two"
