@@ -7,7 +7,6 @@ from typing import Any
 
 from rig import methods
 from rig.errors import RigError
-from rig.judging.calibration import SUITE, caution_for
 from rig.judging.decisions import AnswerStatus, tally
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.files import read_votes
@@ -15,6 +14,7 @@ from rig.judging.judgements import Judgement, judgements_of, require_unique
 from rig.judging.method import NOBODY
 from rig.judging.questions import Question, variations
 from rig.judging.stored import judgements_of_run
+from rig.judging.trust.calibration import SUITE, caution_for
 from rig.judging.voting import StatusVote
 from rig.running.options import Options
 from rig.running.plan import Plan

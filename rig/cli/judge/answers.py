@@ -12,12 +12,12 @@ from rig.cli import completion, run
 from rig.cli.output import printable, terminal_width
 from rig.displays.pages.summary import summary, whereabouts
 from rig.errors import RigError
-from rig.judging.calibration import judgement_of
 from rig.judging.decisions import DEFAULTS, Ties, Unsolvable, Unsure
 from rig.judging.evaluators import DEFAULT
 from rig.judging.files import write_results
 from rig.judging.planning import Wanted, plan_judging
 from rig.judging.questions import ReasonPlace
+from rig.judging.trust.calibration import judgement_of
 from rig.judging.voting import Orders
 from rig.paths import runs_file
 from rig.running.plan import Plan

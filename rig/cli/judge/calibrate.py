@@ -12,11 +12,11 @@ from rig.cli.judge.answers import PARAMETERS, engine_options
 from rig.cli.judge.rates import estimate as percent
 from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
-from rig.judging import calibration
-from rig.judging.calibration import Measured
 from rig.judging.evaluators import DEFAULT, find
-from rig.judging.labels import OURS, load_labels
 from rig.judging.planning import PASS, VOTES, WIN, Wanted, can_judge, plan_votes
+from rig.judging.trust import calibration
+from rig.judging.trust.calibration import Measured
+from rig.judging.trust.labels import OURS, load_labels
 from rig.paths import runs_file
 
 _PATH = click.Path(path_type=Path)

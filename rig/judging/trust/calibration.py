@@ -10,10 +10,10 @@ from statistics import fmean
 from typing import Any, NamedTuple, cast
 
 from rig.calls import JsonObject
-from rig.judging import agreement
-from rig.judging.agreement import Label, Upstream
 from rig.judging.files import Votes, read_votes
 from rig.judging.rates import share
+from rig.judging.trust import agreement
+from rig.judging.trust.agreement import Label, Upstream
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.rates import Estimate
 from rig.solutions.solution import Solution
