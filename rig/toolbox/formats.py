@@ -16,7 +16,7 @@ Time: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "time"})]
 """HH:MM:SS, 24-hour."""
 Instant: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "datetime"})]
 """YYYY-MM-DD HH:MM:SS, 24-hour."""
-Email: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "email"})]
+EmailAddress: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "email"})]
 """name@host."""
 Phone: TypeAlias = Annotated[str, Field(json_schema_extra={"x-format": "phone"})]
 """555-555-5555."""

@@ -7,7 +7,7 @@ from pydantic import Field
 from rig.calls import Json
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError
-from rig.toolbox.formats import Email, Phone, is_email, is_phone
+from rig.toolbox.formats import EmailAddress, Phone, is_email, is_phone
 from rig.toolbox.spec import Composed
 from rig.tooltalk.session import TOKEN, caller
 from rig.tooltalk.world import Account, World
@@ -71,7 +71,7 @@ def logout_user(world: World) -> Json:
 def query_user(
     world: World,
     username: Annotated[str | None, Field(description="username")] = None,
-    email: Annotated[Email | None, Field(description="email address")] = None,
+    email: Annotated[EmailAddress | None, Field(description="email address")] = None,
 ) -> Json:
     """Look up a user by exact username, or by exact email."""
     caller(world)
@@ -88,7 +88,7 @@ def register_user(
     world: World,
     username: Annotated[str, Field(description="wanted username")],
     password: Annotated[str, Field(description="wanted password")],
-    email: Annotated[Email, Field(description="email address")],
+    email: Annotated[EmailAddress, Field(description="email address")],
     name: Annotated[str | None, Field(description="full name")] = None,
     phone: Annotated[Phone | None, Field(description="format 555-555-5555")] = None,
 ) -> Json:
@@ -130,7 +130,7 @@ def reset_password(
 def send_verification_code(
     world: World,
     username: Annotated[str, Field(description="username")],
-    email: Annotated[Email, Field(description="email address of the account")],
+    email: Annotated[EmailAddress, Field(description="email address of the account")],
 ) -> Json:
     """Start a password reset: email a verification code to the user."""
     account = _named(world, username)
@@ -144,7 +144,7 @@ def send_verification_code(
 def update_account_information(
     world: World,
     password: Annotated[str, Field(description="password, to confirm")],
-    new_email: Annotated[Email | None, Field(description="new email address")] = None,
+    new_email: Annotated[EmailAddress | None, Field(description="new email address")] = None,
     new_phone_number: Annotated[Phone | None, Field(description="format 555-555-5555")] = None,
     new_name: Annotated[str | None, Composed(), Field(description="new full name")] = None,
 ) -> Json:

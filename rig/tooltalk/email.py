@@ -7,7 +7,7 @@ from pydantic import Field
 from rig.calls import Json
 from rig.toolbox.declare import tool
 from rig.toolbox.errors import ToolError, shown
-from rig.toolbox.formats import Email, Instant, is_email
+from rig.toolbox.formats import EmailAddress, Instant, is_email
 from rig.toolbox.spec import Composed, Equality, Match, Response
 from rig.tooltalk.search import search
 from rig.tooltalk.session import TOKEN, caller
@@ -33,7 +33,7 @@ def search_inbox(
         Composed(),
         Field(description="how many keywords must occur; default any"),
     ] = "any",
-    sender: Annotated[Email | None, Field(description="sender's email address")] = None,
+    sender: Annotated[EmailAddress | None, Field(description="sender's email address")] = None,
     start_date: Annotated[Instant | None, Field(description="earliest, YYYY-MM-DD HH:MM:SS")] = None,
     end_date: Annotated[Instant | None, Field(description="latest, YYYY-MM-DD HH:MM:SS")] = None,
 ) -> Json:
@@ -68,7 +68,7 @@ def search_inbox(
 )
 def send_email(
     world: World,
-    to: Annotated[list[Email], Field(description="email addresses (not usernames)")],
+    to: Annotated[list[EmailAddress], Field(description="email addresses (not usernames)")],
     subject: Annotated[str, Field(description="subject line")],
     body: Annotated[str, Field(description="text")],
 ) -> Json:

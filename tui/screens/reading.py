@@ -191,7 +191,7 @@ class ReadingScreen(CopyActions, SteeringScreen):
             self.following = False
         self.show_state()
 
-    # Messages
+    # What widgets tell
 
     def on_conversation_picked(self, message: ConversationPicked) -> None:
         self.read(message.where)

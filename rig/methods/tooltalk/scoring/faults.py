@@ -127,8 +127,8 @@ class _Turn:
         unfounded = self._unfounded(executed)
         differences = self.compare(executed, meant[1])
         # A failure or another response follows from the arguments, unless those are right.
-        telling = [each for each in differences if each.what not in ("exception", "response")]
-        for each in telling or differences:
+        decisive = [each for each in differences if each.what not in ("exception", "response")]
+        for each in decisive or differences:
             if each.what in unfounded:
                 yield self._made_up(step, meant, each)
             else:

@@ -1,0 +1,53 @@
+"""Names are the field's words, and nothing outside ToolTalk's rooms names its tools. docs/architecture.md."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rig.tooltalk import TOOLTALK
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+FILES = sorted(path for package in ("rig", "tui") for path in (CHECKOUT / package).rglob("*.py"))
+
+OF_TOOLTALK = (CHECKOUT / "rig" / "tooltalk", CHECKOUT / "rig" / "methods" / "tooltalk")
+
+PRIVATE = re.compile(
+    r"(tell|foretell|tak|watch|plac|compar|quantiz)ing|survivors?|shel(f|ves)|tapes?|papers?|recalls"
+)
+"""Words whose meaning only the file tells that has them. `recall` is a metric, and no verb."""
+
+TOOLS = re.compile(rf"\b({'|'.join([*TOOLTALK.tools, *TOOLTALK.plugins])})\b")
+
+
+def _names(path: Path) -> Iterator[str]:
+    """The file's, and those of its classes and functions."""
+    yield path.stem
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_no_name_is_a_private_word(path: Path) -> None:
+    found = [name for name in _names(path) if any(map(PRIVATE.fullmatch, _words(name))) or name == "given"]
+    assert not found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_nobody_else_names_tooltalks_tools(path: Path) -> None:
+    if not any(path.is_relative_to(room) for room in OF_TOOLTALK):
+        assert not TOOLS.findall(path.read_text(encoding="utf-8"))
+
+
+def test_the_words_are_told_apart() -> None:
+    assert _words("_TaskTelling") == ["task", "telling"]
+    assert PRIVATE.fullmatch("placing")
+    assert not PRIVATE.fullmatch("place")
+    assert TOOLS.search("call AddAlarm")
