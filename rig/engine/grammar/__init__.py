@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rig.calls import JsonObject
 from rig.engine.grammar import formats, schema
 from rig.engine.grammar.constraint import Constraint, ConstraintError, Grammar, Mask
-from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.engine.settings import EngineSettings
 from rig.models import Notify
 from rig.paths import cache_directory
@@ -37,7 +37,7 @@ def make_grammar(
     """
     settings.check()
     if settings.grammar == "none":
-        from rig.engine.grammar.free import FreeGrammar
+        from rig.engine.grammar.constraint import FreeGrammar
 
         return FreeGrammar(tokenizer)
     if settings.grammar_engine == "outlines_core":

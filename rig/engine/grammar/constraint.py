@@ -1,11 +1,15 @@
-"""What a constraint is to the decoder, whichever engine is behind it."""
+"""What a constraint is to the decoder, whichever engine is behind it; and the one that is none."""
 
-from typing import Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from rig.engine.grammar.language import Language
+
+if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
+    from rig.engine.tokenizer import Tokenizer
 
 Mask = npt.NDArray[np.bool_]
 """Which tokens may come next, shape (n_vocab,). The one who asked may change it."""
@@ -42,3 +46,53 @@ class Grammar(Protocol):
     def start(self, language: Language) -> Constraint:
         """A fresh constraint to a language. Raises ConstraintError for one it cannot enforce."""
         ...
+
+
+class FreeConstraint:
+    """One free generation. Control tokens stay out of it, but for the end and the format's own marks."""
+
+    def __init__(self, allowed: Mask, ends: frozenset[int]) -> None:
+        self._allowed = allowed
+        self._ends = ends
+        self._ended = False
+
+    def allowed(self) -> Mask:
+        return self._allowed.copy()
+
+    def accept(self, token: int) -> None:
+        if self._ended or not self._allowed[token]:
+            raise ConstraintError(f"token {token} was refused")
+        self._ended = token in self._ends
+
+    def forced(self) -> list[int]:
+        return []
+
+    @property
+    def complete(self) -> bool:
+        return self._ended
+
+
+class FreeGrammar:
+    """Makes free constraints; of a language they heed the special tokens it is written with."""
+
+    def __init__(self, tokenizer: "Tokenizer") -> None:
+        self._tokenizer = tokenizer
+        self._text = np.array(
+            [bool(tokenizer.piece(each)) for each in range(tokenizer.n_vocab)], dtype=np.bool_
+        )
+        self._text[list(tokenizer.specials.values())] = False
+        self._masks = lru_cache(maxsize=64)(self._mask)
+
+    def start(self, language: Language) -> FreeConstraint:
+        return FreeConstraint(*self._masks(language))
+
+    def _mask(self, language: Language) -> tuple[Mask, frozenset[int]]:
+        """What may be written, and what of it ends the answer."""
+        specials = self._tokenizer.specials
+        ends = {specials[stop] for stop in language.stops if stop in specials}
+        ends.update(self._tokenizer.end_of_generation)
+        markers = "\0".join(language.markers)
+        marks = {token for text, token in specials.items() if text in language.marks or text in markers}
+        allowed = self._text.copy()
+        allowed[list(ends | marks)] = True
+        return allowed, frozenset(ends)

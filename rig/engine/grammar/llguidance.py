@@ -19,7 +19,7 @@ from outlines.types import JsonSchema
 from rig.engine.grammar import calls, lark
 from rig.engine.grammar.constraint import ConstraintError, Mask
 from rig.engine.grammar.language import Language
-from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.engine.llama import LlamaModel
 from rig.engine.tokenizer import Tokenizer
 

@@ -22,7 +22,7 @@ from outlines.types.dsl import (
 
 from rig.calls import Json, JsonObject
 from rig.engine.grammar.numbers import decimals, integers
-from rig.engine.grammar.separators import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 
 _CHARACTER = r'[^"\\\x00-\x1f\x7f]|\\(?:["\\bfnrt]|u00(?:[01][0-9a-fA-F]|7[fF]))'
 _SHORT = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 from rig.calls import Json, JsonObject
 
+BETWEEN_ITEMS = ", "
+BETWEEN_KEY_AND_VALUE = ": "
+"""Python's own JSON separators: the form in which earlier answers are shown, and no whitespace loops."""
+
 CDATA = "<![CDATA[", "]]>"
 UNSAFE = "<&\n"
 """Characters of a string that is put into a CDATA section where a template does so."""
