@@ -118,6 +118,50 @@ OWN: dict[str, str] = {
         "{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|finish|>"
     ),
     "only text": _chatml(_EACH + "<fn={{ f.name }}>{{ '' + f.arguments }}</fn>{% endfor %}"),
+    "laid out over lines": _chatml(
+        "{{ 'Action:\n```json\n[\n' }}"
+        + _EACH
+        + "{{ '    {\n        \"tool_name\": \"' + f.name + '\",\n' }}"
+        "{{ '        \"parameters\": ' }}{{ f.arguments | tojson(indent=4) | indent(8) }}"
+        "{{ '\n    }' }}{{ ',\n' if not loop.last }}{% endfor %}{{ '\n]```' }}"
+    ),
+    "id before the name": _chatml(
+        "<|acts|>" + _EACH + "<|act|>{{ c.id }}<|of|>{{ f.name }}<|with|>{{ f.arguments | tojson }}<|done|>"
+        "{% endfor %}"
+    ),
+    "number in JSON": _chatml(
+        "<|START_ACTION|>{{ '[\n' }}"
+        + _EACH
+        + '{{ \'    {"tool_call_id": "\' ~ loop.index0 ~ \'", "tool_name": "\' }}'
+        "{{ f.name + '\", \"parameters\": ' }}{{ f.arguments | tojson }}{{ '}' }}{{ ',' if not loop.last }}{{ '\n' }}"
+        "{% endfor %}]<|END_ACTION|>"
+    ),
+    "words of Python": _chatml(
+        _EACH
+        + "<seed:tool_call>{{ '\n' }}<function={{ f.name }}>{{ '\n' }}"
+        + _ITEMS
+        + "<parameter={{ k }}>{{ v }}</parameter>{{ '\n' }}{% endfor %}</function>{{ '\n' }}</seed:tool_call>"
+        "{% endfor %}"
+    ),
+    "quotes of its own": (
+        "{% macro show(v) %}{% if v is string %}<q>{{ v }}<q>{% elif v is mapping %}{{ '{' }}"
+        "{% for k, x in v | dictsort %}{{ k }}:{{ show(x) }}{{ ',' if not loop.last }}{% endfor %}{{ '}' }}"
+        "{% elif v is sequence %}[{% for x in v %}{{ show(x) }}{{ ',' if not loop.last }}{% endfor %}]"
+        "{% else %}{{ v | tojson }}{% endif %}{% endmacro %}"
+        + _chatml(
+            _EACH
+            + "<begin>call:{{ f.name }}{{ '{' }}{% for k, v in f.arguments | dictsort %}{{ k }}:{{ show(v) }}"
+            "{{ ',' if not loop.last }}{% endfor %}{{ '}' }}<end>{% endfor %}"
+        )
+    ),
+    "escaped": _chatml(
+        _EACH + "<call>{{ f.name }}={{ f.arguments | tojson(ensure_ascii=True) }}</call>{% endfor %}"
+    ),
+    "in sections": _chatml(
+        _EACH + '<function name="{{ f.name }}">' + _ITEMS + '<param name="{{ k }}">'
+        "{% if v is string and ('<' in v or '&' in v or '\n' in v) %}<![CDATA[{{ v }}]]>{% else %}{{ v }}{% endif %}"
+        "</param>{% endfor %}</function>{% endfor %}"
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",

@@ -45,6 +45,15 @@ _PLANNED = (
 )
 """What is decided at loading, by what fits."""
 
+_OF_FORMAT = (
+    "model.native_format",
+    "model.several_calls",
+    "model.tool_choice",
+    "model.thinking",
+    "model.thinking_tokens",
+)
+"""What only a model's own form of answers has."""
+
 _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
         MODEL,
@@ -58,7 +67,12 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
             "model.tensor_types",
             "model.made_from",
         ),
-        ("model.chat_roles", "model.chat_template_sha256", *_PLANNED),
+        ("model.chat_roles", "model.chat_template_sha256", "model.native_format", *_PLANNED),
+    ),
+    (
+        "format",
+        ("model.prompt_format",),
+        (*_OF_FORMAT, "model.salvage_rules", "model.chat_roles", "model.chat_template_sha256"),
     ),
     ("KV cache", ("model.kv_type",), _PLANNED),
     ("exact", ("model.exact",), ("model.fast_forward", "model.n_seq", "model.prefill_piece")),

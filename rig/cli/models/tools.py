@@ -42,6 +42,7 @@ def tools_json(source: str | None) -> JsonObject:
         "format": found.format,
         "native": found.name,
         **shape,
+        "faults": list(found.faults),
         "call": found.shape.write((_CALL,)),
         "example": _example(template, found),
     }

@@ -52,11 +52,12 @@ def choose(settings: EngineSettings, template: ChatTemplate) -> Chosen:
     name = settings.format
     known: Mapping[str, type[AnswerFormat]] = plugins.registered().formats
     check_name(name)
+    remarks: tuple[str, ...] = ()
     if name not in known:
-        chosen = _native(settings, template)
-        if chosen is not None:
-            return chosen
-        name = RigFormat.name
+        found = _native(settings, template)
+        if isinstance(found, Chosen):
+            return found
+        name, remarks = RigFormat.name, (found,)
     made = known[name]
     if settings.tool_choice != "auto" and made is RigFormat:
         raise RigError(
@@ -64,45 +65,39 @@ def choose(settings: EngineSettings, template: ChatTemplate) -> Chosen:
             " in rig's form a model always chooses (--format native)"
         )
     several = {} if settings.several_calls or made is RigFormat else {"several_calls": False}
-    remarks = (
-        ("no tools in its chat template: it answers in rig's form",) if settings.format == "auto" else ()
-    )
-    return Chosen(
-        made, {"prompt_format": f"{made.name}-{made.version}", **several}, made.salvage_rules, remarks
-    )
+    fingerprint = {"prompt_format": f"{made.name}-{made.version}", **several}
+    return Chosen(made, fingerprint, made.salvage_rules, remarks)
 
 
-def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | None:
-    """The model's own form, or that of a family; None where `auto` finds none."""
+def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | str:
+    """The model's own form, or that of a family; a line that says why `auto` takes none."""
     from rig.engine.formats.native.form import NativeFormat
     from rig.engine.formats.native.found import Unsupported, family_native, native_of
+    from rig.engine.formats.native.presets import PRESETS
 
+    name = settings.format
     try:
-        native = (
-            native_of(template)
-            if settings.format in ("auto", "native")
-            else family_native(settings.format, template)
-        )
+        native = native_of(template) if name in ("auto", "native") else family_native(name, template)
     except Unsupported as error:
-        if settings.format == "auto":
-            return None
+        if name == "auto":
+            why = f"its chat template {error}" if error.shown else "no tools in its chat template"
+            return f"{why}: it answers in rig's form"
         raise RigError(
             f"--format native: the chat template {error}; use --format rig, a family"
-            f" ({', '.join(names()[3:])}), or another template with --chat-template"
+            f" ({', '.join(PRESETS)}), or another template with --chat-template"
         ) from error
-    if settings.format == "auto" and not native.is_supported:
-        return None
-    form = NativeFormat.name if settings.format == "auto" else settings.format
+    if name == "auto" and not native.is_supported:
+        return "no tools in its chat template: it answers in rig's form"
+    form = NativeFormat.name if name == "auto" else name
+    thinking: JsonObject = {}
+    if native.thinking.known:
+        thinking = {"thinking": settings.thinking, "thinking_tokens": settings.thinking_tokens}
     fingerprint = {
         "prompt_format": f"{form}-{NativeFormat.version}",
         "native_format": native.as_json(),
         "several_calls": settings.several_calls,
         "tool_choice": settings.tool_choice,
-        **(
-            {"thinking": settings.thinking, "thinking_tokens": settings.thinking_tokens}
-            if native.thinking.known
-            else {}
-        ),
+        **thinking,
     }
     make = partial(NativeFormat, native=native, thinking=settings.thinking)
     return Chosen(make, fingerprint, NativeFormat.salvage_rules, native.remarks(settings.thinking))

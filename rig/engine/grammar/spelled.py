@@ -41,6 +41,9 @@ class SpelledWriter(Writer):
 
     def body(self, schema: JsonObject, name: str, outermost: bool) -> str:
         spelling = self._spelling
+        if spelling.indent:
+            layout = {"whitespace_flexible": True, "whitespace_pattern": r"[\n ]{0,40}"}
+            return f"%json {json.dumps({**schema, 'x-guidance': layout}, ensure_ascii=False)}"
         if spelling.is_json and not spelling.ascii:
             return super().body(schema, name, outermost)
         if "enum" in schema or "const" in schema:

@@ -19,7 +19,8 @@ class Spelling:
     """How a value is written. With a `quote` strings stand between two of them as they are, else as in JSON.
 
     `bare_keys` are names in objects without quotes. `words` are those for true, false and null. With `ascii`
-    JSON's strings escape all other characters. `python` is how Python shows a value.
+    JSON's strings escape all other characters. `python` is how Python shows a value. With `indent` JSON is
+    laid out over lines, `margin` spaces further in than the calls.
     """
 
     quote: str = ""
@@ -29,11 +30,16 @@ class Spelling:
     between_key_and_value: str = ": "
     ascii: bool = False
     python: bool = False
+    indent: int = 0
+    margin: int = 0
 
     def write(self, value: Json) -> str:
         """A JSON value as text."""
         if self.python:
             return repr(value)
+        if self.indent:
+            laid_out = json.dumps(value, ensure_ascii=self.ascii, indent=self.indent)
+            return laid_out.replace("\n", "\n" + " " * self.margin)
         match value:
             case bool():
                 return self.words[0 if value else 1]

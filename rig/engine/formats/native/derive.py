@@ -6,7 +6,7 @@ is found is then held against other calls, rendered by the template, and taken b
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -24,14 +24,21 @@ _TWO: JsonObject = dict(zip(_KEYS, _TEXTS, strict=True))
 
 
 class NotDerived(Exception):
-    """The template does not show calls in a form that can be told; the message says how far it went."""
+    """The template does not show calls in a form that can be told; the message says how far it went.
+
+    `shown`: it does show them, only in what form is not known.
+    """
+
+    def __init__(self, message: str, *, shown: bool = True) -> None:
+        super().__init__(message)
+        self.shown = shown
 
 
 def derive(probe: Probe) -> CallShape:
     """The form of calls. Raises NotDerived."""
     shown = probe.call(FIRST, _TWO)
     if shown is None:
-        raise NotDerived(probe.fault or "does not show the calls of earlier messages")
+        raise NotDerived(probe.fault or "does not show the calls of earlier messages", shown=False)
     found = _json_shape(probe, shown) or _tagged_shape(probe, shown)
     if found is None:
         raise NotDerived("shows a call's arguments in no form that rig knows")
@@ -56,7 +63,8 @@ def _json_shape(probe: Probe, shown: Shown) -> CallShape | None:
             continue
         if value == _TWO:
             written = shown.text[brace:end]
-            spelling = next((each for each in (JSON, COMPACT) if each.write(value) == written), JSON)
+            known = (JSON, COMPACT, *_laid_out(written))
+            spelling = next((each for each in known if each.write(value) == written), JSON)
             spelling = replace(spelling, ascii=_escapes(probe))
             return CallShape(
                 open=_opening(shown.text[: after - len(FIRST)]),
@@ -67,6 +75,14 @@ def _json_shape(probe: Probe, shown: Shown) -> CallShape | None:
                 sorts=_sorts(probe),
             )
     return None
+
+
+def _laid_out(written: str) -> Iterator[Spelling]:
+    """JSON over lines, as far in as its last line is."""
+    _, found, last = written.rpartition("\n")
+    if found:
+        margin = len(last) - len(last.lstrip())
+        yield from (Spelling(indent=indent, margin=margin) for indent in (2, 4))
 
 
 def _escapes(probe: Probe) -> bool:
@@ -232,7 +248,10 @@ def _trigger(text: str) -> str:
     if before_hole.startswith("{"):
         return before_hole[: before_hole.find('"') + 1] or before_hole
     marker = MARKER.match(before_hole)
-    return marker[0] if marker else before_hole
+    if marker:
+        return marker[0]
+    head, bracket, _ = before_hole.partition("[")
+    return head + bracket if head and bracket else before_hole
 
 
 def _opening(text: str) -> str:

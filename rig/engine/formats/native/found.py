@@ -78,11 +78,18 @@ class Native:
 
     def as_json(self) -> JsonObject:
         """All that can change an answer."""
-        return {**asdict(self), "faults": list(self.faults)}
+        return {name: value for name, value in asdict(self).items() if name != "faults"}
 
 
 class Unsupported(Exception):
-    """The template says nothing of tools; the message says in what respect."""
+    """The template says nothing of tools that could be used; the message says in what respect.
+
+    `shown`: it does show calls, in a form that is not known.
+    """
+
+    def __init__(self, message: str, *, shown: bool) -> None:
+        super().__init__(message)
+        self.shown = shown
 
 
 @lru_cache(maxsize=32)
@@ -92,17 +99,25 @@ def native_of(template: ChatTemplate) -> Native:
     first = preset_for(template.source, always=True)
     try:
         if first:
-            raise NotDerived("")
+            raise NotDerived("", shown=False)
         shape, probe = _derived(template)
         found = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
     except NotDerived as error:
         chosen = first or preset_for(template.source, always=False)
-        if chosen is None:
-            raise Unsupported(str(error)) from error
+        if chosen is None or (first is None and error.shown and not _encodes_twice(probe)):
+            raise Unsupported(str(error), shown=error.shown) from error
         found = preset_native(chosen[0], template)
         if first is None:
-            found = replace(found, faults=(f"the template {error}; rig writes them as their family does",))
+            found = replace(found, shows_calls=False, faults=(_fault(error),))
     return with_template(found, probe)
+
+
+def _fault(error: NotDerived) -> str:
+    if error.shown:
+        return (
+            "the template encodes arguments twice, as text within JSON; rig writes calls as their family does"
+        )
+    return f"the template {error}; rig writes them as their family does"
 
 
 def preset_native(name: str, template: ChatTemplate) -> Native:
@@ -129,17 +144,13 @@ def with_template(found: Native, probe: Probe) -> Native:
     faults = [*found.faults]
     if not place:
         faults.append("the template ignores declarations of tools; rig declares them in the system prompt")
-    if shown is None and not found.faults:
+    if shown is None and not found.faults and found.shows_calls:
         faults.append("the template does not show earlier calls; rig writes them as their family does")
-    if _encodes_twice(probe):
-        faults.append(
-            "the template encodes arguments twice, as text within JSON; rig shows them as the object they are"
-        )
     return replace(
         found,
         declared_as=declared_as,
         tools_in=place,
-        shows_calls=shown is not None,
+        shows_calls=found.shows_calls and shown is not None,
         thinking=found.thinking if found.thinking.known else find_thinking(probe),
         words=found.words if any(found.words) else _words(probe),
         faults=tuple(faults),

@@ -55,6 +55,9 @@ class CallShape:
         """The arguments piece by piece, each with what it decides."""
         style = self.arguments
         ordered = self.ordered(arguments)
+        if isinstance(style, Spelling) and style.indent:
+            yield style.write(ordered), "value"
+            return
         if not ordered:
             yield style.write({}), "parameter"
         for number, (name, value) in enumerate(ordered.items()):
