@@ -96,7 +96,8 @@ def test_show_prints_what_is_declared(store: Path, rig: Rig) -> None:
     assert rows["moves made"] == ["60", "84"]
     assert "recall" not in said
     [slow, _] = json.loads(rig("show", "drive", "--json", "--runs", store).out)["arms"]
-    assert list(slow)[:6] == ["arm", "conversations", "reached", "steps_per_task", "bump_rate", "moves"]
+    first = ["arm", "conversations", "reached", "steps_per_task", "bump_rate", "unclear", "lower", "upper"]
+    assert list(slow)[:9] == [*first, "moves"]
     assert (slow["conversations"], slow["steps_per_task"]) == (NUMBER, 7.5)
 
 

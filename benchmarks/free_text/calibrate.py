@@ -57,9 +57,10 @@ def main() -> None:
     wording = fit(fitted)
     chosen = bands(fitted, _score(wording))
     sets = {f"fresh set {name}": measure(pairs, minilm) for name, pairs in fresh().items()}
-    hostile = {"attacks, seen": tuned}
+    hostile = {"attacks, seen": tuned, "second attacks, seen": measure(attacks("second_tuned"), minilm)}
     if options.held_out:
         hostile["attacks, not seen"] = measure(attacks("held_out"), minilm)
+        hostile["second attacks, not seen"] = measure(attacks("second_held_out"), minilm)
     text = "\n\n".join(_tables(fitted, unseen, sets, hostile, wording, chosen))
     print(text)
     if options.errors:

@@ -15,8 +15,8 @@ PENALTY = 1.0
 STEPS = 50
 FALSE_ACCEPT_COST = 3
 """A false accept counts as three false rejects: the goals are 5% and 15%."""
-UNCLEAR_COST = 0.25
-"""And a pair that stays unclear as a quarter of one."""
+UNCLEAR_COST = 0.15
+"""And a pair that stays unclear as a seventh of one: somebody can say what it is, and then it is known."""
 BORROWED = 100
 """Pairs of all kinds that weigh in on a kind's threshold, which has only some 50 of its own to go by."""
 BLUR = 0.05

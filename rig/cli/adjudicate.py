@@ -12,9 +12,8 @@ from rig.displays.pages.adjudication import QUESTION, question_text
 from rig.errors import RigError
 from rig.models import Model
 from rig.paths import runs_file
-from rig.rescore import Opinion, Opinions, Unsettled, setup_of, unsettled
-from rig.scoring import Answer, add_answers, answers_file, read_answers
-from rig.store import Runs, StoredRun
+from rig.rescore import Adjudication, Opinion, Opinions
+from rig.scoring import add_answers, answers_file, read_answers
 
 _PATH = click.Path(path_type=Path)
 _KEYS = {"y": True, "yes": True, "n": False, "no": False}
@@ -47,25 +46,23 @@ def command(
     if source is not None:
         _import(source, answers_file(store))
     if run is not None:
-        with Runs.open(store) as stored:
-            found = stored.get(run)
         if overruled := read_answers(answers_file(store)).overruled:
             click.echo(f"{answers_file(store)}{_overrules(len(overruled))}", err=True)
-        open_pairs = unsettled(store, found, setup_of(found, answers=answers_file(store)))
+        asking = Adjudication(store, run)
         with _opinions(judge) as opinions:
             if as_json:
-                print_json(_as_json(found, store, open_pairs, opinions))
+                print_json(_as_json(asking, opinions))
             else:
-                _ask(found, store, open_pairs, opinions)
+                _ask(asking, opinions)
     if to is not None:
         _export(answers_file(store), to)
 
 
-def _ask(run: StoredRun, store: Path, pairs: list[Unsettled], opinions: Opinions | None) -> None:
+def _ask(asking: Adjudication, opinions: Opinions | None) -> None:
+    run, pairs = asking.run, asking.questions
     if not pairs:
         click.echo(f"run {run.id} has no unclear texts that nobody has judged")
         return
-    given = 0
     for number, each in enumerate(pairs, 1):
         opinion = opinions.of(each) if opinions else None
         click.echo(printable(question_text(each, number, len(pairs), opinion)))
@@ -73,13 +70,10 @@ def _ask(run: StoredRun, store: Path, pairs: list[Unsettled], opinions: Opinions
         if said is None:
             break
         if said in _KEYS:
-            doubt = each.doubt
-            answer = Answer.now(doubt.expected, doubt.got, same=_KEYS[said])
-            add_answers(answers_file(store), [answer])
-            given += 1
+            asking.answer(each, same=_KEYS[said])
         click.echo()
-    click.echo(f"{given} of {len(pairs)} answered, kept in {answers_file(store)}")
-    if given:
+    click.echo(f"{asking.answered} of {len(pairs)} answered, kept in {asking.file}")
+    if asking.answered:
         click.echo(f"  rig score {run.id}  makes scores of them")
 
 
@@ -117,15 +111,13 @@ def _load(name: str) -> Model:
     return load(model.path, EngineSettings(parallel=1), model.name, lambda _text: None)
 
 
-def _as_json(
-    run: StoredRun, store: Path, pairs: list[Unsettled], opinions: Opinions | None
-) -> dict[str, object]:
-    said: list[Opinion | None] = [opinions.of(each) if opinions else None for each in pairs]
+def _as_json(asking: Adjudication, opinions: Opinions | None) -> dict[str, object]:
+    said: list[Opinion | None] = [opinions.of(each) if opinions else None for each in asking.questions]
     shown = [
         {**each.as_json(), **({"opinion": opinion.as_json()} if opinion else {})}
-        for each, opinion in zip(pairs, said, strict=True)
+        for each, opinion in zip(asking.questions, said, strict=True)
     ]
-    return {"run": run.id, "answers": str(answers_file(store)), "unclear": shown}
+    return {"run": asking.run.id, "answers": str(asking.file), "unclear": shown}
 
 
 def _import(source: Path, file: Path) -> None:

@@ -1,6 +1,6 @@
 """Predictions that were made before: read from files, scored again, executed again, written for others."""
 
-from rig.rescore.adjudication import Unsettled, unsettled
+from rig.rescore.adjudication import Adjudication, Unsettled
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines
 from rig.rescore.group import Group
 from rig.rescore.opinions import Opinion, Opinions
@@ -10,6 +10,7 @@ from rig.rescore.setups import settings_of, setup_for_files, setup_of
 from rig.rescore.stored import export_run, score_files, score_run
 
 __all__ = [
+    "Adjudication",
     "Effect",
     "Effects",
     "FlatFormat",
@@ -30,6 +31,5 @@ __all__ = [
     "settings_of",
     "setup_for_files",
     "setup_of",
-    "unsettled",
     "write_lines",
 ]

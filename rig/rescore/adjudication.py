@@ -7,8 +7,10 @@ from rig.calls import JsonObject
 from rig.events import Where
 from rig.methods.base import Setup
 from rig.rescore.scored import Scored
+from rig.rescore.setups import setup_of
 from rig.rescore.stored import scored_again
-from rig.store import StoredRun
+from rig.scoring import Answer, add_answers, answers_file
+from rig.store import Runs, StoredRun
 from rig.tasks import numbered
 from rig.verdicts import Doubt
 
@@ -48,7 +50,27 @@ class Unsettled:
         }
 
 
-def unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
+class Adjudication:
+    """The questions of a stored run that nobody has answered, in order, and where answers go.
+
+    Raises RigError where there is no such run, or its conversations cannot be scored again.
+    """
+
+    def __init__(self, store: Path, run: str) -> None:
+        with Runs.open(store) as runs:
+            self.run = runs.get(run)
+        self.file = answers_file(store)
+        self.questions = _unsettled(store, self.run, setup_of(self.run, answers=self.file))
+        self.answered = 0
+
+    def answer(self, question: Unsettled, *, same: bool) -> None:
+        """Keep an answer, for good. Raises RigError where it cannot be written."""
+        doubt = question.doubt
+        add_answers(self.file, [Answer.now(doubt.expected, doubt.got, same=same)])
+        self.answered += 1
+
+
+def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
     """What is unclear in the finished conversations of a run, each pair of texts once, in order."""
     found: dict[tuple[str, str], Unsettled] = {}
     for where, scored in scored_again(store, run, setup):

@@ -104,14 +104,26 @@ def add_answers(path: Path, answers: Iterable[Answer]) -> None:
     lines = "".join(f"{json.dumps(answer.as_json())}\n" for answer in answers)
     try:
         with path.open("ab+") as file:
-            if file.tell():
-                file.seek(-1, os.SEEK_END)
-                lines = lines if file.read(1) == b"\n" else f"\n{lines}"
+            file.seek(0)
+            *whole, rest = file.read().split(b"\n")
+            if rest.strip():
+                if _is_answer(rest, path):
+                    lines = f"\n{lines}"
+                else:  # it was cut short, and would spoil the line that follows
+                    file.truncate(sum(len(line) + 1 for line in whole))
             file.write(lines.encode())
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise RigError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _is_answer(line: bytes, path: Path) -> bool:
+    try:
+        _answer(line.decode(), path, 0)
+    except (RigError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _answer(line: str, path: Path, number: int) -> Answer:

@@ -136,7 +136,20 @@ _LISTED_RUN = Section(
         _key("w", "watch", "watch", "watch it again from its beginning"),
         _key("r", "resume", "resume", "go on with it where it was interrupted"),
         _key("d", "delete", "delete", "delete it from the store (asks)"),
+        _key("u", "adjudicate", "unclear", "say of its unclear texts whether they mean the same", show=False),
         _key("y", "copy", "copy id", "copy its id", show=False),
+    ),
+)
+
+ADJUDICATION = (
+    Section(
+        "Unclear texts",
+        (
+            _key("q,escape", "leave", "back", "back to where you came from; answers are kept", shown="q"),
+            _key("y", "answer(True)", "same", "they mean the same"),
+            _key("n", "answer(False)", "different", "they do not mean the same"),
+            _key("s", "skip", "skip", "leave this pair open"),
+        ),
     ),
 )
 

@@ -19,6 +19,7 @@ from tui.leave import Resume
 from tui.live.replay import Replay
 from tui.messages import Rearranged, RowOpened, RowPicked, SearchChanged
 from tui.screens import keys
+from tui.screens.adjudication import AdjudicationScreen
 from tui.screens.ask import Answer, AskScreen
 from tui.screens.base import RigScreen
 from tui.screens.text import TextScreen
@@ -243,6 +244,10 @@ class RunsScreen(RigScreen[None]):
     def action_resume(self) -> None:
         if self.run_list.run is not None:
             self.app.exit(Resume(self.run_list.run.id))
+
+    def action_adjudicate(self) -> None:
+        if self.run_list.run is not None:
+            self.app.push_screen(AdjudicationScreen(self.store, self.run_list.run.id))
 
     def action_copy(self) -> None:
         if self.run_list.run is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from rig.scoring.texts.checks import pictures, scales
-from rig.scoring.texts.checks.asking import asked_or_said, conditional
+from rig.scoring.texts.checks.asking import asked_or_said, bidden_or_done, conditional
 from rig.scoring.texts.checks.contrasts import other_thing
 from rig.scoring.texts.checks.names import only_name, other_name
 from rig.scoring.texts.checks.negation import denial
@@ -95,7 +95,7 @@ def _things(pair: Pair) -> str | None:
 
 
 def _roles(pair: Pair) -> str | None:
-    if reason := swapped(pair.first.merged, pair.second.merged):
+    if reason := swapped(pair.first.merged, pair.second.merged) or bidden_or_done(pair):
         return reason
     # Of a reminder "your passport" is the user's own, as the assistant puts it.
     if pair.kind.personal:

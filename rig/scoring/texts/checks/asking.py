@@ -1,5 +1,7 @@
 """Questions and statements: "Is the shop open?" does not say that it is."""
 
+from itertools import pairwise
+
 from rig.scoring.texts.pair import Pair, Side
 from rig.scoring.texts.reading.listed import vocabulary
 
@@ -20,6 +22,26 @@ def asked_or_said(pair: Pair) -> str | None:
     return None
 
 
+def bidden_or_done(pair: Pair) -> str | None:
+    """What only one text asks for that somebody does in the other, in the same words: "please confirm it", "I
+    confirm it".
+    """
+    if pair.kind.like != "body" or pair.unshared.first or pair.unshared.second:
+        return None
+    for one, other in ((pair.first, pair.second), (pair.second, pair.first)):
+        if same := _after(one, BIDDING) & _after(other, SELF):
+            return f"roles: only one asks for it: {min(same)}"
+    return None
+
+
+def _after(side: Side, words: frozenset[str]) -> set[str]:
+    """The stems of what stands directly behind one of these words."""
+    return {
+        word.stem for before, word in pairwise(side.reading.words) if before.text in words and word.is_word
+    }
+
+
+BIDDING, SELF = vocabulary("please kindly"), vocabulary("i we")
 CONDITIONS = vocabulary("if unless provided assuming")
 OF_TIME = vocabulary("when once whenever after as case whether should")
 WISHED = vocabulary(

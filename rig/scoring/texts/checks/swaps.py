@@ -185,6 +185,8 @@ def _closer(rows: list[list[int]], tokens: list[dict[int, _Token]], whole: bool)
         row = [exchange.get(n, n) for n in rows[1]]
         now = (wanted & Counter(_steps(row))).total()
         fixed = [n for n in rows[0] if n not in exchange]
+        if _given(rows, tokens, one, other):
+            continue
         sure = {tokens[0][one].sort, tokens[0][other].sort} <= {"name", "time", "amount"}
         if not sure and (row != rows[0] or not whole):
             continue
@@ -194,6 +196,15 @@ def _closer(rows: list[list[int]], tokens: list[dict[int, _Token]], whole: bool)
                 continue
             return f"roles: {tokens[0][one].shown} and {tokens[0][other].shown} have changed places"
     return None
+
+
+def _given(rows: list[list[int]], tokens: list[dict[int, _Token]], one: int, other: int) -> bool:
+    """Whether they are who is given something and what it is, side by side: "gave Emma the prize" and "gave
+    the prize to Emma". Nobody is given to a thing.
+    """
+    sorts = [{each[one].sort, each[other].sort} for each in tokens]
+    beside = all(abs(row.index(one) - row.index(other)) == 1 for row in rows)
+    return beside and all(found == {"name", "thing"} for found in sorts)
 
 
 def _steps(row: Sequence[int]) -> Iterator[tuple[int, ...]]:

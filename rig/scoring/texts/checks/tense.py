@@ -67,4 +67,7 @@ def _perfect(before: Sequence[str]) -> bool:
 
 
 def _past(word: Word) -> bool:
-    return word.text.endswith("ed") or (word.text != word.stem and not word.text.endswith(("s", "ing")))
+    """Whether it has the form of the past: booked, paid. "Feed" and "garage" do not."""
+    if word.text == word.stem or word.text.endswith(("s", "ing")):
+        return False
+    return word.text.endswith("ed") or not word.text.startswith(word.stem)

@@ -195,6 +195,8 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
             offset = 2
         yield Fact(Sort.RELATIVE, frozenset({offset}), scan.take(at, at + 1))
     if text in PARTS:
+        if scan.text(at - 1) == "this":  # this evening is tonight
+            yield Fact(Sort.RELATIVE, frozenset({0}), scan.take(at - 1, at + 1))
         yield Fact(Sort.PART, frozenset({PARTS[text]}), scan.take(at, at + 1))
     if text in OFTEN:
         yield Fact(Sort.WHICH, frozenset({("every", OFTEN[text])}), scan.take(at, at + 1))

@@ -17,8 +17,26 @@ _FACES = (
     (re.compile(r"<3(?!\d)"), "\N{HEAVY BLACK HEART}"),
 )
 _SIGNS = str.maketrans(
-    {"’": "'", "‘": "'", "`": "'", "´": "'", "ʼ": "'", "“": '"', "”": '"', "°": " degrees ", "−": "-"}
+    {
+        "’": "'",
+        "‘": "'",
+        "`": "'",
+        "´": "'",
+        "ʼ": "'",
+        "“": '"',
+        "”": '"',
+        "°": " degrees ",
+        "−": "-",
+        "×": "x",
+    }
 )
+_MINUS = re.compile(r"(?:(?<=[:=(])|(?<=[^\W\d]\s)|(?<=[:=(]\s)|^)-(?=\d)")
+"""A sign before a number, not a dash between two or before an item of a list."""
+_WAYS = tuple(
+    (re.compile(rf"\b{said}\b", re.IGNORECASE), meant)
+    for said, meant in (("as well as", "and"), ("need not", "do not have to"), ("needn't", "don't have to"))
+)
+"""Small words that say the same as others do, wherever they stand."""
 _COLOURS = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 _MOODS = {
     "no": "CROSS MARK|THUMBS DOWN|NO ENTRY|PROHIBITED|BALLOT X|MULTIPLICATION X|NO GOOD|OCTAGONAL SIGN",
@@ -34,6 +52,9 @@ def readable(text: str) -> str:
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cs") and c not in _COLOURS)
     text = _FRACTION.sub(lambda found: f"{int(found[1] or 0) + unicodedata.numeric(found[2]):g}", text)
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
+    text = _MINUS.sub("minus ", text)
+    for said, meant in _WAYS:
+        text = said.sub(meant, text)
     return _WORD.sub(_latin, text) if _FOREIGN.search(text) else text
 
 

@@ -6,7 +6,7 @@ from rig.scoring.texts.reading.listed import vocabulary
 from rig.scoring.texts.reading.stems import folded
 
 FUNCTION_WORDS = vocabulary(
-    "der das und ist nicht ein eine einen einem einer kein keine zum zur mit fur auf von bei beim "
+    "de der das und ist nicht ein eine einen einem einer kein keine zum zur mit fur auf von bei beim "
     "ich wir ihr wird haben "
     "sind bitte heute morgen kann auch noch schon dem den des uhr "
     "la le les un une et est je nous vous il elle au aux du pour avec dans sur pas ne que qui ce "

@@ -1,0 +1,39 @@
+"""Unclear texts judged in the terminal: ten pairs, some answered, left, and come back to."""
+
+from pathlib import Path
+
+import unclear_talks
+from terminals import RIG, Terminal
+
+from rig.scoring import answers_file, read_answers
+
+
+def test_pairs_are_answered_left_and_come_back_to(tmp_path: Path, terminal: Terminal) -> None:
+    store = tmp_path / "runs.sqlite"
+    unclear_talks.play(store, clear=6)
+    terminal.type(f"{RIG} runs --tui --runs {store}; echo gone")
+    terminal.wait("abcde")
+    terminal.press("u")
+    terminal.wait("1 of 4: talk6", "expected: clean the garage", "by mistake", "mean the same?")
+    terminal.press("y")
+    terminal.wait("2 of 4: talk7", "1 answered")
+    terminal.press("s")
+    terminal.wait("3 of 4: talk8")
+    terminal.press("n")
+    terminal.wait("4 of 4: talk9", "2 answered")
+    terminal.press("q")
+    terminal.wait("abcde", "100.0%")
+    answers = read_answers(answers_file(store))
+    tasks = [(task, unclear_talks.blurred(task)) for task in unclear_talks.TASKS]
+    assert [answers.of(*tasks[place]) for place in (6, 7, 8, 9)] == [True, None, False, None]
+    terminal.press("u")
+    terminal.wait("1 of 2: talk7")
+    terminal.press("y")
+    terminal.wait("2 of 2: talk9")
+    terminal.press("y")
+    terminal.wait("that was the last one", "rig score abcde")
+    terminal.press("q")
+    terminal.wait("abcde", "100.0%")
+    terminal.press("q")
+    terminal.wait("gone")
+    assert len(read_answers(answers_file(store))) == 4

@@ -1,0 +1,111 @@
+"""Unclear texts of a stored run, one pair after the other: do they mean the same?"""
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from rig.displays.pages.adjudication import QUESTION, question_text
+from rig.errors import RigError
+from rig.rescore import Adjudication, Unsettled
+from tui.keys import Section, bindings_of
+from tui.messages import Rearranged
+from tui.screens import keys
+from tui.screens.base import RigScreen
+from tui.text.inert import inert, inert_line
+from tui.text.lines import BLANK, Line, Span, Tint, spread
+from tui.text.page_writer import PageWriter
+from tui.widgets.keybar import KeyBar
+from tui.widgets.lines import Lines
+from tui.widgets.page import Page
+
+
+class AdjudicationScreen(RigScreen[None]):
+    """Asks what no rule settles. An answer is kept as soon as it is given; leaving loses nothing."""
+
+    SUBJECT = "Texts of which no rule says whether they mean the same"
+    KEYS: ClassVar[tuple[Section, ...]] = keys.ADJUDICATION
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.ADJUDICATION)
+
+    def __init__(self, store: Path, run: str) -> None:
+        super().__init__()
+        self.store = store
+        self.run = run
+        self.asking: Adjudication | None = None
+        self.failure = ""
+        self.at = 0
+
+    @property
+    def question(self) -> Unsettled | None:
+        """The pair that is shown; None before there is one, and after the last."""
+        questions = self.asking.questions if self.asking else []
+        return questions[self.at] if self.at < len(questions) else None
+
+    def compose(self) -> ComposeResult:
+        yield Lines(id="header")
+        yield Page(id="page")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        self.show_state()
+        self.run_worker(self._read, thread=True)
+
+    def _read(self) -> None:
+        try:
+            self.asking = Adjudication(self.store, self.run)
+        except RigError as error:
+            self.failure = str(error)
+        self.app.call_from_thread(self.show_state)
+
+    def show_state(self) -> None:
+        """Show the pair, or why there is none."""
+        header = self.query_one("#header", Lines)
+        of = len(self.asking.questions) if self.asking else 0
+        left: list[Span] = [
+            (" rig ", Tint.BRAND),
+            (f"  unclear texts of run {inert_line(self.run)}", Tint.STRONG),
+        ]
+        right: list[Span] = [(f"{self.asking.answered} answered ", Tint.MUTED)] if self.asking else []
+        header.show([spread(left, right, header.size.width)])
+        page = PageWriter(self.size.width)
+        if self.question is not None:
+            for line in question_text(self.question, self.at + 1, of).splitlines():
+                page.flush([(inert(line), Tint.PLAIN)])
+            page.gap()
+            page.note(QUESTION, Tint.STRONG)
+        else:
+            page.note(self._nothing)
+        lines: list[Line] = [BLANK, *page.lines]
+        self.query_one(Page).show_page(lines)
+        self.refresh_bindings()
+
+    @property
+    def _nothing(self) -> str:
+        if self.failure:
+            return self.failure
+        if self.asking is None:
+            return "reading what is unclear .."
+        if not self.asking.questions:
+            return "nothing is unclear that nobody has judged"
+        return f"that was the last one; rig score {self.run} makes scores of the answers"
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action not in ("answer", "skip") or self.question is not None
+
+    def on_rearranged(self, message: Rearranged) -> None:
+        self.show_state()
+
+    def action_answer(self, same: bool) -> None:
+        if self.asking is None or self.question is None:
+            return
+        try:
+            self.asking.answer(self.question, same=same)
+        except RigError as error:
+            self.notify(inert(str(error)), severity="error", timeout=10, markup=False)
+        else:
+            self.action_skip()
+
+    def action_skip(self) -> None:
+        self.at += 1
+        self.show_state()
