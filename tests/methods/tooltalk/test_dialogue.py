@@ -22,7 +22,8 @@ from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, offered_tools
 from rig.metrics import Counts
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
-from rig.scoring import Grader, load
+from rig.scoring import Grader, Mode, load
+from rig.store import Runs
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
@@ -345,3 +346,23 @@ def test_the_oracle_is_right_about_the_public_conversations(tooltalk: Path, suit
         if (metrics.success_rate, metrics.recall, metrics.precision) != (1, 1, 1):
             wrong.append(conversation.name)
     assert not wrong
+
+
+@pytest.mark.parametrize(("mode", "is_match"), [("default", True), ("upstream", False)])
+def test_the_true_call_is_right_whatever_was_recorded_of_it(
+    tmp_path: Path, mode: Mode, is_match: bool
+) -> None:
+    """A recording that the simulator does not reproduce: it found a reminder that there is none of."""
+    source = small_talks.source("lookup", "What is to be done?", ("A lot.", [Call("GetReminders")]))
+    source["conversation"][1]["apis"][0]["response"]["reminders"][0]["reminder_id"] = "ff-ffff"
+    talk = parse_conversation(source, "lookup")
+    setup = small_talks.setup(small_talks.grader(mode))
+    store = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(store, Oracle([talk]), conversations=(talk,), setup=setup))
+    with Runs.open(store) as runs:
+        transcript = runs.transcript(runs.get("latest"), "lookup", 0, 0)
+    [step, _] = transcript.turns[1].steps
+    assert step.verdict is not None
+    assert step.verdict.match is is_match
+    again = setup.score(talk, tuple(transcript.turns.values()))
+    assert [verdict.match for verdict in again.verdicts] == [is_match]
