@@ -213,7 +213,6 @@ class Screen:
 
     arms: tuple[ArmScreen, ...]
     conversations: tuple[str, ...]
-    spilled_bytes: int = 0
     settings: JsonObject = field(default_factory=dict)
 
     @property

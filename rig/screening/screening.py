@@ -65,7 +65,6 @@ def screen(wanted: Screening, notify: Notify, progress: Progress) -> Screen:
         return Screen(
             tuple(arms),
             tuple(steps),
-            rows.bytes,
             {"protocol": wanted.settings.fingerprint},
         )
 

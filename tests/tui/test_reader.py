@@ -41,7 +41,7 @@ def reader(store: Path, turn: int | None = None, step: int | None = None) -> Rea
     found = Reader(record(store))
     found.know(effects=found.record.effects(), others=list(read_columns(store, found.record)))
     if turn is not None:
-        found.go_to(turn, step)
+        found.move_to(next(n for n, row in enumerate(found.rows) if (row.turn, row.step) == (turn, step)))
     return found
 
 

@@ -234,11 +234,6 @@ class RunState:
             found = self.conversations[where] = ConversationState(where, turns=0)
         return found
 
-    @property
-    def transcript_weight(self) -> int:
-        """Characters held by transcripts of finished conversations."""
-        return self._weight
-
     def _transcript(self, where: Where) -> Transcript:
         conversation = self.conversation(where)
         if conversation.transcript is None:

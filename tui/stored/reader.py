@@ -84,10 +84,6 @@ class Reader:
                 best = number
         return best
 
-    def go_to(self, turn: int, step: int | None = None) -> None:
-        """Put the cursor at a turn, or at a step of it."""
-        self.cursor = self._nearest((turn, step))
-
     def move(self, by: int) -> None:
         """Move the cursor, as far as there are rows."""
         self.cursor = min(max(self.cursor + by, 0), len(self.rows) - 1)
