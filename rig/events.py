@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from rig.calls import ExecutedCall, JsonObject
 from rig.metrics import UNDECLARED, Counts, Declaration
-from rig.models import Prediction
+from rig.models import Message, Prediction
 from rig.verdicts import Verdict
 
 
@@ -166,6 +166,23 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonAsked:
+    """A role that a person plays is to speak. `Control.answer` takes what they say.
+
+    `script` is what a model in their place is told of this task alone, `messages` what was said so far as the
+    role reads it, its own words as replies. `phrases` are words with a meaning of their own.
+    """
+
+    where: Where
+    turn: int
+    step: int
+    role: str
+    script: str
+    messages: tuple[Message, ...]
+    phrases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PieceGenerated:
     """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch.
 
@@ -284,6 +301,7 @@ Event: TypeAlias = (
     | ArmReady
     | ConversationStarted
     | TurnStarted
+    | PersonAsked
     | PieceGenerated
     | PredictionMade
     | CallJudged

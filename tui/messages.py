@@ -34,6 +34,13 @@ class SearchChanged(Message):
 
 
 @dataclass
+class Answered(Message):
+    """A person who plays a role said something."""
+
+    text: str
+
+
+@dataclass
 class ArmPicked(Message):
     """The reader wants to read this arm."""
 

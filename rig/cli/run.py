@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from rig import displays
 from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable, terminal_width
+from rig.cli.roles import CastCommand, take_roles
 from rig.displays.pages.summary import summary, whereabouts
 from rig.engine.settings import (
     GrammarArm,
@@ -61,7 +62,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     return click.option(name, default=default, help=help_text, multiple=isinstance(default, tuple), **choices)
 
 
-@click.command()
+@click.command(cls=CastCommand)
 @click.argument("models", metavar="MODEL...", nargs=-1, shell_complete=completion.models)
 @_option(
     "--lora",
@@ -72,7 +73,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     "--suite", "Conversations that come with rig, by name, or others by their path.", metavar="NAME|PATH"
 )
 @_option("--method", "How tasks are played and scored; default: as the suite says.", metavar="NAME")
-@_option("--role", "Who plays a role that is not evaluated; can be repeated.", metavar="ROLE=MODEL")
+@_option("--role", "Who plays a role that is not evaluated. *", metavar="ROLE=MODEL")
 @_option("--set", "An option that only the method knows. *", metavar="NAME=VALUE")
 @_option("--conversations", "Directory of conversations in ToolTalk's JSON shape, instead.", type=_DIRECTORY)
 @_option("--toolbox", "Tools: a name, or the folder of your own; its code is run.", metavar="NAME|DIR")
@@ -234,6 +235,8 @@ def options_of(context: click.Context, threshold: float | None) -> dict[str, Any
         for parameter, value in context.params.items()
         if parameter not in _OWN and context.get_parameter_source(parameter) is not ParameterSource.DEFAULT
     }
+    if roles := take_roles(given):
+        given["role"] = roles
     if threshold is not None:
         given["similarity"] = str(Named.parse(context.params["similarity"]).at(threshold))
     return given

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TextIO
 
+from rig.displays.asking import Asking
 from rig.displays.base import T
 from rig.displays.numbers import clock_time, measured, rate, unclear_texts
 from rig.displays.printable import printable
@@ -17,6 +18,7 @@ from rig.events import (
     Emit,
     Event,
     Notice,
+    PersonAsked,
     RunStarted,
 )
 from rig.metrics import Counts
@@ -33,8 +35,10 @@ class PlainDisplay:
         self._stream = stream
         self._progress = Progress()
         self._started = RunStarted("", "", (), ())
+        self._asking: Asking | None = None
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
+        self._asking = Asking(self._stream, control)
         with stopping(control):
             return job(self._show)
 
@@ -51,6 +55,8 @@ class PlainDisplay:
                 self._line(self._conversation(event))
             case ArmFinished(failure=str() as failure):
                 self._line(f"{self._arm(event.arm)} failed: {failure}")
+            case PersonAsked() if self._asking:
+                self._asking.ask(event)
             case Notice():
                 self._line(event.text)
             case _:
@@ -59,10 +65,12 @@ class PlainDisplay:
     def _start(self, event: RunStarted) -> None:
         self._started = event
         arms = f"{len(event.arms)} arms, " if len(event.arms) > 1 else ""
-        done = f", {event.finished_turns} done before" if event.finished_turns else ""
+        progress = self._progress
+        turns = f", {progress.total} turns" if progress.unit == "turns" else ""
+        done = f", {progress.done} done before" if event.finished_turns else ""
         self._line(
-            f"run {event.run}: {arms}{len(event.conversations)} conversations, "
-            f"{self._progress.total} {self._progress.unit}{done}; stored in {event.store}"
+            f"run {event.run}: {arms}{len(event.conversations)} conversations{turns}{done};"
+            f" stored in {event.store}"
         )
 
     def _conversation(self, event: ConversationFinished) -> str:

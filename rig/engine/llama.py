@@ -107,6 +107,7 @@ class LlamaModel:
             raise _refusal(f"{path}: llama.cpp cannot load it: {_first_error(log)}", log)
         self.path = path
         self.n_gpu_layers = n_gpu_layers
+        self._users = 1
         self.vocab = C.llama_model_get_vocab(self._pointer)
         self.n_vocab: int = C.llama_vocab_n_tokens(self.vocab)
         self.n_ctx_train: int = C.llama_model_n_ctx_train(self._pointer)
@@ -148,8 +149,20 @@ class LlamaModel:
         function = C.llama_cpp._lib.llama_tokenize
         return ctypes.cast(function, ctypes.c_void_p).value or 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the weights are there."""
+        return bool(self._pointer)
+
+    def share(self) -> "LlamaModel":
+        """The same weights for one more user, who closes them too."""
+        self._users += 1
+        return self
+
     def close(self) -> None:
-        if self._pointer:
+        """Let go of the weights; they are freed when the last user does."""
+        self._users -= 1
+        if self._pointer and self._users <= 0:
             C.llama_model_free(self._pointer)
             self._pointer = None
 

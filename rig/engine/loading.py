@@ -22,6 +22,7 @@ from rig.engine.parallel import OpenContext
 from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
+from rig.engine.weights import find_weights, open_weights
 from rig.errors import RigError
 from rig.models import Notify
 from rig.paths import cache_directory
@@ -46,8 +47,8 @@ def load(
         settings = replace(settings, parallel=1, fast_forward=False)
     source = _template_source(settings, info)
     model, context, plan = loaded = load_planned(
-        fit_here(info, _wishes(settings)),
-        lambda plan: LlamaModel(path, n_gpu_layers=plan.n_gpu_layers),
+        fit_here(info, _wishes(settings, find_weights(path))),
+        lambda plan: open_weights(path, plan.n_gpu_layers),
         lambda model, plan: _context_opener(model, _decided(settings, plan), n_outputs)(plan.n_seq, None),
         notify,
     )
@@ -128,14 +129,19 @@ def _no_store(_: Mapping[str, Json]) -> None:
     return None
 
 
-def _wishes(settings: EngineSettings) -> Wishes:
+def _wishes(settings: EngineSettings, loaded: LlamaModel | None) -> Wishes:
+    """What is asked for. Weights that are `loaded` take no more memory, if they can stay where they are."""
+    layers = settings.n_gpu_layers
+    if loaded is not None and layers is None:
+        layers = loaded.n_gpu_layers
     return Wishes(
-        n_gpu_layers=settings.n_gpu_layers,
+        n_gpu_layers=layers,
         n_ctx=settings.n_ctx,
         n_batch=settings.n_batch,
         n_seq=settings.parallel,
         flash_attention=settings.flash_attention,
         kv_type=settings.kv_type,
+        loaded=loaded is not None and layers == loaded.n_gpu_layers,
     )
 
 

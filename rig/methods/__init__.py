@@ -30,6 +30,11 @@ def first() -> Method:
     return next(iter(known().values()))
 
 
+def other_roles() -> tuple[str, ...]:
+    """The roles of all methods that are not the evaluated ones, each once."""
+    return tuple(dict.fromkeys(role for method in known().values() for role in method.roles[1:]))
+
+
 def suites() -> dict[str, tuple[Method, Path]]:
     """The suites that come with the methods, by name."""
     return {name: (method, place) for method in known().values() for name, place in method.suites().items()}
@@ -40,13 +45,17 @@ def with_suite(name: str) -> Method | None:
     return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
 
 
-def load_suite(name: str) -> tuple[Method, list[Task]]:
-    """The tasks of a suite, or of `all` that the first method has. Raises RigError for any other name."""
-    method = with_suite(name)
-    if method is None:
+def load_suite(name: str, wanted: str | None = None) -> tuple[Method, list[Task]]:
+    """The tasks of a suite, or of `all` that the first method has. Raises RigError for any other name.
+
+    The method `wanted` plays them, else the one that they come with.
+    """
+    owner = with_suite(name)
+    if owner is None:
         there_are = ", ".join((*suites(), ALL))
         raise RigError(f"unknown suite {name!r}; there are: {there_are} (your own files: --suite PATH)")
-    places = method.suites().values() if name == ALL else [method.suites()[name]]
+    method = owner if wanted is None else get(wanted)
+    places = owner.suites().values() if name == ALL else [owner.suites()[name]]
     return method, [task for place in places for task in method.load(place)]
 
 
@@ -72,4 +81,4 @@ def find_tasks(suite: str, place: Path | None = None, wanted: str | None = None)
     """The tasks of a place, or of a suite by its name or its path. Raises RigError where there are none."""
     if place is None and with_suite(suite) is None and Path(suite).exists():
         place = Path(suite)
-    return load_suite(suite) if place is None else load_place(place, wanted)
+    return load_suite(suite, wanted) if place is None else load_place(place, wanted)

@@ -20,10 +20,15 @@ from rig.toolbox.world import Snapshot
 
 
 class Ask(NamedTuple):
-    """Which role is to speak next, and what it is asked."""
+    """Which role is to speak next, and what it is asked.
+
+    `phrases` are words with a meaning of their own, such as those that end a conversation: a person who plays
+    the role can say them with a key.
+    """
 
     role: str
     request: Request
+    phrases: tuple[str, ...] = ()
 
 
 Docs: TypeAlias = Literal["full", "names"]
@@ -256,6 +261,15 @@ class Checks(Protocol):
 
     def check(self, place: Path) -> Report:
         """Check the tasks of a folder or file. What cannot be read is a fault."""
+        ...
+
+
+@runtime_checkable
+class Casting(Protocol):
+    """A method whose other roles need not be asked with all settings, or that says who plays them."""
+
+    def cast(self, settings: Any) -> Mapping[str, str]:
+        """The roles that these settings ask besides the evaluated one, each with who plays it by default."""
         ...
 
 

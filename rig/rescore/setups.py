@@ -1,6 +1,6 @@
 """Getting a method ready again: as a stored run had it, or for predictions that are in files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
 from rig.running.options import Options
 from rig.scoring import Named
-from rig.store import StoredRun
+from rig.store import StoredArm, StoredRun
 
 
 def setup_of(
@@ -25,16 +25,20 @@ def setup_of(
 
 
 def settings_of(run: StoredRun) -> tuple[Settings, ...]:
-    """The method's settings of every arm of a run, told by what the arms' names end with."""
+    """The method's settings of every arm of a run: as the run's options say, and its fingerprint in its case.
+
+    Raises RigError for what the method does not know.
+    """
     method = methods.get(run.declaration.method)
-    labelled = Options.from_json(run.settings).settings(method)
-    return tuple(_settings_named(arm.name, labelled) for arm in run.arms)
+    values = {name: found[0] for name, found in Options.from_json(run.settings).values(method).items()}
+    several = [option.name for option in method.options if option.several]
+    return tuple(method.settings({**values, **_varied(arm, several, values)}) for arm in run.arms)
 
 
-def _settings_named(name: str, labelled: Mapping[str, Settings]) -> Settings:
-    longest_first = sorted(labelled, key=len, reverse=True)
-    label = next(label for label in longest_first if not label or name.endswith(f" {label}"))
-    return labelled[label]
+def _varied(arm: StoredArm, several: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that can have several values in a run, as an arm had them."""
+    own = arm.fingerprint or {}
+    return {name: own.get(f"protocol.{name}", values[name]) for name in several}
 
 
 def folders_of(place: Path) -> list[Path]:

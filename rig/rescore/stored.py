@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
 from rig.errors import RigError
@@ -74,12 +75,13 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
     files: dict[Path, str] = {}
+    arms = [cast(Recording, by_arm(setup, settings)) for settings in settings_of(run)]
     with Runs.open(store) as runs:
         finished = list(_finished(runs, run))
     if setup.in_lines:
         finished.sort(key=lambda each: each[0].repeat)
     for where, transcript in finished:
-        text = setup.record(transcript.conversation, transcript.turns)
+        text = arms[where.arm].record(transcript.conversation, transcript.turns)
         if setup.in_lines:
             path = directory / f"{_file_name(run.arms[where.arm].name)}.jsonl"
             files[path] = f"{files.get(path, '')}{text}\n"

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rig.engine import EngineSettings, load, wear
 from rig.errors import RigError
-from rig.methods.base import Method, Settings
+from rig.methods.base import Casting, Method, Settings
 from rig.models import Model, Notify
+from rig.running.person import HUMAN, Person
 from rig.running.plan import Arm, Loader
 from rig.tasks import Task
 
@@ -38,19 +41,21 @@ def make_arms(
     settings: Mapping[str, Settings],
     method: Method,
     tasks: Sequence[Task],
-    roles: Mapping[str, str],
+    roles: Mapping[str, Sequence[str]],
     adapters: Sequence["Adapter | None"] = (),
 ) -> tuple[Arm, ...]:
-    """Models × settings of the engine × adapters × settings of the method, in this order.
+    """Models × settings of the engine × adapters × settings of the method × players, in this order.
 
     The settings are by label: what an arm's name says of them, empty where there is only one. Arms that
     differ in adapters and the method's settings alone share a loader, and so the weights; a model that the
     method knows has no engine to be set, and takes no adapter. `roles` say who plays the roles that are not
-    evaluated, with the first engine's settings. Raises RigError for a model that is none, for an adapter that
-    does not fit one, and for a role that nobody plays.
+    evaluated, one or several for each, with the first engine's settings. Raises RigError for a model that is
+    none, for an adapter that does not fit one, and for a role that nobody plays.
     """
     known: dict[str, Loader] = {name: partial(_known, make) for name, make in method.models(tasks).items()}
-    others = _others(method, roles, known, next(iter(engines.values())))
+    casts = _casts(method, roles, settings)
+    at_hand: dict[str, Loader] = {HUMAN: partial(_known, Person), **known}
+    players = _players(casts, at_hand, next(iter(engines.values())))
     arms: list[Arm] = []
     for text in models:
         if text in known:
@@ -58,10 +63,11 @@ def make_arms(
         else:
             variants = _engine_variants(text, engines, adapters)
         labels = [
-            (engine, variant, label)
+            (engine, variant, label, cast)
             for engine in variants[0].loaders
             for variant in variants
             for label in settings
+            for cast in casts[label]
         ]
         taken = {arm.name for arm in arms}
         names = _names("", labels)
@@ -70,34 +76,63 @@ def make_arms(
             names = _names(f"-{number}", labels)
             number += 1
         arms += [
-            Arm(arm, variant.loaders[engine], settings[label], variant.adapt, others)
-            for arm, (engine, variant, label) in zip(names, labels, strict=True)
+            Arm(
+                arm,
+                variant.loaders[engine],
+                settings[label],
+                variant.adapt,
+                {role: players[player] for role, player in casts[label][cast].items()},
+            )
+            for arm, (engine, variant, label, cast) in zip(names, labels, strict=True)
         ]
     return tuple(arms)
 
 
-def _others(
-    method: Method, roles: Mapping[str, str], known: Mapping[str, Loader], engine: EngineSettings
-) -> dict[str, Loader]:
+def _casts(
+    method: Method, roles: Mapping[str, Sequence[str]], settings: Mapping[str, Settings]
+) -> dict[str, dict[str, dict[str, str]]]:
+    """Who can play with whom, by the label of the settings: players by role, by what an arm's name says."""
     unknown = sorted(roles.keys() - set(method.roles[1:]))
     if unknown:
         names = ", ".join(method.roles[1:]) or "none but the one that is evaluated"
         raise RigError(f"--role {unknown[0]}: no role of the method {method.name}; there are: {names}")
-    missing = [role for role in method.roles[1:] if role not in roles]
-    if missing:
-        raise RigError(f"who plays the {missing[0]}? Give --role {missing[0]}=MODEL")
+    found = {}
+    for label, each in settings.items():
+        asked = method.cast(each) if isinstance(method, Casting) else dict.fromkeys(method.roles[1:], "")
+        given = {role: tuple(roles.get(role, filter(None, [default]))) for role, default in asked.items()}
+        missing = [role for role, players in given.items() if not players]
+        if missing:
+            raise RigError(f"who plays the {missing[0]}? Give --role {missing[0]}=MODEL")
+        varied = [role for role, players in given.items() if len(players) > 1]
+        casts = (dict(zip(given, players, strict=True)) for players in product(*given.values()))
+        found[label] = {" ".join(f"{role}={_stem(cast[role])}" for role in varied): cast for cast in casts}
+    return found
+
+
+def _players(
+    casts: Mapping[str, Mapping[str, Mapping[str, str]]], known: Mapping[str, Loader], engine: EngineSettings
+) -> dict[str, Loader]:
+    """Who loads each player, by name."""
+    players = (player for found in casts.values() for cast in found.values() for player in cast.values())
     return {
-        role: known[model]
-        if model in known
-        else partial(_engine_variants(model, {"": engine}, ())[0].load, "")
-        for role, model in roles.items()
+        player: known[player]
+        if player in known
+        else partial(_engine_variants(player, {"": engine}, ())[0].load, "")
+        for player in dict.fromkeys(players)
     }
 
 
-def _names(suffix: str, labels: Sequence[tuple[str, _Variant, str]]) -> list[str]:
+def _stem(model: str) -> str:
+    """A model's name, or that of its file."""
+    return Path(model).stem if model.endswith(".gguf") else model
+
+
+def _names(suffix: str, labels: Sequence[tuple[str, _Variant, str, str]]) -> list[str]:
     return [
-        " ".join(filter(None, (variant.name + suffix, engine, label))) for engine, variant, label in labels
+        " ".join(filter(None, (variant.name + suffix, engine, label, cast)))
+        for engine, variant, label, cast in labels
     ]
+
 
 
 def _known(make: Callable[[], Model], _: Notify) -> Model:

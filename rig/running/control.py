@@ -1,8 +1,8 @@
-"""How a person steers a run that is going on: pause, resume, stop, skip. Safe to use from any thread."""
+"""How a person takes part in a run: pause, resume, stop, skip, and answer. Safe to use from any thread."""
 
 import threading
 
-from rig.events import Where
+from rig.events import PersonAsked, Where
 
 
 class Stopped(Exception):
@@ -10,7 +10,10 @@ class Stopped(Exception):
 
 
 class Control:
-    """Asked by the runner between turns; `stop` is also heeded between steps and pieces of text."""
+    """Asked by the runner between turns; `stop` is also heeded between steps and pieces of text.
+
+    A display through which a person can answer sets `takes_answers`.
+    """
 
     STOPPING = "stopping after this step; Ctrl-C again to kill"
     """What a person who asked to stop is told."""
@@ -20,6 +23,9 @@ class Control:
         self._paused = False
         self._stopped = False
         self._skipped: set[Where] = set()
+        self._question: PersonAsked | None = None
+        self._answer: str | None = None
+        self.takes_answers = False
 
     @property
     def is_paused(self) -> bool:
@@ -63,6 +69,32 @@ class Control:
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or not self._paused)
         self.check()
+
+    @property
+    def question(self) -> PersonAsked | None:
+        """What a person is asked just now."""
+        return self._question
+
+    def ask(self, question: PersonAsked) -> None:
+        """Ask a person; `wait_for_answer` has what they say."""
+        with self._changed:
+            self._question, self._answer = question, None
+
+    def answer(self, text: str) -> None:
+        """Say what a person was asked for. Ignored where nothing was asked."""
+        with self._changed:
+            if self._question is not None:
+                self._question, self._answer = None, text
+                self._changed.notify_all()
+
+    def wait_for_answer(self) -> str:
+        """What the person who was asked says. Raises Stopped if the run was asked to stop instead."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or self._answer is not None)
+            answer, self._question, self._answer = self._answer, None, None
+        self.check()
+        assert answer is not None
+        return answer
 
     def take_skip(self, where: Where) -> bool:
         """Whether this conversation is to be skipped now; asking uses the wish up."""

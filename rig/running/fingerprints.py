@@ -19,10 +19,9 @@ class Changed(RigError):
 
 def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObject:
     """Everything that can change an answer of an arm or its score, by flat names."""
-    evaluated, *others = plan.method.roles
     parts = {
-        _MODEL: models[evaluated].fingerprint,
-        **{f"role.{role}.": models[role].fingerprint for role in others},
+        _MODEL: models[plan.method.roles[0]].fingerprint,
+        **{f"role.{role}.": models[role].fingerprint for role in arm.others},
         "protocol.": arm.settings.fingerprint,
         _GRADER: plan.setup.grader.fingerprint,
     }

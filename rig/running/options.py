@@ -19,6 +19,7 @@ from rig.engine.settings import (
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.methods.base import Method, Option, Settings
+from rig.running.person import HUMAN
 from rig.scoring import Mode, Named
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ class Options:
 
     `models` are names, paths of GGUF files, or models that the method knows, such as `oracle`. `suite` is a
     name or a path, `conversations` a directory to use instead. `role` says who plays the roles that are not
-    evaluated, each as `ROLE=MODEL`; `set` gives options that a method alone knows, each as `NAME=VALUE`. None
-    means rig's own, or decided when the model is loaded. Every model is run with every combination of the
-    options that can have several values, and with each of the adapters in `lora`. With `noise` every arm has
-    two that should answer alike.
+    evaluated, each as `ROLE=MODEL`, where every one of several for a role makes an arm; `set` gives options
+    that a method alone knows, each as `NAME=VALUE`. None means rig's own, or decided when the model is
+    loaded. Every model is run with every combination of the options that can have several values, and with
+    each of the adapters in `lora`. With `noise` every arm has two that should answer alike.
     """
 
     models: tuple[str, ...]
@@ -92,7 +93,11 @@ class Options:
         values["similarity"] = str(Named.parse(self.similarity).absolute)
         values["models"] = [_unambiguous(model, known) for model in self.models]
         values["lora"] = [adapter.text if adapter else text for text, adapter in self._adapters()]
-        values["role"] = [f"{role}={_unambiguous(model, known)}" for role, model in self.roles().items()]
+        values["role"] = [
+            f"{role}={_unambiguous(model, known)}"
+            for role, models in self.roles().items()
+            for model in models
+        ]
         for name in ("only", "set"):
             values[name] = list(values[name])
         for name in _VARIED:
@@ -195,9 +200,13 @@ class Options:
 
         return [(text, Adapter.parse(text)) for text in self.lora]
 
-    def roles(self) -> dict[str, str]:
-        """Who plays which role, by role. Raises RigError for what says neither."""
-        return dict(_split(text, "--role", "ROLE=MODEL") for text in self.role)
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """Who plays which role, by role: one, or several. Raises RigError for what says neither."""
+        found: dict[str, tuple[str, ...]] = {}
+        for text in self.role:
+            role, model = _split(text, "--role", "ROLE=MODEL")
+            found[role] = tuple(_distinct([*found.get(role, ()), model]))
+        return found
 
     def _set_values(self, known: Mapping[str, Option]) -> dict[str, list[Any]]:
         """The options given by `set`, by name, as values of their defaults' types."""
@@ -256,8 +265,8 @@ def _label(varied: Mapping[str, Any]) -> str:
 
 
 def _unambiguous(model: str, known: Container[str]) -> str:
-    """The name of a model that the method knows, a registry name, or the absolute path of a file."""
-    if model in known:
+    """A name that the method, rig or its registry knows, or the absolute path of a file."""
+    if model in known or model == HUMAN:
         return model
     from rig.engine.files.registry import resolve
 

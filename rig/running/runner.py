@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from time import perf_counter, process_time
+from typing import cast
 
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
@@ -20,6 +21,7 @@ from rig.events import (
     Emit,
     Event,
     Notice,
+    PersonAsked,
     PieceGenerated,
     RunFinished,
     RunStarted,
@@ -27,12 +29,13 @@ from rig.events import (
     Where,
 )
 from rig.meters import Costs, Meters
-from rig.methods.base import Ask, Episode, Meeting, Remembering, by_arm
+from rig.methods.base import Ask, Episode, Meeting, Playing, Remembering, by_arm
 from rig.metrics import total
 from rig.models import Model, OneByOne, Piece
 from rig.running.control import Control, Stopped
 from rig.running.drive import Asking, drive
 from rig.running.fingerprints import Changed, fingerprint_of, of_model, regraded, require_same
+from rig.running.person import Person
 from rig.running.plan import Loader, Plan
 from rig.running.totals import Totals, errors_of
 from rig.store import Cell, ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, StoreError
@@ -63,6 +66,7 @@ class _Run:
         self._cells: dict[Where, Cell] = {}
         self._failures: dict[int, str] = {}
         self._skipped = False
+        self._people: set[str] = set()
         self.grader: GraderInfo = plan.grader
         self._slots: int | None = None
         self._costs = Costs()
@@ -183,7 +187,7 @@ class _Run:
         alone.
         """
         arm = self._plan.arms[position]
-        evaluated, *others = self._plan.method.roles
+        evaluated = self._plan.method.roles[0]
         model = self._loaded_by(arm.load)
         if arm.adapt is not None:
             arm.adapt(model)
@@ -196,8 +200,8 @@ class _Run:
         if "n_seq" in model.fingerprint:
             self._slots = self._slots or model.slots
         models = {evaluated: model}
-        for role in others:
-            models[role] = self._loaded_by(arm.others[role])
+        for role, load in arm.others.items():
+            models[role] = self._loaded_by(load)
             models[role].prepare(setup.opening(first, arm.settings, role), model.slots)
         if isinstance(setup, Meeting):
             setup.meet(models)
@@ -220,7 +224,9 @@ class _Run:
 
     def _loaded_by(self, load: Loader) -> Model:
         if load not in self._loaded:
-            self._loaded[load] = load(lambda text: self.emit(Notice(text)))
+            self._loaded[load] = model = load(lambda text: self.emit(Notice(text)))
+            if isinstance(model, Person):
+                model.join(self.control)
         return self._loaded[load]
 
     def _unload(self, kept: Collection[Loader]) -> None:
@@ -277,6 +283,7 @@ class _Run:
         totals: Totals,
     ) -> None:
         """Put tasks to the models, as many at once as they have slots."""
+        self._people = {role for role, model in models.items() if isinstance(model, Person)}
         evaluated = models[self._plan.method.roles[0]]
         # A model that answers at once takes on as many steps as there are.
         others = (model for model in models.values() if not isinstance(model, OneByOne))
@@ -284,6 +291,15 @@ class _Run:
         self.begin_clock()
         courses = [_TaskCourse(self, where, task, writer, totals) for where, task in left]
         drive(courses, models, slots, self.control, self.begin_clock)
+
+    def announce(self, where: Where, ask: Ask) -> None:
+        """Tell of a role that is to speak, if a person plays it."""
+        if ask.role in self._people:
+            request = ask.request
+            place = where, request.key.turn, request.key.step, ask.role
+            question = PersonAsked(*place, request.context, request.messages, ask.phrases)
+            self.control.ask(question)
+            self.emit(question)
 
     def begin_clock(self) -> None:
         """Count the time of turns from now."""
@@ -358,7 +374,7 @@ class _TaskCourse:
                 yield None
             if run.skips(where, self._left(len(done))):
                 return
-            done.append(run.share_of_time((yield from episode.play())))
+            done.append(run.share_of_time((yield from self._announced(episode.play()))))
             score = self._score(episode) if episode.next_turn is None else None
             self._store(done[-1], score)
             errors.update(errors_of(done[-1]))
@@ -368,6 +384,17 @@ class _TaskCourse:
             self._totals.add_score(score.counts)
         totals = self._totals
         run.emit(ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
+
+    def _announced(self, playing: Playing) -> Playing:
+        """The turn, with everybody who is asked announced."""
+        prediction = None
+        while True:
+            try:
+                ask = playing.send(prediction) if prediction else next(playing)
+            except StopIteration as end:
+                return cast(PlayedTurn, end.value)
+            self._run.announce(self._where, ask)
+            prediction = yield ask
 
     def _store(self, played: PlayedTurn, score: ConversationScore | None) -> None:
         costs = self._run.costs()

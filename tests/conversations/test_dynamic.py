@@ -27,14 +27,26 @@ def test_there_is_something_to_ask_for_and_something_to_choose() -> None:
     slots = Counter(len(each.slots) for each in SCENARIOS)
     assert min(slots) >= 2
     assert sum(count for number, count in slots.items() if number >= 3) >= 40
-    offered = Counter(len(each.apis) for each in SCENARIOS)
-    assert sum(count for number, count in offered.items() if number >= 3) >= 35
+    assert {len(each.apis) for each in SCENARIOS} == {4, 5}
     assert sum(isinstance(value, bool) for each in SCENARIOS for value in each.slots.values()) >= 6
 
 
 def test_the_call_is_not_always_the_first_on_offer_of_its_file() -> None:
     first = {path: json.loads(path.read_text())["apis"][0]["name"] for path in DYNAMIC.glob("*.json")}
     assert sum(each.call.name in first.values() for each in SCENARIOS) < len(SCENARIOS) / 2
+
+
+def test_scenarios_of_a_domain_offer_the_same_in_the_same_order_so_that_prompts_begin_alike() -> None:
+    offered = {(each.api.domain, each.apis) for each in SCENARIOS}
+    assert len(offered) == len({domain for domain, _ in offered})
+
+
+def test_those_that_are_named_are_offered_in_the_order_of_the_file(tmp_path: Path) -> None:
+    data = json.loads((DYNAMIC / "home.json").read_text(encoding="utf-8"))
+    rows = [{**data["scenarios"][0], "offered": ["MoveBlinds", "SwitchLight"]}]
+    (tmp_path / "home.json").write_text(json.dumps({**data, "scenarios": rows}), encoding="utf-8")
+    (scenario,) = load_directory(tmp_path)
+    assert [api.name for api in scenario.apis] == ["SwitchLight", "MoveBlinds"]
 
 
 def test_nobody_is_twice_there() -> None:

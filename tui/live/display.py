@@ -50,6 +50,7 @@ class TuiDisplay:
         """Run `job` under the view. What it returns or raises comes out after the terminal is restored."""
         worker = _Worker(job)
         if has_terminal():
+            control.takes_answers = True
             with guarded(partial(_stop, control)):
                 worker.start()
                 fault = _watch(worker.feed, control)

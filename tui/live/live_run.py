@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from rig.displays.progress import Progress
-from rig.events import Event
+from rig.events import Event, PersonAsked
 from rig.running.control import Control
 from tui.live.feed import Feed
 from tui.live.state import RunState, StoredBefore
@@ -55,6 +55,18 @@ class LiveRun:
     def can_be_steered(self) -> bool:
         """Whether pausing, stopping and skipping still mean something."""
         return self.control is not None and not self.over and not self.stopping
+
+    @property
+    def question(self) -> PersonAsked | None:
+        """What a person is asked just now."""
+        return self.control.question if self.control is not None and not self.stopping else None
+
+    def answer(self, text: str) -> bool:
+        """Say what a person was asked for; whether anybody was asked."""
+        asked = self.question is not None
+        if asked and self.control is not None:
+            self.control.answer(text)
+        return asked
 
     @property
     def broke_off(self) -> bool:

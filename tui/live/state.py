@@ -22,6 +22,7 @@ from rig.events import (
     ConversationStarted,
     Event,
     Notice,
+    PersonAsked,
     PieceGenerated,
     PredictionMade,
     RunFinished,
@@ -218,6 +219,8 @@ class RunState:
                 self._run_finished(event)
             case StoredBefore():
                 self._stored_before(event)
+            case PersonAsked():
+                pass  # those who can answer look at the run's control
             case Notice():
                 self.notices.append(clip(event.text, 400).text)
 

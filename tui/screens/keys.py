@@ -22,6 +22,21 @@ _RUN = Section(
     ),
 )
 
+_PERSON = Section(
+    "Playing a role yourself",
+    (
+        Binding(
+            "ctrl+g",
+            "phrase(0)",
+            "give up",
+            tooltip="end the conversation: say what the role says then",
+            key_display="^g",
+            priority=True,
+        ),
+        _key("i", "answer", "answer", "go back to the line in which you answer (escape leaves it)"),
+    ),
+)
+
 _CONVERSATIONS = Section(
     "Conversations",
     (
@@ -67,7 +82,7 @@ _TRANSCRIPT = Section(
     ),
 )
 
-RUN = (_RUN, _CONVERSATIONS, _TRANSCRIPT)
+RUN = (_RUN, _PERSON, _CONVERSATIONS, _TRANSCRIPT)
 
 _PLACES = Section(
     "Places",

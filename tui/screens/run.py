@@ -16,11 +16,12 @@ from tui.live.glyphs import SIGNS
 from tui.live.live_run import LiveRun
 from tui.live.pace import Pace, Spending
 from tui.live.state import ConversationState, Status, StoredBefore
-from tui.messages import ConversationOpened, Rearranged, RunsOpened
+from tui.messages import Answered, ConversationOpened, Rearranged, RunsOpened
 from tui.screens import keys
 from tui.screens.ask import QuitScreen
 from tui.screens.reading import ReadingScreen
 from tui.text.inert import inert
+from tui.widgets.answer import AnswerBar, Script
 from tui.widgets.arms import Arms
 from tui.widgets.conversations import ConversationGrid, ConversationList
 from tui.widgets.expectations import Expectations
@@ -68,6 +69,8 @@ class RunScreen(ReadingScreen):
                 yield TranscriptView(id="transcript")
                 yield SideBySide(id="sides")
                 yield SearchBar(id="search")
+                yield AnswerBar(id="answer")
+            yield Script(id="script")
             yield Expectations(id="expectations")
         yield Meters(id="meters")
         yield KeyBar()
@@ -135,6 +138,7 @@ class RunScreen(ReadingScreen):
         else:
             self._show_transcript(conversation, instead)
         self.query_one(Expectations).show_conversation(conversation)
+        self._show_question()
         self._show_numbers(arm)
         self._show_possible()
 
@@ -175,6 +179,17 @@ class RunScreen(ReadingScreen):
         self.query_one(Title).show_conversation(conversation, self.following, note=note)
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
 
+    def _show_question(self) -> None:
+        """What a person is asked, if one plays a role of this run."""
+        question, bar = self.live_run.question, self.query_one(AnswerBar)
+        if self.live_run.over:
+            bar.close()
+        elif question is not None or bar.display:
+            bar.show_question(question)
+        self.set_class(bar.display, "-asked")
+        if question is not None:
+            self.query_one(Script).show_question(question)
+
     def _show_numbers(self, arm: int) -> None:
         known = self.state.arm(arm) if self.state.arms else None
         elapsed_s, remaining_s = self.live_run.elapsed_s, self.live_run.remaining_s
@@ -200,6 +215,22 @@ class RunScreen(ReadingScreen):
     def action_runs(self) -> None:
         self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.live_run.ours))
 
+    # Answering
+
+    def on_answered(self, message: Answered) -> None:
+        """Say something; what is typed while the other is to speak stays where it is."""
+        if message.text and self.live_run.answer(message.text):
+            self.query_one(AnswerBar).clear()
+            self.show_state()
+
+    def action_answer(self) -> None:
+        self.query_one(AnswerBar).focus()
+
+    def action_phrase(self, number: int) -> None:
+        question = self.live_run.question
+        if question is not None and number < len(question.phrases):
+            self.on_answered(Answered(question.phrases[number]))
+
     # What is possible
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -217,6 +248,11 @@ class RunScreen(ReadingScreen):
                 return bool(self.transcript.search.term)
             case "search" | "full" | "call" | "copy":
                 return not self.side_by_side
+            case "answer":
+                return self.has_class("-asked")
+            case "phrase":
+                question = self.live_run.question
+                return question is not None and bool(question.phrases)
             case "write" | "steps":
                 return self.reading is not None
             case "runs":
@@ -245,6 +281,7 @@ class RunScreen(ReadingScreen):
             bool(self.transcript.search.term),
             self.side_by_side,
             self.reading is None,
+            self.live_run.question,
         )
         if possible != self._possible:
             self._possible = possible

@@ -8,6 +8,7 @@ import click
 
 from rig.cli import completion, run
 from rig.cli.output import print_json, printable
+from rig.cli.roles import CastCommand
 from rig.compare import Differing, Noise
 from rig.compare.arms import choose
 from rig.compare.noise import noise_between
@@ -31,7 +32,7 @@ _KINDS = (
 )
 
 
-@click.command(params=[each for each in run.command.params if each.name not in _NOT_OF_RUN])
+@click.command(cls=CastCommand, params=[each for each in run.command.params if each.name not in _NOT_OF_RUN])
 @click.argument("model", required=False, shell_complete=completion.models)
 @click.option("--of", metavar="RUN", shell_complete=completion.runs, help="Only read a run made before.")
 @click.option(

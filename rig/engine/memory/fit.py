@@ -191,6 +191,8 @@ class Fit:
         if has_output:
             # An embedding that serves as the output too is copied to the GPU; the machine has it already.
             weights += layout.output + (0 if use.is_machine else layout.shared)
+        if self._wishes.loaded:
+            weights = 0
         if not use.is_machine and is_split:
             # For a large batch llama.cpp brings the weights of the machine's layers over, one by one.
             compute += max(layout.layers)
@@ -198,7 +200,8 @@ class Fit:
             compute += (_PIPELINE - 1) * mask_bytes(info, shape)
         other = 0
         if use.is_machine:
-            other = scratch_bytes(info, shape) + sum(layout.repacked[layer] for layer in inner)
+            repacked = 0 if self._wishes.loaded else sum(layout.repacked[layer] for layer in inner)
+            other = scratch_bytes(info, shape) + repacked
         return replace(
             use,
             layers=len(layers),

@@ -7,7 +7,10 @@ from rig.calls import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is asked for; None is open. `n_gpu_layers` counts the output as a layer, -1 means all."""
+    """What is asked for; None is open. `n_gpu_layers` counts the output as a layer, -1 means all.
+
+    Weights that are `loaded` already, for another who has them too, take nothing.
+    """
 
     n_gpu_layers: int | None = None
     n_ctx: int | None = None
@@ -15,6 +18,7 @@ class Wishes:
     n_seq: int | None = None
     flash_attention: bool | None = None
     kv_type: str = "f16"
+    loaded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from rig.errors import ErrorKind
 from rig.events import CallJudged, Emit, PredictionMade, TurnStarted, Where
 from rig.methods.autode import answers
 from rig.methods.autode.data.scenarios import Scenario, Utterance
+from rig.methods.autode.players.scripted_user import FAILED
 from rig.methods.autode.prompt import THE_USER, Settings, messages, opening, submitted
 from rig.methods.autode.scoring.judgement import judge, verdict_of
 from rig.methods.autode.talk import Talk
@@ -71,7 +72,8 @@ class Dialogue:
         if self._settings.mode == "static":
             said = submitted(said)
         begun = opening(self._scenario, self._settings, role)
-        return Ask(role, replace(begun, key=key, messages=messages(said, role)))
+        phrases = (FAILED,) if role == THE_USER else ()
+        return Ask(role, replace(begun, key=key, messages=messages(said, role)), phrases)
 
     def _step(self, role: str, key: StepKey, prediction: Prediction) -> Step:
         """A step as it is kept: a call that was written as text is a call."""

@@ -33,7 +33,7 @@ class AutoDE:
     roles: tuple[str, ...] = (THE_ASSISTANT, THE_USER)
     knowing: Mapping[str, str] = MappingProxyType({THE_ASSISTANT: "oracle", THE_USER: "scripted"})
     options: tuple[Option, ...] = (
-        Option("mode", "dynamic"),
+        Option("mode", "dynamic", several=True),
         Option("form", "rig", several=True),
         Option("required", "fixed", several=True),
         Option("max_rounds", 8),
@@ -66,6 +66,10 @@ class AutoDE:
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings(**values)
 
+    def cast(self, settings: Settings) -> Mapping[str, str]:
+        """Nobody is asked but the assistant where the conversation is known (`rig.methods.base.Casting`)."""
+        return {THE_USER: "scripted"} if settings.mode == "dynamic" else {}
+
     def ready(self, values: Mapping[str, Any]) -> Setup:
         return AutoDESetup(self.settings(values))
 
@@ -76,7 +80,7 @@ METHOD: Method = AutoDE()
 class AutoDESetup:
     """Scenarios have no world, so that there is nothing to get ready but the scores.
 
-    `settings` are those of all arms, but for how calls are written and what is required of them.
+    `settings` are those of one arm.
     """
 
     in_lines = True
@@ -101,6 +105,10 @@ class AutoDESetup:
 
     def start(self, task: Scenario, settings: Settings, where: Where, emit: Emit, slot: int) -> Dialogue:
         return Dialogue(task, settings, where, emit)
+
+    def of_arm(self, settings: Settings) -> "AutoDESetup":
+        """What was played, and so what it is worth, depends on the arm (`rig.methods.base.ByArm`)."""
+        return AutoDESetup(settings)
 
     def score(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Score:
         return judge(task, self._talk(task, turns), self._settings.compat)

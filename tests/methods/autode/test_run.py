@@ -49,9 +49,36 @@ def test_what_cannot_be_is_said_in_a_line(rig: Rig, arguments: tuple[str, ...], 
     assert len(done.err.splitlines()) == 1
 
 
-def test_somebody_has_to_be_the_user(rig: Rig) -> None:
-    done = rig("run", "oracle", "--suite", "dynamic")
-    assert (done.code, "--role user=MODEL" in done.err) == (2, True)
+def test_the_user_is_the_scripted_one_unless_somebody_else_is_named(rig: Rig) -> None:
+    asked = ("run", "oracle", "--suite", "dynamic", "--limit", "2", "--display", "none", "--json")
+    runs = [
+        rig(*asked, *more).json["run"] for more in ((), ("--user", "scripted"), ("--role", "user=scripted"))
+    ]
+    fingerprints = [rig("show", run, "--json").json["arms"][0]["fingerprint"] for run in runs]
+    assert fingerprints[0]["role.user.engine"] == "scripted user"
+    assert fingerprints[0] == fingerprints[1] == fingerprints[2]
+
+
+def test_nobody_is_asked_where_the_conversation_is_known_and_both_modes_are_arms_of_a_run(rig: Rig) -> None:
+    modes = ("--set", "mode=static", "--set", "mode=dynamic")
+    done = rig(
+        "run", "oracle", "--suite", "dynamic", "--limit", "4", *modes, "--display", "none", "--json"
+    ).json
+    static, dynamic = done["arms"]
+    assert (static["arm"], static["length"], dynamic["f1"]) == ("oracle mode=static", 2, 1)
+    assert static["round_limit_rate"] == 1
+    shown = rig("show", done["run"], "--json").json["arms"]
+    assert [any(name.startswith("role.") for name in each["fingerprint"]) for each in shown] == [False, True]
+    again = rig("score", done["run"], "--json").json
+    assert [each["total"]["metrics"]["length"] for each in again["arms"]] == [2, dynamic["length"]]
+
+
+def test_every_user_that_is_named_makes_an_arm(rig: Rig) -> None:
+    asked = ("run", "oracle", "--suite", "dynamic", "--limit", "1", "--display", "none", "--json")
+    twice = ("--user", "scripted", "--user", "scripted")
+    assert [arm["arm"] for arm in rig(*asked, *twice).json["arms"]] == ["oracle"]
+    other = rig(*asked, "--user", "scripted", "--user", "nobody")
+    assert (other.code, "nobody" in other.err) == (2, True)
 
 
 def test_arms_are_compared_over_dialogues(rig: Rig) -> None:

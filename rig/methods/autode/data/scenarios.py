@@ -146,7 +146,11 @@ def require_unique(place: Path, names: Iterable[str]) -> None:
 
 
 def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:
-    """The scenarios of one file, each with the documents that it names from those of the file."""
+    """The scenarios of one file, each with the documents that are `offered`: all of the file's by default.
+
+    They keep the order of the file, so that their place does not tell which is the right one, and scenarios
+    of a file begin alike.
+    """
     try:
         domain, rows = str(data["domain"]), list(data["scenarios"])
         apis = {api["name"]: {**api, "domain": domain} for api in data["apis"]}
@@ -156,9 +160,13 @@ def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:
     for number, row in enumerate(rows, start=1):
         where = f"{path}, scenario {number}"
         try:
-            offered = [apis[name] for name in row["offered"]]
+            named = row.get("offered", apis)
+            unknown = [name for name in named if name not in apis]
+            if unknown:
+                raise KeyError(unknown[0])
+            offered = [api for name, api in apis.items() if name in named]
             source = {**row, "id": row["name"], "history": [(USER, row["query"])], "apis": offered}
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise RigError(f"{where}: not a scenario: it has no {error.args[0]}") from error
         found.append(parse(source, where, suite))
     return found

@@ -1,0 +1,36 @@
+"""Weights that are in memory: a file is loaded once, however many models are made of it at the same time.
+
+Two roles of a run can be played from one file. Each has a context of its own, and so its own prompts.
+"""
+
+from pathlib import Path
+from typing import TypeAlias
+from weakref import WeakValueDictionary
+
+from rig.engine.llama import LlamaModel
+
+_Key: TypeAlias = tuple[Path, int, int]
+
+_open: WeakValueDictionary[_Key, LlamaModel] = WeakValueDictionary()
+"""The weights that are open, by their file as it was when they were loaded."""
+
+
+def find_weights(path: Path) -> LlamaModel | None:
+    """The weights of this very file, if somebody has them open."""
+    found = _open.get(_key(path))
+    return found if found is not None and found.is_open else None
+
+
+def open_weights(path: Path, n_gpu_layers: int) -> LlamaModel:
+    """The weights of a file with so many layers on GPUs: those that are open, or loaded now."""
+    found = find_weights(path)
+    if found is not None and found.n_gpu_layers == n_gpu_layers:
+        return found.share()
+    model = LlamaModel(path, n_gpu_layers=n_gpu_layers)
+    _open[_key(path)] = model
+    return model
+
+
+def _key(path: Path) -> _Key:
+    status = path.stat()
+    return path.resolve(), status.st_mtime_ns, status.st_size
