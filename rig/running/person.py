@@ -35,7 +35,7 @@ class Person:
     def slots(self) -> int:
         return 1
 
-    def prepare(self, opening: Request, slots: int | None) -> None:
+    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Nothing to get ready."""
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:

@@ -12,7 +12,7 @@ import pytest
 from textual.binding import Binding
 
 import tui.screens
-from rig.events import Event, Where
+from rig.events import Event, PersonAsked, Where
 from tui.app import RigApp
 from tui.leave import Leave
 from tui.screens.ask import AskScreen, QuitScreen
@@ -22,6 +22,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.text.lines import Tint
+from tui.widgets.answer import AnswerBar
 from tui.widgets.conversations import ConversationGrid
 from tui.widgets.expectations import Expectations
 from tui.widgets.search_bar import SearchBar
@@ -33,10 +34,17 @@ Watch = Callable[[list[Event]], Any]
 
 
 class Pilot(NamedTuple):
-    """What a key does: the keys before it, and what is true after it and was not before."""
+    """What a key does: the keys before it, and what is true after it and was not before.
+
+    With a `question` a person is asked something meanwhile.
+    """
 
     before: tuple[str, ...]
     done: Callable[[Any], bool]
+    question: PersonAsked | None = None
+
+
+ASKED = PersonAsked(Where(0, "AddAlarm-easy"), 0, 0, "user", "Purpose: Ann wants light.", (), ("[fail]",))
 
 
 def reads(conversation: str, arm: int = 1) -> Callable[[Any], bool]:
@@ -105,6 +113,8 @@ RUN = {
     "enter": Pilot((), asks(ConversationScreen)),
     "R": Pilot((), asks(RunsScreen)),
     "e": Pilot((), lambda it: it.run.query_one(Expectations).display),
+    "ctrl+g": Pilot((), lambda it: it.control.question is None, ASKED),
+    "i": Pilot(("escape",), lambda it: it.run.query_one(AnswerBar).has_focus, ASKED),
     "tab": Pilot((*LATE, "shift+tab", "shift+tab"), copies("AddReminder")),
     "shift+tab": Pilot((*LATE, "shift+tab"), copies("DeleteAlarm")),
     "right_square_bracket": Pilot(("x",), lambda it: transcript(it).scroll_offset.y > 0),
@@ -172,6 +182,10 @@ async def test_a_key_does_what_it_says(watch: Watch, three_arms: list[Event], ke
     watched = watch(three_arms)
     async with watched.app.run_test(size=(100, 16)) as driver:
         await driver.pause()
+        if pilot.question is not None:
+            watched.control.ask(pilot.question)
+            watched.tell([pilot.question])
+            await watched.until(lambda: watched.run.query_one(AnswerBar).has_focus)
         for pressed in pilot.before:
             await driver.press(pressed)
         await driver.pause()

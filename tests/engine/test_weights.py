@@ -1,0 +1,93 @@
+"""One file in two roles: its weights are in memory once, its contexts and prompts are two."""
+
+import gc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rig.engine import EngineSettings
+from rig.engine.engine import LlamaCppModel
+from rig.engine.gguf.info import inspect
+from rig.engine.loading import load
+from rig.engine.memory.devices import Memory
+from rig.engine.memory.fit import Fit
+from rig.engine.memory.plan import Wishes
+from rig.engine.weights import find_weights, open_weights
+from rig.models import Request, StepKey, UserMessage
+
+SETTINGS = EngineSettings(n_ctx=512, n_batch=128, n_threads=1, max_tokens=8, exact=True, prefix_cache=False)
+GIB = 2**30
+
+
+@pytest.fixture
+def two(smollm2: Path) -> Iterator[tuple[LlamaCppModel, LlamaCppModel]]:
+    first = load(smollm2, SETTINGS, "assistant", lambda _: None)
+    second = load(smollm2, replace(SETTINGS, seed=1), "user", lambda _: None)
+    yield first, second
+    second.close()
+    first.close()
+
+
+def resident_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+
+
+def mappings(path: Path) -> int:
+    return sum(line.endswith(path.name + "\n") for line in Path("/proc/self/maps").open())
+
+
+def say(model: LlamaCppModel, words: str) -> str:
+    request = Request(StepKey("a", 0, 0), "You are kind.", (), "", (UserMessage(words),))
+    return model.predict(request, lambda _: None).raw
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux says what is mapped")
+def test_the_second_role_takes_a_context_and_no_weights(smollm2: Path) -> None:
+    first = load(smollm2, SETTINGS, "assistant", lambda _: None)
+    say(first, "Hello")
+    mapped, before = mappings(smollm2.resolve()), resident_bytes()
+    second = load(smollm2, SETTINGS, "user", lambda _: None)
+    say(second, "Hello")
+    grown = resident_bytes() - before
+    assert mapped == mappings(smollm2.resolve()) > 0
+    assert grown < smollm2.stat().st_size / 2
+    second.close()
+    first.close()
+
+
+def test_each_answers_as_if_it_were_alone(smollm2: Path, two: tuple[LlamaCppModel, LlamaCppModel]) -> None:
+    first, second = two
+    words = ["What is the capital of France?", "Name a colour.", "What is the capital of France?"]
+    together = [(say(first, each), say(second, each)) for each in words]
+    assert first.parts.model is second.parts.model
+    assert first.context is not second.context
+    assert together[0] == together[2]
+    second.close()
+    assert say(first, words[0]) == together[0][0]
+    assert together[0][0] == together[0][1]
+
+
+def test_weights_are_freed_with_the_last_who_has_them(smollm2: Path) -> None:
+    first = open_weights(smollm2, 0)
+    second = open_weights(smollm2, 0)
+    assert first is second is find_weights(smollm2)
+    first.close()
+    assert find_weights(smollm2) is second
+    second.close()
+    assert find_weights(smollm2) is None
+    assert open_weights(smollm2, 0).is_open
+    gc.collect()
+
+
+def test_a_plan_counts_loaded_weights_once(smollm2: Path) -> None:
+    info = inspect(smollm2)
+    memory = Memory(GIB, 2 * GIB)
+    alone, shared = (
+        Fit(info, (), memory, Wishes(n_ctx=512, loaded=loaded)).best() for loaded in (False, True)
+    )
+    assert alone.machine.weights > 0
+    assert shared.machine.weights == 0
+    assert shared.machine.kv == alone.machine.kv
