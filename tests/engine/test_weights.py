@@ -36,7 +36,7 @@ def resident_bytes() -> int:
 
 
 def mappings(path: Path) -> int:
-    return sum(line.endswith(path.name + "\n") for line in Path("/proc/self/maps").open())
+    return sum(line.endswith(path.name) for line in Path("/proc/self/maps").read_text().splitlines())
 
 
 def say(model: LlamaCppModel, words: str) -> str:
@@ -85,9 +85,8 @@ def test_weights_are_freed_with_the_last_who_has_them(smollm2: Path) -> None:
 def test_a_plan_counts_loaded_weights_once(smollm2: Path) -> None:
     info = inspect(smollm2)
     memory = Memory(GIB, 2 * GIB)
-    alone, shared = (
-        Fit(info, (), memory, Wishes(n_ctx=512, loaded=loaded)).best() for loaded in (False, True)
-    )
+    wishes = [Wishes(n_ctx=512, loaded=loaded) for loaded in (False, True)]
+    alone, shared = (Fit(info, (), memory, each).best() for each in wishes)
     assert alone.machine.weights > 0
     assert shared.machine.weights == 0
     assert shared.machine.kv == alone.machine.kv

@@ -166,7 +166,7 @@ class Fit:
             uses = [replace(use, layers=places.count(place)) for place, use in enumerate(uses)]
         machine = replace(
             uses[-1],
-            weights=uses[-1].weights + layout.input,
+            weights=uses[-1].weights + (0 if self._wishes.loaded else layout.input),
             other=uses[-1].other + layout.tokenizer,
         )
         if layout.is_known and not machine.layers:
