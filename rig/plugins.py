@@ -20,7 +20,8 @@ from typing import Any
 from rig.errors import RigError
 
 OWN = (
-    *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.tooleval", "rig.judging"),
+    *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
+    *("rig.methods.tooleval", "rig.judging"),
     "rig.engine",
 )
 

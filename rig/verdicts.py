@@ -112,6 +112,10 @@ class FaultKind(StrEnum):
     """The last call failed, something was still to be done, and the model replied instead."""
     CLAIMED_SUCCESS = "claims success without a call"
     """The reply says that an action was done which the model did not do."""
+    WORLD_DIFFERS = "world differs"
+    """In the end the world holds something else than it should."""
+    NOT_SAID = "not said"
+    """The user was not told what they had asked for."""
     GENERATION_FAILED = "generation failed"
     """No answer could be had of the model, so that what was due is missing. Its error says why."""
 

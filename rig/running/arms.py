@@ -134,7 +134,6 @@ def _names(suffix: str, labels: Sequence[tuple[str, _Variant, str, str]]) -> lis
     ]
 
 
-
 def _known(make: Callable[[], Model], _: Notify) -> Model:
     return make()
 

@@ -38,6 +38,9 @@ class Person:
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Nothing to get ready."""
 
+    def obstacle(self, opening: Request) -> None:
+        """A person can always be asked."""
+
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """What the person says. Raises Stopped where they leave instead."""
         assert self._control is not None

@@ -74,8 +74,8 @@ def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) 
         return WorldDiff()
     found: list[RecordChange] = []
     omitted = 0
-    with closing(_open(before)) as old, closing(_open(after)) as new:
-        for table in _names(new, tables):
+    with closing(open_snapshot(before)) as old, closing(open_snapshot(after)) as new:
+        for table in record_tables(new, tables):
             for change in _changes(table, tables, old, new):
                 if len(found) < limit:
                     found.append(change)
@@ -84,13 +84,14 @@ def diff(before: Snapshot, after: Snapshot, tables: Tables, limit: int = LIMIT) 
     return WorldDiff(tuple(found), omitted)
 
 
-def _open(snapshot: Snapshot) -> sqlite3.Connection:
+def open_snapshot(snapshot: Snapshot) -> sqlite3.Connection:
+    """A world's database in memory, to be closed."""
     connection = sqlite3.connect(":memory:")
     connection.deserialize(snapshot.image)
     return connection
 
 
-def _names(database: sqlite3.Connection, tables: Tables) -> list[str]:
+def record_tables(database: sqlite3.Connection, tables: Tables) -> list[str]:
     """The tables whose rows are records, and not parts of other records."""
     parts = {elements.table for elements in tables.lists.values()}
     rows = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
@@ -101,8 +102,8 @@ def _names(database: sqlite3.Connection, tables: Tables) -> list[str]:
 def _changes(
     table: str, tables: Tables, old: sqlite3.Connection, new: sqlite3.Connection
 ) -> Iterator[RecordChange]:
-    key, before = _rows(table, tables, old)
-    _, after = _rows(table, tables, new)
+    key, before = stored_rows(table, tables, old)
+    _, after = stored_rows(table, tables, new)
     if before == after:
         return
     for found in dict.fromkeys([*before, *after]):
@@ -120,14 +121,15 @@ def _columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Co
     for name in after or before:
         one, other = before.get(name), after.get(name)
         if one != other:
-            yield ColumnChange(name, _value(one), _value(other))
+            yield ColumnChange(name, value_of(one), value_of(other))
 
 
-def _value(stored: Any) -> Json:
+def value_of(stored: Any) -> Json:
+    """What a stored value stands for; a tuple is a list."""
     return [decode(each) for each in stored] if isinstance(stored, tuple) else decode(stored)
 
 
-def _rows(table: str, tables: Tables, database: sqlite3.Connection) -> tuple[tuple[str, ...], _Rows]:
+def stored_rows(table: str, tables: Tables, database: sqlite3.Connection) -> tuple[tuple[str, ...], _Rows]:
     """The columns of a table's key, and its records as they are stored, by key. Lists are tuples here."""
     description = database.execute(f"PRAGMA table_info({table})").fetchall()
     names = [row[1] for row in description]

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.toolbox.arguments import check, check_names
+from rig.toolbox.content import Differences, compare, drawn_values
 from rig.toolbox.diff import WorldDiff, diff
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.spec import Tool
@@ -50,6 +51,14 @@ class Simulator:
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a state."""
         self._world.restore(snapshot)
+
+    def compare(self, expected: Snapshot, got: Snapshot) -> Differences:
+        """How a world differs from the expected one in what it holds, ids aside."""
+        return compare(expected, got, self._world.tables)
+
+    def drawn(self, snapshot: Snapshot) -> frozenset[str]:
+        """The ids and tokens that a world holds."""
+        return drawn_values(snapshot, self._world.tables)
 
     def diff(self, before: Snapshot, after: Snapshot) -> WorldDiff:
         """What of the world is different between two states."""

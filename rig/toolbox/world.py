@@ -62,11 +62,13 @@ class Tables:
     """How people know the records of a world.
 
     `keys` are the columns that name a table's records, where that is not the primary key; `lists` are the
-    fields of a table's records that have a table of their own.
+    fields of a table's records that have a table of their own. `drawn` are columns whose values tools
+    make up: ids, tokens.
     """
 
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lists: Mapping[str, Elements] = field(default_factory=dict)
+    drawn: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"session": (SESSION_TOKEN,)})
 
 
 class World:

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Self
 
-from rig.calls import Json
+from rig.calls import SESSION_TOKEN, Json
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE
 from rig.toolbox.errors import shown
@@ -26,6 +26,11 @@ class World(AnyWorld):
         keys={
             "users": ("username",),
             **{layout.records: ("username", layout.id_field) for layout in LAYOUTS},
+        },
+        drawn={
+            "session": (SESSION_TOKEN,),
+            "users": (SESSION_TOKEN, "verification_code"),
+            **{layout.records: (layout.id_field,) for layout in LAYOUTS},
         },
         lists={layout.records: layout.elements for layout in LAYOUTS if layout.elements is not None},
     )

@@ -53,6 +53,11 @@ def read(text: str, api: ApiDocument, alike: Alike | None = None) -> Question:
     return Question(names, bool(general), bool(closed), len(rest) > len(general))
 
 
+def asks(text: str) -> bool:
+    """Whether a text asks for anything but what else there is to do."""
+    return any(_CHAT.search(sentence) is None for sentence in _asking(text))
+
+
 def mentions(text: str, value: Json, parameter: Parameter) -> bool:
     """Whether a text says a value: in these words, or for a choice such as "mobile phone" with its last word.
 
@@ -331,6 +336,8 @@ def _short(choice: str, parameter: Parameter) -> str:
 def _nearest(sentence: str, topics: Sequence[_Topic], alike: Alike) -> list[str]:
     """The slot that a question is most about, if it is about any."""
     degrees = [(round(alike(sentence, topic.phrase), 3), topic.parameter.name) for topic in topics]
+    if not degrees:
+        return []
     best, name = max(degrees, key=lambda each: each[0])
     return [name] if best >= NEAR else []
 

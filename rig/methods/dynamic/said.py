@@ -1,0 +1,131 @@
+"""What the user asked to be told: what true replies tell of what tools returned, and whether it was said."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rig import times
+from rig.calls import ExecutedCall, Json
+
+LONGEST = 200
+"""Characters from which on a text is no fact that would be repeated word by word."""
+
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d{2})(?::\d{2})?)?\s*([ap])\.?m\b|\b(\d{1,2}):(\d{2})(?::\d{2})?\b")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?")
+_WORDS = re.compile(r"[^\W_]+")
+_NOON = {"noon": (12, 0), "midday": (12, 0), "midnight": (0, 0)}
+
+
+class Heard:
+    """Words that were said, taken apart once."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        text = "\n".join(texts).casefold()
+        self._words = _WORDS.findall(text)
+        self._plain = f" {' '.join(self._words)} "
+        self._numbers = {float(each.replace(",", "")) for each in _NUMBER.findall(text)}
+        self._numbers |= {
+            float(each[:-2]) for each in self._words if re.fullmatch(r"\d+(?:st|nd|rd|th)", each)
+        }
+        self._clocks = {clock for found in _CLOCK.finditer(text) for clock in _clocks(found)}
+        self._clocks |= {clock for word, clock in _NOON.items() if word in self._words}
+
+    def tells(self, fact: "Fact") -> bool:
+        """Whether a fact is among them."""
+        value = fact.value
+        if isinstance(value, datetime):
+            return self._tells_clock(value) if fact.is_clock else self._tells_day(value)
+        if isinstance(value, str):
+            words = " ".join(_WORDS.findall(value.casefold()))
+            return bool(words) and f" {words} " in self._plain
+        return {float(value), float(round(value))}.intersection(self._numbers) != set()
+
+    def _tells_clock(self, value: datetime) -> bool:
+        return (value.hour, value.minute) in self._clocks
+
+    def _tells_day(self, value: datetime) -> bool:
+        names = {f"{value:%B}".casefold(), f"{value:%b}".casefold()}
+        if f"{value:%A}".casefold() in self._words:
+            return True
+        numeric = f" {value:%Y %m %d} " in self._plain
+        return numeric or (value.day in self._numbers and not names.isdisjoint(self._words))
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One value that a tool returned: a text, a number, a day, or with `is_clock` a time of day."""
+
+    value: str | float | datetime
+    is_clock: bool = False
+
+    def __str__(self) -> str:
+        if isinstance(self.value, datetime):
+            return f"{self.value:%H:%M}" if self.is_clock else f"{self.value:%Y-%m-%d}"
+        return str(self.value)
+
+
+def facts(call: ExecutedCall) -> Iterator[Fact]:
+    """Everything that could be told of a call's response. Ids and truth values could not."""
+    yield from _facts(call.response)
+
+
+def asked_for(
+    turns: Iterable[tuple[Sequence[str], Sequence[ExecutedCall], str]], drawn: frozenset[str]
+) -> tuple[Fact, ...]:
+    """The facts that true replies tell, of turns with what the user said, the calls, and the reply.
+
+    What the user had said before need not be told, and ids, which are `drawn`, may be others.
+    """
+    said: list[str] = []
+    wanted: dict[Fact, None] = {}
+    for words, calls, reply in turns:
+        said += words
+        user, told = Heard(said), Heard([reply])
+        for fact in (fact for call in calls for fact in facts(call)):
+            if str(fact.value) not in drawn and told.tells(fact) and not user.tells(fact):
+                wanted[fact] = None
+    return tuple(wanted)
+
+
+def unsaid(wanted: Iterable[Fact], replies: Iterable[str]) -> tuple[Fact, ...]:
+    """The facts that no reply tells."""
+    heard = Heard(replies)
+    return tuple(fact for fact in wanted if not heard.tells(fact))
+
+
+def _facts(value: Json) -> Iterator[Fact]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _facts(each)
+    elif isinstance(value, str):
+        yield from _of_text(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield Fact(float(value))
+
+
+def _of_text(text: str) -> Iterator[Fact]:
+    for pattern in (times.INSTANT, times.TIME, times.DATE):
+        try:
+            moment = times.read(text, pattern)
+        except ValueError:
+            continue
+        if "%H" in pattern:
+            yield Fact(moment, is_clock=True)
+        if "%Y" in pattern:
+            yield Fact(moment.replace(hour=0, minute=0, second=0))
+        return
+    if 1 < len(text.strip()) <= LONGEST:
+        yield Fact(text)
+
+
+def _clocks(found: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """What a time that was said can mean: 3:00 is in the night or in the afternoon."""
+    hour, minute = int(found[1] or found[4]), int(found[2] or found[5] or 0)
+    if found[3]:
+        yield hour % 12 + (12 if found[3] == "p" else 0), minute
+    else:
+        yield hour, minute
+        if 1 <= hour <= 12:
+            yield hour % 12 + 12, minute
+            yield hour % 12, minute

@@ -1,0 +1,63 @@
+"""What has been said and called, and how it ended: a fold over steps, as they are played or were stored."""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+from rig.episodes import PlayedTurn, Step
+from rig.errors import ErrorKind
+from rig.methods.dynamic.prompt import THE_USER
+from rig.methods.dynamic.script import DONE, lines
+from rig.methods.dynamic.tasks import LiveTask
+from rig.methods.tooltalk.prompt import call_message
+from rig.models import Message, ReplyMessage, UserMessage
+
+End: TypeAlias = Literal["done", "malformed", "call_limit", "round_limit", "context_full", "user_failed"]
+"""How a conversation ended; each is a count of the method's."""
+
+_ENDS: dict[ErrorKind, End] = {ErrorKind.CONTEXT: "context_full", ErrorKind.CALL_CAP: "call_limit"}
+
+
+class Talk:
+    """One conversation. `end` is None for as long as it goes on."""
+
+    def __init__(self, task: LiveTask, max_rounds: int) -> None:
+        self.messages: list[Message] = [UserMessage(lines(task.conversation)[0].text)]
+        self.end: End | None = None
+        self._left = max_rounds
+
+    def add(self, step: Step) -> None:
+        """Take in a step: words and calls are added to the messages, anything else ends the conversation."""
+        prediction, is_user = step.prediction, step.role == THE_USER
+        if prediction.reply is not None:
+            (self._hear_user if is_user else self._hear_assistant)(prediction.reply)
+        elif prediction.error is not None:
+            self.end = _ENDS.get(prediction.error, "user_failed" if is_user else "malformed")
+        elif is_user:
+            self.end = "user_failed"
+        elif step.executed is not None:
+            self.messages.append(call_message(step.executed))
+
+    def extend(self, played: Iterable[PlayedTurn]) -> "Talk":
+        """Take in turns that were played before."""
+        for turn in played:
+            for step in turn.steps:
+                self.add(step)
+        return self
+
+    @property
+    def replies(self) -> Iterator[str]:
+        """The assistant's words, in order."""
+        return (each.text for each in self.messages if isinstance(each, ReplyMessage))
+
+    def _hear_user(self, text: str) -> None:
+        words = text.replace(DONE, "").strip()
+        if DONE in text:
+            self.end = "done"
+        if words:
+            self.messages.append(UserMessage(words))
+
+    def _hear_assistant(self, text: str) -> None:
+        self.messages.append(ReplyMessage(text))
+        self._left -= 1
+        if not self._left:
+            self.end = "round_limit"
