@@ -35,6 +35,7 @@ VERBS = {
     "report": Verb("rig.cli.compare.report", "Write a report of arms as one file."),
     "screen": Verb("rig.cli.screen", "Say what models make of the true calls, without generating any."),
     "export": Verb("rig.cli.export", "Write a run as files that other tools read, or as rows."),
+    "import": Verb("rig.cli.import_", "Take recorded results as a run, each file as an arm."),
     "models": Verb("rig.cli.models", "List, describe, fetch, verify, quantize and merge models."),
     "world": Verb("rig.cli.world", "Build the mock world, or check it."),
     "check": Verb("rig.cli.check", "Check conversations: yours, or those that come with rig."),

@@ -17,7 +17,7 @@ from rig.displays.steps import ended
 from rig.errors import RigError
 from rig.methods.base import Publishes
 from rig.paths import runs_file
-from rig.rescore import effects_of
+from rig.rescore import arm_scores, effects_of
 from rig.store import Cell, Runs, StoredRun, StoredScore
 
 
@@ -109,7 +109,7 @@ def _show_tables(stored: Runs, run: StoredRun, as_json: bool) -> None:
     method = methods.get(run.declaration.method)
     if not isinstance(method, Publishes):
         raise RigError(f"--tables: the method {method.name} has no tables of a paper")
-    tables = method.tables(score.of(run.arms[score.arm]) for score in stored.suite_scores(run))
+    tables = method.tables(arm_scores(stored, run))
     if as_json:
         print_json({"run": run.id, "tables": [table.as_json() for table in tables]})
     else:

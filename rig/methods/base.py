@@ -6,6 +6,7 @@ every display shows them, without knowing it by name. `rig.plugins` says how one
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from rig.calls import JsonObject
@@ -297,7 +298,10 @@ class Knows(Protocol):
 
 
 class ArmScore(NamedTuple):
-    """What a grader makes of an arm on one suite. `grader` says which, in words and by name."""
+    """What a grader makes of an arm on one suite. `grader` says which, in words and by name.
+
+    `by_task` has the counts of each task by themselves, repeat by repeat.
+    """
 
     arm: str
     fingerprint: JsonObject
@@ -306,6 +310,7 @@ class ArmScore(NamedTuple):
     error_types: Mapping[str, int]
     grader: str
     graded_by: JsonObject
+    by_task: Mapping[str, Sequence[Counts]] = MappingProxyType({})
 
 
 class Table(Protocol):
@@ -330,6 +335,42 @@ class Table(Protocol):
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
+        ...
+
+
+class RecordedArm(NamedTuple):
+    """An arm of a run that was made elsewhere: what is known of it, and its finished episodes.
+
+    An episode is a task's name, its repeat, and the turns that were played. `settings` have all options.
+    """
+
+    name: str
+    fingerprint: JsonObject
+    settings: Settings
+    episodes: Sequence[tuple[str, int, Sequence[PlayedTurn]]]
+
+
+class RecordedRun(NamedTuple):
+    """What files of results hold: tasks, arms, and a line on each thing that could not be taken.
+
+    `options` are the method's own that were not as by default, each as `NAME=VALUE`.
+    """
+
+    tasks: Sequence[Task]
+    arms: Sequence[RecordedArm]
+    options: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Imports(Protocol):
+    """A method that can read what its upstream recorded."""
+
+    def recorded(self, files: Sequence[Path], place: Path | None) -> RecordedRun:
+        """The results in these files; `place` has the tasks, where they do not lie beside them.
+
+        Raises RigError for files that hold none, and where there are no tasks.
+        """
         ...
 
 

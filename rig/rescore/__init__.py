@@ -4,10 +4,12 @@ from rig.rescore.adjudication import Adjudication, Unsettled
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines
 from rig.rescore.group import Group
 from rig.rescore.opinions import Opinion, Opinions
+from rig.rescore.importing import import_run
 from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
 from rig.rescore.scored import Scored
 from rig.rescore.setups import settings_of, setup_for_files, setup_of
 from rig.rescore.stored import export_run, score_files, score_run
+from rig.rescore.tabled import arm_scores
 
 __all__ = [
     "Adjudication",
@@ -20,10 +22,12 @@ __all__ = [
     "Reexecuted",
     "Scored",
     "Unsettled",
+    "arm_scores",
     "effects",
     "effects_of",
     "export_run",
     "flat_lines",
+    "import_run",
     "reexecute",
     "require_world",
     "score_files",

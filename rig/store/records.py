@@ -1,5 +1,6 @@
 """What is stored of a run, as readers get it back."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -208,8 +209,8 @@ class StoredScore:
     faults: dict[str, int]
     suite: str | None = None
 
-    def of(self, arm: StoredArm) -> ArmScore:
-        """With what a method needs to know of its arm."""
+    def of(self, arm: StoredArm, by_task: Mapping[str, Sequence[Counts]]) -> ArmScore:
+        """With what a method needs to know of its arm, and the counts of each task, repeat by repeat."""
         return ArmScore(
             arm.name,
             arm.fingerprint or {},
@@ -218,4 +219,5 @@ class StoredScore:
             self.error_types,
             str(self.grader),
             self.grader.as_json(),
+            by_task,
         )

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -111,26 +111,7 @@ class RunWriter:
         clock = perf_counter()
         arm = self._arms[where.arm]
         with self._transaction():
-            turn = (
-                self._database.table("turns")
-                .insert(
-                    {
-                        **self._cell(where),
-                        "turn": played.turn,
-                        "wanted": wanted,
-                        "finished": _now(),
-                        "error": played.error,
-                        "wall_s": played.wall_s,
-                        "tools_s": played.tools_s,
-                        "scoring_s": played.scoring_s,
-                        "cpu_s": played.cpu_s,
-                    }
-                )
-                .last_pk
-            )
-            self._database.table("predictions").insert_all(
-                step_row(turn, number, step) for number, step in enumerate(played.steps)
-            )
+            self._insert_turn(where, played, wanted)
             if score is not None:
                 self._insert_score(where, score)
             # The seconds of this very transaction are known, and stored, only with the next one.
@@ -139,6 +120,13 @@ class RunWriter:
         seconds = perf_counter() - clock
         self._store_s[arm] += seconds
         return seconds
+
+    def commit_episode(self, where: Where, turns: Sequence[PlayedTurn], score: ConversationScore) -> None:
+        """Store a finished conversation that was played elsewhere: all of it or nothing."""
+        with self._transaction():
+            for played in turns:
+                self._insert_turn(where, played, None)
+            self._insert_score(where, score)
 
     def commit_score(self, where: Where, score: ConversationScore) -> None:
         """Store the score of a conversation that has no turn to predict."""
@@ -213,6 +201,23 @@ class RunWriter:
     def _forget(self, by: dict[str, Any]) -> None:
         """Delete the score that a grader made of a conversation after its run."""
         self._database.table("scores").delete_where(f"{_same(by)} AND NOT own", by)
+
+    def _insert_turn(self, where: Where, played: PlayedTurn, wanted: int | None) -> None:
+        row = {
+            **self._cell(where),
+            "turn": played.turn,
+            "wanted": wanted,
+            "finished": _now(),
+            "error": played.error,
+            "wall_s": played.wall_s,
+            "tools_s": played.tools_s,
+            "scoring_s": played.scoring_s,
+            "cpu_s": played.cpu_s,
+        }
+        turn = self._database.table("turns").insert(row).last_pk
+        self._database.table("predictions").insert_all(
+            step_row(turn, number, step) for number, step in enumerate(played.steps)
+        )
 
     def _insert_score(self, where: Where, score: ConversationScore) -> None:
         cell = self._cell(where)

@@ -1,6 +1,6 @@
 """AutoDE as a method: its suites, its options, and what a run needs of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,7 @@ from rig.methods.autode.prompt import THE_USER, Settings, opening
 from rig.methods.autode.recorded.records import record_of
 from rig.methods.autode.scoring.judgement import DECLARATION, VERSION, judge
 from rig.methods.autode.talk import Talk
-from rig.methods.base import Checked, Grading, Method, Option, Setup
+from rig.methods.base import ArmScore, Checked, Grading, Method, Option, RecordedRun, Setup, Table
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
@@ -59,6 +59,17 @@ class AutoDE:
 
     def check(self, place: Path) -> Checked:
         return check(place)
+
+    def recorded(self, files: Sequence[Path], place: Path | None) -> RecordedRun:
+        from rig.methods.autode.recorded.importing import recorded_run
+
+        return recorded_run(files, place)
+
+    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
+        # Statistics take an import that no run needs.
+        from rig.methods.autode.recorded.tables import published_tables
+
+        return published_tables(scores)
 
     def models(self, tasks: Sequence[Scenario]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks), "scripted": lambda: ScriptedUser(tasks)}

@@ -47,7 +47,7 @@ class Talk:
         return self
 
     def _hear_user(self, text: str) -> None:
-        if self.end is None and FAILED in text:
+        if self.end in (None, "round_limit") and FAILED in text:
             self.end = "user_failed"
         else:
             self.said.append(Utterance(USER, text.replace(DONE, "").strip()))

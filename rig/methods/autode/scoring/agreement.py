@@ -22,6 +22,7 @@ class Interval(NamedTuple):
 def icc3(*raters: Sequence[float] | Vector) -> float:
     """The intraclass correlation of raters' scores of the same targets: ICC(3,1), consistency.
 
+    NaN where nothing varies.
     Shrout and Fleiss, Psychological Bulletin 86, 1979. At least two raters and two targets.
     """
     scores = np.column_stack(raters).astype(float)
@@ -30,7 +31,8 @@ def icc3(*raters: Sequence[float] | Vector) -> float:
     between = count * ((scores.mean(1) - mean) ** 2).sum() / (targets - 1)
     left = scores - scores.mean(1, keepdims=True) - scores.mean(0) + mean
     error = (left**2).sum() / ((targets - 1) * (count - 1))
-    return float((between - error) / (between + (count - 1) * error))
+    whole = between + (count - 1) * error
+    return float((between - error) / whole) if whole else float("nan")
 
 
 def pearson(first: Sequence[float] | Vector, second: Sequence[float] | Vector) -> float:
@@ -57,6 +59,16 @@ def agreement(
         return measure(*scores.mean(2))
 
     return _bootstrap(sides, measured, seed)
+
+
+def agreement_by_dialogue(
+    first: Vector,
+    second: Vector,
+    measure: Callable[[Sequence[float], Sequence[float]], float],
+    seed: int = SEED,
+) -> Interval:
+    """How far two methods agree about one assistant, dialogue by dialogue, by either measure."""
+    return _bootstrap(np.stack([first, second]), lambda drawn: measure(*drawn), seed)
 
 
 def mean_f1(dialogues: Vector, seed: int = SEED) -> Interval:

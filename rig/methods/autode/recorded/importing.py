@@ -1,0 +1,166 @@
+"""Upstream's result files as a run: every file is an arm, every recorded dialogue an episode."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig.episodes import ASSISTANT as THE_ASSISTANT
+from rig.episodes import PlayedTurn, Step
+from rig.errors import ErrorKind, RigError
+from rig.methods.autode.answers import DONE
+from rig.methods.autode.data import checkout
+from rig.methods.autode.data.scenarios import ASSISTANT, Scenario
+from rig.methods.autode.players.scripted_user import FAILED
+from rig.methods.autode.prompt import THE_USER, Mode, Settings
+from rig.methods.autode.recorded.records import Record, read
+from rig.methods.autode.scoring.judgement import verdict_of
+from rig.methods.base import RecordedArm, RecordedRun
+from rig.methods.scripted import called, failed, replied
+from rig.models import Prediction
+
+MAX_ROUNDS = 8
+"""Of all of upstream's experiments."""
+
+_NAMES = re.compile(r"^(?:u_(?P<user>[a-z0-9]+)_)?a_(?P<assistant>.+?)$")
+_NO_NAME = re.compile(
+    r"_(?:v\d+|complementary|\d+rounds?|good|force|substitute|legacy|part\d+|1round|static|human).*$"
+)
+
+
+def recorded_run(files: Sequence[Path], place: Path | None) -> RecordedRun:
+    """The results in these files. The dialogues are those of `place`, else of the checkout they lie in.
+
+    Raises RigError where there are no dialogues, and where a file cannot be read or has no result.
+    """
+    scenarios = {each.id: each for each in checkout.load(place or _checkout_of(files[0]))}
+    arms, faults = [], []
+    for path in files:
+        arm, wrong = _arm(path, scenarios)
+        arms.append(arm)
+        faults += wrong
+    repeated = {arm.name for arm in arms if sum(each.name == arm.name for each in arms) > 1}
+    if repeated:
+        raise RigError(f"two files are called {min(repeated)}; each is an arm, and needs a name of its own")
+    return RecordedRun(tuple(scenarios.values()), tuple(arms), ("compat=true",), tuple(faults))
+
+
+def _checkout_of(file: Path) -> Path:
+    for folder in file.resolve().parents[:3]:
+        dataset = checkout.find_dataset(folder)
+        if dataset is not None and checkout.find_workbook(dataset) is not None:
+            return folder
+    raise RigError(f"{file}: lies in no checkout of AutoDE; name one with --suite")
+
+
+def _arm(path: Path, scenarios: Mapping[str, Scenario]) -> tuple[RecordedArm, list[str]]:
+    rows = read(path)
+    faults = list(rows.faults)
+    found: dict[str, list[Record]] = {}
+    for record in rows.records:
+        if record.id in scenarios:
+            found.setdefault(record.id, []).append(record)
+        else:
+            faults.append(f"{path}: a result of {record.id}, which is no dialogue of the dataset")
+    if not found:
+        raise RigError(f"{path}: holds no result of a dialogue of the dataset")
+    faults += [f"{path}: no result of dialogue {name}" for name in scenarios if name not in found]
+    trials = min(map(len, found.values()))
+    if extra := sum(map(len, found.values())) - trials * len(found):
+        faults.append(
+            f"{path}: {extra} results beyond trial {trials} are left out, as upstream leaves them out"
+        )
+    mode = _mode(found, scenarios)
+    settings = Settings(mode=mode, compat=True, max_rounds=MAX_ROUNDS)
+    episodes = [
+        (scenarios[name].name, trial, turns(record, scenarios[name], mode))
+        for trial in range(trials)
+        for name, record in ((name, records[trial]) for name, records in found.items())
+    ]
+    return RecordedArm(path.stem, _fingerprint(path, settings), settings, episodes), faults
+
+
+def _mode(found: Mapping[str, Sequence[Record]], scenarios: Mapping[str, Scenario]) -> Mode:
+    """Static is a file whose every dialogue begins with all of the history."""
+    begins = (
+        tuple(record.said[: len(scenarios[name].history)]) == scenarios[name].history
+        or (record.is_cut and tuple(record.said) == scenarios[name].history[1:])
+        for name, records in found.items()
+        for record in records
+    )
+    return "static" if all(begins) else "dynamic"
+
+
+def _fingerprint(path: Path, settings: Settings) -> JsonObject:
+    """What is known of a recorded arm: its file, and who is named in the file's name."""
+    named = _NAMES.match(path.stem)
+    assistant = named["assistant"] if named else path.stem
+    user = (named["user"] if named else None) or ("human" if "human" in path.stem else "")
+    parts = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
+    parts.pop("protocol.prompt_sha256")
+    player = {"role.user.recorded": user} if user and settings.mode == "dynamic" else {}
+    return {
+        "model.engine": "recorded",
+        "model.recorded": _NO_NAME.sub("", assistant),
+        "model.file": path.name,
+        "model.file_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        **player,
+        **parts,
+    }
+
+
+def turns(record: Record, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
+    """A recorded dialogue as turns that fold into the same conversation with the same end."""
+    if mode == "static":
+        words = [
+            text for role, text in record.said[len(scenario.history) - record.is_cut :] if role == ASSISTANT
+        ]
+        steps = [_said(text, THE_ASSISTANT) for text in words] or [_last(record, scenario)]
+        return [PlayedTurn(0, tuple(steps[:1]))]
+    said = list(record.said if record.is_cut else record.said[1:])
+    ends_with_done = record.outcome == "gave_up"
+    steps = [
+        _said(
+            f"{text}{DONE}" if ends_with_done and number == len(said) - 1 else text,
+            THE_ASSISTANT if role == ASSISTANT else THE_USER,
+        )
+        for number, (role, text) in enumerate(said)
+    ]
+    if record.outcome not in ("gave_up", "round_limit"):
+        steps.append(_last(record, scenario, after=steps[-1].role if steps else THE_USER))
+    return [PlayedTurn(number, tuple(found)) for number, found in enumerate(_in_turns(steps))]
+
+
+def _in_turns(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Steps turn by turn: what the user says, and the assistant's answer. Nobody answers the last words."""
+    turn: list[Step] = []
+    spoken = 0
+    for step in steps:
+        if step.role == THE_USER and turn and spoken < MAX_ROUNDS:
+            yield turn
+            turn = []
+        turn.append(step)
+        spoken += step.role == THE_ASSISTANT
+    if turn:
+        yield turn
+
+
+def _said(text: str, role: str) -> Step:
+    return Step(replied(text), role=role)
+
+
+def _last(record: Record, scenario: Scenario, after: str = THE_USER) -> Step:
+    """How a dialogue ended that did not end with words."""
+    if record.success:
+        call = Call(scenario.call.name, dict(record.slots))
+        made = called(call.name, call.arguments)
+        return Step(made, ExecutedCall(call, Outcome()), verdict_of(scenario, call), THE_ASSISTANT)
+    if record.outcome == "user_failed":
+        return _said(FAILED, THE_USER)
+    return Step(_failure(record), role=THE_ASSISTANT if after == THE_USER else THE_USER)
+
+
+def _failure(record: Record) -> Prediction:
+    kinds = {"context_full": ErrorKind.CONTEXT, "malformed": ErrorKind.INVALID}
+    return failed(kinds.get(record.outcome, ErrorKind.DECODE), record.reason.strip()[:500], record.reason)

@@ -1,0 +1,282 @@
+"""The tables of AutoDE's paper, made from whatever arms of a run there are, and what its case study counts.
+
+An arm is a cell: an assistant, and a way of evaluating it, which is the user or the static conversation. So
+recorded results and runs of rig's own are tabulated alike.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from statistics import fmean, stdev
+
+import numpy as np
+
+from rig.calls import JsonObject
+from rig.methods.autode.recorded.paper import ASSISTANTS, CITED, METHODS, TABLE_1, TABLE_2
+from rig.methods.autode.scoring.agreement import (
+    Interval,
+    agreement,
+    agreement_by_dialogue,
+    icc3,
+    mean_f1,
+    pearson,
+)
+from rig.methods.base import ArmScore
+from rig.metrics import Counts
+from rig.rates import Vector
+
+STATIC, HUMAN = "static", "human"
+
+LEAST = 3
+"""Assistants from which on a correlation says anything."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An assistant evaluated in one way: the counts of each dialogue, trial by trial."""
+
+    arm: str
+    assistant: str
+    method: str
+    grader: str
+    graded_by: JsonObject
+    by_task: Mapping[str, Sequence[Counts]]
+
+    @property
+    def trials(self) -> int:
+        """As many as every dialogue has."""
+        return min(map(len, self.by_task.values()), default=0)
+
+    def means(self, name: str) -> list[float]:
+        """The mean over dialogues of a count, trial by trial."""
+        return [
+            fmean(counts[trial].get(name, 0) for counts in self.by_task.values())
+            for trial in range(self.trials)
+        ]
+
+    def mean(self, name: str) -> float:
+        """The mean over trials of the means over dialogues."""
+        return fmean(self.means(name))
+
+    @property
+    def spread(self) -> float | None:
+        """The sample deviation of the trials' F1; None with one trial."""
+        return stdev(self.means("f1")) if self.trials > 1 else None
+
+    def f1_of(self, names: Sequence[str]) -> Vector:
+        """The F1 of each of these dialogues, a mean over trials."""
+        return np.array([fmean(counts.get("f1", 0) for counts in self.by_task[name]) for name in names])
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Its F1, with the interval over dialogues."""
+        return mean_f1(self.f1_of(list(self.by_task)))
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table whose cells are texts already, as its numbers have as many digits as the paper's need."""
+
+    title: str
+    grader: str
+    graded_by: JsonObject
+    header: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    rows: tuple[JsonObject, ...]
+    cited: str = ""
+
+    def as_json(self) -> JsonObject:
+        """Title, grader and rows, with numbers at their full length."""
+        return {"title": self.title, "grader": self.graded_by, "rows": list(self.rows)}
+
+
+def published_tables(scores: Iterable[ArmScore]) -> list[TextTable]:
+    """Tables 1 and 2, the case study, and how far ways of evaluating agree, grader by grader."""
+    by_grader: dict[str, list[Cell]] = {}
+    for score in scores:
+        if score.by_task:
+            by_grader.setdefault(score.grader, []).append(_cell(score))
+    tables = []
+    for cells in by_grader.values():
+        tables += [_scores(cells), *_agreements(cells), _case_study(cells), *_by_dialogue(cells)]
+    return tables
+
+
+def _cell(score: ArmScore) -> Cell:
+    of_arm = score.fingerprint
+    assistant = of_arm.get("model.recorded") or of_arm.get("model.file") or of_arm.get("model.engine")
+    return Cell(
+        score.arm,
+        str(assistant or score.arm),
+        STATIC if of_arm.get("protocol.mode") == STATIC else _user(of_arm),
+        score.grader,
+        score.graded_by,
+        score.by_task,
+    )
+
+
+def _user(of_arm: JsonObject) -> str:
+    """Who was the user: as upstream's files say, the file of a model, or who needs none."""
+    names = ("role.user.recorded", "role.user.file", "role.user.engine")
+    return next((str(of_arm[name]) for name in names if name in of_arm), "?")
+
+
+def _table(
+    cells: Sequence[Cell],
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[tuple[tuple[str, ...], JsonObject]],
+) -> TextTable:
+    shown, data = tuple(row[0] for row in rows), tuple(row[1] for row in rows)
+    cited = CITED if any("(paper)" in row[0] for row in shown) else ""
+    return TextTable(title, cells[0].grader, cells[0].graded_by, tuple(header), shown, data, cited)
+
+
+def _scores(cells: Sequence[Cell]) -> TextTable:
+    rows: list[tuple[tuple[str, ...], JsonObject]] = []
+    for cell in cells:
+        rates = [100 * cell.mean(name) for name in ("precision", "recall", "f1")]
+        spread, interval = cell.spread, cell.interval
+        shown = (
+            _named(ASSISTANTS, cell.assistant),
+            _named(METHODS, cell.method),
+            *(f"{rate:.4f}" for rate in rates),
+            "" if spread is None else f"{100 * spread:.4f}",
+            f"{100 * interval.low:.1f} to {100 * interval.high:.1f}",
+            f"{len(cell.by_task)} x {cell.trials}",
+        )
+        data = dict(zip(("precision", "recall", "f1"), rates, strict=True))
+        known = {"assistant": cell.assistant, "method": cell.method, "source": "run", **data}
+        known |= {"spread": None if spread is None else 100 * spread, "trials": cell.trials}
+        known |= {"low": 100 * interval.low, "high": 100 * interval.high, "dialogues": len(cell.by_task)}
+        rows.append((shown, {**known, "trial_f1": [100 * each for each in cell.means("f1")]}))
+        if paper := TABLE_1.get((cell.assistant, cell.method)):
+            names = f"{_named(ASSISTANTS, cell.assistant)} (paper)", _named(METHODS, cell.method)
+            cited = {"assistant": cell.assistant, "method": cell.method, "source": "paper"}
+            rows.append(((*names, *paper, "", ""), {**cited, **paper._asdict()}))
+    header = ("assistant", "user", "P", "R", "F1", "±", "F1 over dialogues", "dialogues")
+    return _table(cells, "Table 1. Slot scores", header, rows)
+
+
+def _agreements(cells: Sequence[Cell]) -> list[TextTable]:
+    """Table 2: each way of evaluating against the human one, over the assistants that have both."""
+    by_method = _by_method(cells)
+    human = by_method.get(HUMAN, {})
+    rows: list[tuple[tuple[str, ...], JsonObject]] = []
+    for method, ours in by_method.items():
+        both = [name for name in ours if name in human]
+        if method == HUMAN or len(both) < 2:
+            continue
+        found = _agreement([human[name] for name in both], [ours[name] for name in both])
+        title = _named(METHODS, method)
+        rows.append(
+            (
+                (title, str(len(both)), *map(_with_interval, found.values())),
+                {"method": method, "source": "run", "assistants": both} | _as_json(found),
+            )
+        )
+        if paper := TABLE_2.get(method):
+            cited = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
+            rows.append(((f"{title} (paper)", "5", *paper), cited))
+    header = ("user", "assistants", "ICC3", "R")
+    title = "Table 2. Agreement with human evaluation, over assistants"
+    return [_table(cells, title, header, rows)] if rows else []
+
+
+def _case_study(cells: Sequence[Cell]) -> TextTable:
+    """What the paper's case study counts, and by how much it differs from static evaluation."""
+    names = ("reluctant", "illusory", "malformed", "gave_up", "messages")
+    static = _by_method(cells).get(STATIC, {})
+    rows: list[tuple[tuple[str, ...], JsonObject]] = []
+    for cell in cells:
+        total = [sum(c.get(name, 0) for each in cell.by_task.values() for c in each) for name in names[:-1]]
+        length = cell.mean("messages")
+        other = static.get(cell.assistant)
+        against = {name: cell.mean(name) - other.mean(name) for name in names} if other else {}
+        is_static = cell.method == STATIC
+        gaps = [
+            "" if not against or is_static else _gap(name, against[name])
+            for name in ("reluctant", "illusory", "messages")
+        ]
+        shown = (
+            _named(ASSISTANTS, cell.assistant),
+            _named(METHODS, cell.method),
+            *(f"{count:g}" for count in total),
+            f"{length:.4f}",
+            *gaps,
+        )
+        data = {"assistant": cell.assistant, "method": cell.method, "length": length}
+        counted = dict(zip(names[:-1], total, strict=True))
+        rows.append((shown, {**data, **counted, "against_static": {} if is_static else against}))
+    header = (
+        "assistant",
+        "user",
+        "reluctant",
+        "illusory",
+        "malformed",
+        "gave up",
+        "length",
+        "reluctance against static",
+        "illusory against static",
+        "length against static",
+    )
+    return _table(cells, "Case study. How dialogues ended", header, rows)
+
+
+def _by_dialogue(cells: Sequence[Cell]) -> list[TextTable]:
+    """How far two ways of evaluating an assistant agree, dialogue by dialogue."""
+    by_assistant: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_assistant.setdefault(cell.assistant, []).append(cell)
+    rows: list[tuple[tuple[str, ...], JsonObject]] = []
+    for assistant, found in by_assistant.items():
+        for one, other in combinations(found, 2):
+            names = [name for name in one.by_task if name in other.by_task]
+            if len(names) < LEAST:
+                continue
+            sides = one.f1_of(names), other.f1_of(names)
+            measured = {
+                "icc3": agreement_by_dialogue(*sides, icc3),
+                "r": agreement_by_dialogue(*sides, pearson),
+            }
+            shown = (
+                _named(ASSISTANTS, assistant),
+                f"{_named(METHODS, one.method)}, {_named(METHODS, other.method)}",
+                str(len(names)),
+                *map(_with_interval, measured.values()),
+            )
+            known = {"assistant": assistant, "methods": [one.method, other.method], "dialogues": len(names)}
+            rows.append((shown, known | _as_json(measured)))
+    header = ("assistant", "users", "dialogues", "ICC3", "R")
+    return [_table(cells, "Agreement dialogue by dialogue", header, rows)] if rows else []
+
+
+def _agreement(human: Sequence[Cell], ours: Sequence[Cell]) -> dict[str, Interval]:
+    """ICC3 and Pearson's R over assistants, with bootstrap intervals over the dialogues that all have."""
+    common = [name for name in human[0].by_task if all(name in each.by_task for each in (*human, *ours))]
+    first, second = ([cell.f1_of(common) for cell in side] for side in (human, ours))
+    return {"icc3": agreement(first, second, icc3), "r": agreement(first, second, pearson)}
+
+
+def _by_method(cells: Sequence[Cell]) -> dict[str, dict[str, Cell]]:
+    found: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.method, {})[cell.assistant] = cell
+    return found
+
+
+def _named(names: Mapping[str, str], name: str) -> str:
+    return names.get(name, name)
+
+
+def _with_interval(found: Interval) -> str:
+    return f"{found.value:.4f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def _as_json(found: Mapping[str, Interval]) -> JsonObject:
+    return {name: {"value": each.value, "low": each.low, "high": each.high} for name, each in found.items()}
+
+
+def _gap(name: str, difference: float) -> str:
+    return f"{difference:+.3f}" if name == "messages" else f"{100 * difference:+.2f}"

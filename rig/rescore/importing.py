@@ -1,0 +1,35 @@
+"""What another tool recorded as a run of the store."""
+
+from pathlib import Path
+
+from rig.events import Where
+from rig.methods.base import Imports, Method, RecordedRun, by_arm
+from rig.running.options import Options
+from rig.store import ConversationScore, GraderInfo, NewRun, RunWriter, check_writable
+from rig.store.identifiers import new_run_id
+from rig.tasks import Task
+
+
+def import_run(store: Path, method: Method, found: RecordedRun, name: str | None = None) -> str:
+    """Store a recorded run with the scores that the method gives; its id. Raises RigError as storing does."""
+    assert isinstance(method, Imports)
+    check_writable(store)
+    options = Options(models=(), method=method.name, set=found.options)
+    values = {option: given[0] for option, given in options.values(method).items()}
+    setup = method.ready(values)
+    info = GraderInfo.of(setup.grader)
+    tasks: dict[str, Task] = {task.name: task for task in found.tasks}
+    run = new_run_id(store)
+    recipe = {**options.as_json(()), "models": [arm.name for arm in found.arms]}
+    repeats = max((repeat for arm in found.arms for _, repeat, _ in arm.episodes), default=0) + 1
+    arms = tuple(arm.name for arm in found.arms)
+    new = NewRun(run, name, recipe, arms, tuple(tasks.values()), method.declaration, repeats)
+    with RunWriter.create(store, new) as writer:
+        for position, arm in enumerate(found.arms):
+            writer.arm_ready(position, arm.fingerprint, 0.0)
+            scoring = by_arm(setup, arm.settings)
+            for task, repeat, turns in arm.episodes:
+                score = ConversationScore(info, scoring.score(tasks[task], turns))
+                writer.commit_episode(Where(position, task, repeat), turns, score)
+        writer.finish()
+    return run
