@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from math import isnan
 from statistics import fmean, stdev
 
 import numpy as np
@@ -271,11 +272,14 @@ def _named(names: Mapping[str, str], name: str) -> str:
 
 
 def _with_interval(found: Interval) -> str:
-    return f"{found.value:.4f} ({found.low:.2f} to {found.high:.2f})"
+    return "-" if isnan(found.value) else f"{found.value:.4f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def _as_json(found: Mapping[str, Interval]) -> JsonObject:
-    return {name: {"value": each.value, "low": each.low, "high": each.high} for name, each in found.items()}
+    return {
+        name: {part: None if isnan(value) else value for part, value in each._asdict().items()}
+        for name, each in found.items()
+    }
 
 
 def _gap(name: str, difference: float) -> str:

@@ -80,6 +80,9 @@ def _bootstrap(scores: Vector, measured: Callable[[Vector], float], seed: int) -
     """A measure of scores, and its percentile interval over draws of the last axis."""
     generator = np.random.default_rng(seed)
     dialogues = scores.shape[-1]
-    drawn = [measured(scores[..., generator.integers(dialogues, size=dialogues)]) for _ in range(RESAMPLES)]
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    drawn = np.array(
+        [measured(scores[..., generator.integers(dialogues, size=dialogues)]) for _ in range(RESAMPLES)]
+    )
+    told = drawn[~np.isnan(drawn)]
+    low, high = np.quantile(told, [0.025, 0.975]) if len(told) else (np.nan, np.nan)
     return Interval(measured(scores), float(low), float(high))
