@@ -3,8 +3,8 @@
 from rig.rescore.adjudication import Adjudication, Unsettled
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines
 from rig.rescore.group import Group
-from rig.rescore.opinions import Opinion, Opinions
 from rig.rescore.importing import import_run
+from rig.rescore.opinions import Opinion, Opinions
 from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
 from rig.rescore.scored import Scored
 from rig.rescore.setups import settings_of, setup_for_files, setup_of

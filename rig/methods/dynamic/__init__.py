@@ -5,8 +5,4 @@ from typing import Any
 
 def register(registry: Any) -> None:
     """Offer the method (`rig.plugins`)."""
-    from rig.methods.base import Method
-    from rig.methods.dynamic.method import Dynamic
-
-    method: Method = Dynamic()
-    registry.add_method(method)
+    registry.methods.later("dynamic", "rig.methods.dynamic.method:METHOD")

@@ -8,7 +8,7 @@ from typing import Any
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.events import Emit, Where
-from rig.methods.base import Grading, Option
+from rig.methods.base import Grading, Method, Option
 from rig.methods.dynamic.dialogue import Dialogue
 from rig.methods.dynamic.judgement import DECLARATION, VERSION, judge
 from rig.methods.dynamic.oracle import Oracle
@@ -108,3 +108,6 @@ class DynamicSetup:
             known = self._tooltalk.simulator
             self._simulators[slot] = known.twin() if self._simulators else known
         return self._simulators[slot]
+
+
+METHOD: Method = Dynamic()

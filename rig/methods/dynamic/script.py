@@ -7,7 +7,7 @@ from functools import cache
 from rig.calls import ExecutedCall, Json
 from rig.methods.autode.data.documents import ApiDocument, Parameter
 from rig.methods.tooltalk.conversations import Conversation
-from rig.methods.tooltalk.evidence import Seen
+from rig.methods.tooltalk.scoring.evidence import Seen
 from rig.toolbox.toolbox import Toolbox
 
 DONE = "[DONE]"

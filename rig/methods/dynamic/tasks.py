@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rig.calls import ExecutedCall, JsonObject
-from rig.methods.tooltalk.callers import name_truths
 from rig.methods.tooltalk.conversations import Conversation
+from rig.methods.tooltalk.scoring.callers import name_truths
 from rig.tasks import ExpectedTurn
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace
