@@ -75,7 +75,7 @@ class AutoDE:
         return {"oracle": lambda: Oracle(tasks), "scripted": lambda: ScriptedUser(tasks)}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(**values)
+        return Settings(**{option.name: values[option.name] for option in self.options})
 
     def cast(self, settings: Settings) -> Mapping[str, str]:
         """Nobody is asked but the assistant where the conversation is known (`rig.methods.base.Casting`)."""
