@@ -27,7 +27,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
-usages = st.builds(Usage, *[numbers] * 4, *[seconds] * 4)
+usages = st.builds(Usage, *[numbers] * 4, *[seconds] * 4, numbers, seconds)
 tokens = st.lists(numbers, max_size=4).map(tuple)
 logprobs = st.lists(st.floats(-100, 0), max_size=4).map(tuple)
 common = {
@@ -37,6 +37,9 @@ common = {
     "logprobs": logprobs,
     "token_chars": tokens,
     "salvage": texts,
+    "reasoning": texts,
+    "content": texts,
+    "part": numbers,
     "token_forced": st.lists(st.booleans(), max_size=4).map(tuple),
 }
 calls = st.builds(Call, texts | st.just("\ud800"), values)

@@ -11,6 +11,7 @@ from native_templates import OWN, REAL
 
 from rig.calls import Call, Outcome
 from rig.engine.engine import LlamaCppModel
+from rig.engine.forcing.teacher import Teacher
 from rig.engine.loading import load
 from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
@@ -202,3 +203,21 @@ def test_a_model_makes_several_calls_where_it_may(run: Callable[..., LlamaCppMod
     assert not model.parts.form(alone).language.separator
     single = run(OWN["one bare object"])
     assert not single.parts.form(ask("x")).language.separator
+
+
+@pytest.mark.parametrize("name", ["json in tags", "a tag for each", "opened thinking", "quotes of its own"])
+def test_true_answers_are_put_to_a_model_in_its_own_form(
+    run: Callable[..., LlamaCppModel], name: str
+) -> None:
+    path = run(OWN[name]).parts.model.path
+    teacher = Teacher(path, EngineSettings(n_threads=1, n_ctx=12288), "t", lambda _: None)
+    try:
+        assessed = teacher.assess(ask(*HISTORY[:1]), Call("AddAlarm", {"time": "7"}), lambda *_: None)
+        assert assessed.fault is None
+        assert {choice.kind for choice in assessed.choices} >= {"answer", "tool", "value"}
+        assert assessed.forced > 0
+        reply = teacher.assess(ask(*HISTORY[:1]), "Good morning.", lambda *_: None)
+        assert reply.fault is None
+        assert {choice.kind for choice in reply.choices} == {"answer"}
+    finally:
+        teacher.close()

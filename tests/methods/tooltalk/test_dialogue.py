@@ -124,6 +124,38 @@ def test_within_a_turn_the_model_reads_its_own_calls_and_what_they_gave() -> Non
     assert len(second.outcome.response["alarms"]) == 3
 
 
+def test_calls_of_one_message_are_executed_in_order_and_judged_one_by_one() -> None:
+    played = Played(ALARMS)
+    both = replace(
+        called("AddAlarm", {"time": "07:00:00"}),
+        further=(Call("AddAlarm", {"time": "late"}), Call("FindAlarms", {})),
+        content="Two at once.",
+        reasoning="Seven, they said.",
+    )
+    turn = played.turn(1, lambda request: both if not request.key.step else replied("Done."))
+    assert [step.prediction.part for step in turn.steps] == [0, 1, 2, 0]
+    assert [step.prediction.further for step in turn.steps] == [()] * 4
+    assert [bool(step.verdict and step.verdict.match) for step in turn.steps] == [True, False, False, False]
+    assert [request.key.step for request in played.requests] == [0, 3]
+    assert all(request.several_calls for request in played.requests)
+    _, first, second, third = played.requests[-1].messages
+    assert isinstance(first, CallMessage)
+    assert (first.content, first.reasoning, first.joins) == ("Two at once.", "Seven, they said.", False)
+    for each in (second, third):
+        assert isinstance(each, CallMessage)
+        assert (each.content, each.reasoning, each.joins) == ("", "", True)
+    judged = [event.step for event in played.events if isinstance(event, CallJudged)]
+    assert judged == [0, 1, 2]
+
+
+def test_the_cap_holds_within_a_message_too() -> None:
+    played = Played(ALARMS, max_calls=2)
+    many = replace(called("FindAlarms"), further=(Call("FindAlarms", {}),) * 3)
+    turn = played.turn(1, lambda _: many)
+    assert [step.prediction.kind for step in turn.steps] == ["call", "call", "error"]
+    assert turn.error is ErrorKind.CALL_CAP
+
+
 @pytest.mark.parametrize("history", ["recorded", "replayed"])
 def test_no_model_ever_sees_a_session_token_among_arguments(history: str) -> None:
     for conversation in small_talks.conversations():
