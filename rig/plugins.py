@@ -75,6 +75,7 @@ class Registry:
         self.formats = Tenants("answer format")
         self.add_method = self.methods.add
         self.add_toolbox = self.toolboxes.add
+        self.exports = Tenants("format of export")
         self.add_format = self.formats.add
 
 

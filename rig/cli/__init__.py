@@ -32,6 +32,7 @@ VERBS = {
     "adjudicate": Verb("rig.cli.adjudicate", "Say of unclear texts whether they mean the same."),
     "compare": Verb("rig.cli.compare", "Compare arms with a baseline, conversation by conversation."),
     "noise": Verb("rig.cli.compare.noise", "Say how much arms differ that should not differ at all."),
+    "leaderboard": Verb("rig.cli.compare.leaderboard", "Put the arms of all runs on a suite into order."),
     "report": Verb("rig.cli.compare.report", "Write a report of arms as one file."),
     "screen": Verb("rig.cli.screen", "Say what models make of the true calls, without generating any."),
     "export": Verb("rig.cli.export", "Write a run as files that other tools read, or as rows."),

@@ -1,12 +1,13 @@
 """`rig export`: a stored run in the format of another tool, or as rows."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast, get_args
 
 import click
 
-from rig import methods
+from rig import methods, plugins
 from rig.cli import completion
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
@@ -24,7 +25,8 @@ _PATH = click.Path(path_type=Path)
     "format_",
     metavar="NAME",
     required=True,
-    help="csv, jsonl: rows; the run's method, such as tooltalk or autode: files that its own tools read.",
+    help="csv, jsonl: rows; the run's method, such as tooltalk or autode: files that its own tools read;"
+    " toolbench: raw and converted answers of any run.",
 )
 @click.option(
     "--output",
@@ -51,11 +53,16 @@ def command(
     if format_ in get_args(FlatFormat):
         _export_rows(path, run, rows or "steps", cast(FlatFormat, format_), output, as_json)
         return
-    methods.get(format_)
+    exports = plugins.registered().exports
+    if format_ not in exports:
+        methods.get(format_)
     if rows is not None:
         raise RigError("--rows goes with --format csv or jsonl")
     if output is None:
         raise RigError(f"--format {format_} writes files; name a directory with --output")
+    if format_ in exports:
+        _print_files(run, format_, output, exports[format_].write(path, run, output), as_json)
+        return
     _export_files(path, run, format_, output, as_json)
 
 
@@ -65,11 +72,15 @@ def _export_files(path: Path, run: str, form: str, output: Path, as_json: bool) 
     if found.declaration.method != form:
         raise RigError(f"run {found.id} is of the method {found.declaration.method}, not of {form}")
     written = export_run(path, found, setup_of(found), output)
+    _print_files(found.id, form, output, written, as_json)
+
+
+def _print_files(run: str, form: str, output: Path, written: Sequence[Path], as_json: bool) -> None:
     if as_json:
         files = [str(each) for each in written]
-        print_json({"run": found.id, "format": form, "output": str(output), "files": files})
+        print_json({"run": run, "format": form, "output": str(output), "files": files})
     else:
-        click.echo(printable(f"{len(written)} files of run {found.id} are in {output}"))
+        click.echo(printable(f"{len(written)} files of run {run} are in {output}"))
 
 
 def _export_rows(

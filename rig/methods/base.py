@@ -141,6 +141,16 @@ class Solving(Protocol):
         ...
 
 
+class Exports(Protocol):
+    """A way of writing runs of any method as files for others."""
+
+    name: str
+
+    def write(self, store: Path, run: str, directory: Path) -> Sequence[Path]:
+        """Write a run of a store into a directory; the files. Raises RigError for what cannot be written."""
+        ...
+
+
 def by_arm(setup: Setup, settings: Settings) -> Setup:
     """The setup as it is for the arm with these settings."""
     return setup.of_arm(settings) if isinstance(setup, ByArm) else setup

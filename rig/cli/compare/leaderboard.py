@@ -1,0 +1,101 @@
+"""`rig leaderboard`: the arms of all runs on a suite, the best first."""
+
+from pathlib import Path
+
+import click
+
+from rig.cli.output import print_json, print_table, printable
+from rig.compare.board.leaderboard import Board, board
+from rig.compare.board.toolbench import Entry, entries, read_csv, write_csv
+from rig.errors import RigError
+from rig.metrics import Metric
+from rig.paths import runs_file
+from rig.rates import Estimate
+from rig.store import Runs
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("file", required=False, type=_PATH)
+@click.option("--suite", help="Whose tasks; default: those of the latest run.")
+@click.option("--method", help="How they were played, such as judge-win; default: as in the latest run.")
+@click.option("--csv", "csv_path", type=_PATH, help="Write it as ToolBench's leaderboard, a new file.")
+@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    file: Path | None,
+    suite: str | None,
+    method: str | None,
+    csv_path: Path | None,
+    runs: Path | None,
+    as_json: bool,
+) -> None:
+    """Put the arms of all runs on a suite into order, with intervals, and name the settings that differ.
+
+    FILE is a leaderboard of ToolBench's, which is printed instead.
+    """
+    if file is not None:
+        _print_file(file, as_json)
+        return
+    with Runs.open(runs or runs_file()) as opened:
+        found = board(opened, suite, method)
+    if csv_path is not None:
+        _write(csv_path, write_csv(entries(found)))
+    if as_json:
+        print_json(found.as_json())
+    else:
+        _print(found)
+
+
+def _print(found: Board) -> None:
+    rows = []
+    for place in found.places:
+        cells = [_estimate(metric, place.rates[metric.name]) for metric in found.metrics]
+        count = f"{len(place.tasks)}{'' if place.tasks == found.tasks else ' *'}"
+        settings = ", ".join(place.differs) or "-"
+        rows.append([printable(cell) for cell in (place.name, count, *cells, settings)])
+    titles = [metric.title for metric in found.metrics]
+    click.echo(printable(f"{found.suite}, by the method {found.method}"))
+    print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
+    if any(place.tasks != found.tasks for place in found.places):
+        click.echo(f"* has other tasks, too; all have {len(found.tasks)} in common")
+    for caution in dict.fromkeys(place.run.declaration.caution for place in found.places):
+        if caution:
+            click.echo(printable(caution))
+
+
+def _estimate(metric: Metric, found: Estimate) -> str:
+    if found.value is None:
+        return "-"
+    if found.low is None or found.high is None:
+        return metric.amount(found.value)
+    return f"{metric.amount(found.value)} ({metric.amount(found.low)} to {metric.amount(found.high)})"
+
+
+def _print_file(file: Path, as_json: bool) -> None:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RigError(f"{file}: cannot be read: {error}") from error
+    rows = read_csv(text, str(file))
+    if as_json:
+        print_json([row._asdict() for row in rows])
+        return
+    sets = list(dict.fromkeys(name for row in rows for name in row.by_set))
+    print_table(("method", "win rate", "std error", *sets), [_cells(row, sets) for row in rows])
+
+
+def _cells(row: Entry, sets: list[str]) -> list[str]:
+    by_set = [f"{row.by_set[name][0]:.3f}" if name in row.by_set else "-" for name in sets]
+    return [printable(row.method), f"{row.win_rate:.3f}", f"{row.std_error:.4f}", *by_set]
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise RigError(f"{path}: exists; choose a new file") from error
+    except OSError as error:
+        raise RigError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""Leaderboards: what arms of many runs came to on a suite."""

@@ -1,0 +1,117 @@
+"""A leaderboard: the arms of all runs on a suite, by their method's metrics.
+
+Arms are ordered by their share of successes. What differs between their settings is named, since it can be
+the settings that make the difference, and arms that did not play the same tasks are marked.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rig.calls import JsonObject
+from rig.compare.settings import Settings, factors
+from rig.errors import RigError
+from rig.metrics import Counts, Declaration, Metric
+from rig.rates import Estimate, estimates
+from rig.store import Runs, StoredArm, StoredRun
+
+ALPHA = 0.05
+
+
+class Place(NamedTuple):
+    """One arm on the board. `differs` are settings that the best has otherwise, `suites` its counts."""
+
+    run: StoredRun
+    arm: StoredArm
+    tasks: frozenset[str]
+    rates: Mapping[str, Estimate]
+    suites: Mapping[str, Sequence[Counts]]
+    differs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The arm, with its run."""
+        return f"{self.run.id}/{self.arm.name}"
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {
+            "run": self.run.id,
+            "arm": self.arm.name,
+            "tasks": len(self.tasks),
+            "rates": {name: each.as_json() for name, each in self.rates.items()},
+            "settings": list(self.differs),
+            "caution": self.run.declaration.caution,
+        }
+
+
+class Board(NamedTuple):
+    """A leaderboard of one method on one suite, the best arm first. `tasks` are what all have played."""
+
+    method: str
+    suite: str
+    declaration: Declaration
+    places: Sequence[Place]
+    tasks: frozenset[str]
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """What is shown of an arm."""
+        return self.declaration.shown("meters")
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        places = [place.as_json() for place in self.places]
+        return {"method": self.method, "suite": self.suite, "common_tasks": len(self.tasks), "arms": places}
+
+
+def board(runs: Runs, suite: str | None = None, method: str | None = None) -> Board:
+    """The leaderboard of a suite, by default that of the latest run. Raises RigError where there is none."""
+    found: list[Place] = []
+    for run in runs.all():
+        if method is not None and run.declaration.method != method:
+            continue
+        places = list(_places(runs, run, suite))
+        if places and method is None:
+            method = run.declaration.method
+        if places and suite is None:
+            suite = next(iter(places[0].suites))
+            places = list(_places(runs, run, suite))
+        found += places
+    if not found:
+        raise RigError(f"no run has finished a task of {suite or 'any suite'}; `rig runs` lists them")
+    declaration = found[0].run.declaration
+    metric = declaration.success_metric or declaration.metrics[0]
+    ordered = sorted(found, key=lambda place: -(place.rates[metric.name].value or 0))
+    common = frozenset.intersection(*(place.tasks for place in ordered))
+    return Board(method or "", suite or "", declaration, _told_apart(ordered), common)
+
+
+def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[Place]:
+    """The arms of a run that have finished tasks of a suite, or of the first suite that it has."""
+    suites = {task.name: task.suite for task in runs.conversations(run)}
+    wanted = suite if suite is not None else next(iter(suites.values()), "")
+    rows: dict[int, list[tuple[str, Counts]]] = {}
+    for cell in runs.cells(run):
+        if cell.counts is not None and suites.get(cell.conversation) == wanted:
+            rows.setdefault(cell.arm, []).append((cell.conversation, cell.counts))
+    return [
+        Place(
+            run,
+            run.arms[arm],
+            frozenset(name for name, _ in counted),
+            estimates(counted, run.declaration, ALPHA),
+            {wanted: [counts for _, counts in counted]},
+        )
+        for arm, counted in rows.items()
+    ]
+
+
+def _told_apart(places: Sequence[Place]) -> list[Place]:
+    """The arms, each with the settings in which it differs from the best."""
+    best = Settings(places[0].arm.fingerprint or {}, places[0].run.settings)
+    return [
+        place._replace(
+            differs=tuple(map(str, factors(best, Settings(place.arm.fingerprint or {}, place.run.settings))))
+        )
+        for place in places
+    ]

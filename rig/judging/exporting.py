@@ -1,0 +1,46 @@
+"""A run of any method as ToolBench's files: raw answers, converted answers, and the ids of the queries."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rig.errors import RigError
+from rig.judging.stored import finished
+from rig.methods.base import Exports
+from rig.solutions.answers import Answers, file_name, write, write_text
+from rig.solutions.raw import METHOD, raw_of
+from rig.solutions.solution import Solution
+
+
+class ToolBench:
+    """Files that ToolBench's own scripts read, and `rig judge` too."""
+
+    name = "toolbench"
+
+    def write(self, store: Path, run: str, directory: Path) -> Sequence[Path]:
+        """Write all finished tasks. Raises RigError unless the directory is new or empty."""
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
+        _, rows = finished(store, run)
+        sets: dict[tuple[str, str], dict[str, Solution]] = {}
+        ids: dict[str, dict[str, int]] = {}
+        for row in rows:
+            suite = row.suite or "tasks"
+            sets.setdefault((row.model, suite), {})[row.name] = row.solution
+            ids.setdefault(suite, {})[row.name] = 0
+        answers = [Answers(model, suite, solutions) for (model, suite), solutions in sets.items()]
+        written = write(answers, directory / "converted")
+        for each in answers:
+            for name, solution in each.solutions.items():
+                place = directory / "answer" / file_name(each.model) / file_name(each.test_set)
+                path = place / f"{file_name(name).replace('_', '-')}_{METHOD}.json"
+                write_text(path, json.dumps(raw_of(solution), ensure_ascii=False, indent=2))
+                written.append(path)
+        for suite, known in ids.items():
+            path = directory / "test_ids" / f"{file_name(suite)}.json"
+            write_text(path, json.dumps(known))
+            written.append(path)
+        return written
+
+
+TOOLBENCH: Exports = ToolBench()
