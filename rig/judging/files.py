@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from rig import methods
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.judging.decisions import Rules, tally
 from rig.judging.judgements import Judgement
 from rig.judging.method import PassSetup, Settings, WinSetup
+from rig.judging.metrics import PASSES
 from rig.judging.tables import (
     Judged,
     Preference,
@@ -60,7 +60,7 @@ def write_results(store: Path, run: StoredRun, directory: Path) -> list[Path]:
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise RigError(f"{directory}: exists and is not empty; choose a new directory")
     rules, votes = read_votes(store, run)
-    is_pass = run.declaration == methods.get("judge-pass").declaration
+    is_pass = run.declaration.method == PASSES.method
     groups: dict[tuple[str, str], list[Votes]] = {}
     for each in votes:
         groups.setdefault((each.task.suite or "answers", each.model), []).append(each)

@@ -244,7 +244,7 @@ class JudgePass(_Judging):
     name = "judge-pass"
     declaration = metrics.PASSES
     options: tuple[Option, ...] = (
-        Option("answers", "", several=True),
+        Option("answers_of", "", several=True),
         Option("evaluator", DEFAULT),
         Option("reason", "first"),
         Option("ties", DEFAULTS.ties),
@@ -260,7 +260,7 @@ class JudgePass(_Judging):
         return judgements_of(load(place))
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(values["answers"], find(values["evaluator"]), _reason(values["reason"]))
+        return Settings(values["answers_of"], find(values["evaluator"]), _reason(values["reason"]))
 
     def ready(self, values: Mapping[str, Any]) -> PassSetup:
         rules = Rules(values["ties"], values["unsure"], values["unsolvable"], values["coin"])
@@ -273,7 +273,7 @@ class JudgeWin(_Judging):
     name = "judge-win"
     declaration = metrics.WINS
     options: tuple[Option, ...] = (
-        Option("answers", "", several=True),
+        Option("answers_of", "", several=True),
         Option("reference", ""),
         Option("evaluator", DEFAULT),
         Option("reason", "first"),
@@ -290,7 +290,7 @@ class JudgeWin(_Judging):
         if values["orders"] not in get_args(Orders):
             raise RigError(f"orders={values['orders']}: there are: {', '.join(get_args(Orders))}")
         reason = _reason(values["reason"])
-        known = values["answers"], find(values["evaluator"]), reason
+        known = values["answers_of"], find(values["evaluator"]), reason
         return Settings(*known, values["reference"], values["orders"])
 
     def ready(self, values: Mapping[str, Any]) -> WinSetup:

@@ -176,7 +176,7 @@ def _options(wanted: Wanted, method: str, evaluator: Evaluator, judged: Sequence
         values["evaluator"] = str(Path(wanted.evaluator).absolute())
     if wanted.against is not None:
         values["reference"] = wanted.against
-    several = [f"answers={model}" for model in judged]
+    several = [f"answers_of={model}" for model in judged]
     given = {"max_tokens": evaluator.max_tokens, "temperature": (evaluator.temperature,)}
     return Options(
         models=(wanted.judge or NOBODY,) if evaluator.kind != "rule" else (NOBODY,),

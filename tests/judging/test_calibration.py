@@ -154,7 +154,7 @@ def test_a_setup_is_that_of_its_arm() -> None:
     from rig.judging.method import PASSES
 
     values = {option.name: option.default for option in PASSES.options}
-    setup = PASSES.ready({**values, "answers": "one"})
+    setup = PASSES.ready({**values, "answers_of": "one"})
     assert isinstance(setup, PassSetup)
     other = setup.of_arm(replace(setup._settings, answers="two"))
     assert other._settings.answers == "two"

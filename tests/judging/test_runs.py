@@ -89,7 +89,7 @@ def rates(found: StoredRun) -> list[float]:
 def test_every_model_is_an_arm_and_a_missing_answer_has_failed(folder: Path, tmp_path: Path) -> None:
     judge = Stub(**STATUSES)
     found = judged(planned(folder, tmp_path / "runs.sqlite"), judge)
-    assert [arm.name for arm in found.arms] == [f"nobody answers={name}" for name in ("one", "two")]
+    assert [arm.name for arm in found.arms] == [f"nobody answers-of={name}" for name in ("one", "two")]
     assert rates(found) == [2, 3]
     assert [arm.counts["tasks"] for arm in found.arms] == [4, 4]
     assert [arm.counts["answered"] for arm in found.arms] == [4, 3]

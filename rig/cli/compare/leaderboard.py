@@ -1,5 +1,6 @@
 """`rig leaderboard`: the arms of all runs on a suite, the best first."""
 
+from math import isnan
 from pathlib import Path
 
 import click
@@ -88,7 +89,8 @@ def _print_file(file: Path, as_json: bool) -> None:
 
 def _cells(row: Entry, sets: list[str]) -> list[str]:
     by_set = [f"{row.by_set[name][0]:.3f}" if name in row.by_set else "-" for name in sets]
-    return [printable(row.method), f"{row.win_rate:.3f}", f"{row.std_error:.4f}", *by_set]
+    error = "-" if isnan(row.std_error) else f"{row.std_error:.4f}"
+    return [printable(row.method), f"{row.win_rate:.3f}", error, *by_set]
 
 
 def _write(path: Path, text: str) -> None:

@@ -82,7 +82,8 @@ class AutoDE:
         return {THE_USER: "scripted"} if settings.mode == "dynamic" else {}
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
-        return AutoDESetup(self.settings(values))
+        # What every method is told, such as where answers about texts are kept, is no setting of its own.
+        return AutoDESetup(self.settings({option.name: values[option.name] for option in self.options}))
 
 
 METHOD: Method = AutoDE()
