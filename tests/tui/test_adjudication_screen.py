@@ -32,7 +32,7 @@ def test_pairs_are_answered_left_and_come_back_to(tmp_path: Path, terminal: Term
     terminal.wait("2 of 2: talk9")
     terminal.press("y")
     terminal.wait("that was the last one", "rig score abcde")
-    terminal.press("q")
+    terminal.press("Escape")  # bound as "escape"
     terminal.wait("abcde", "100.0%")
     terminal.press("q")
     terminal.wait("gone")

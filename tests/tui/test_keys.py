@@ -140,6 +140,7 @@ HELP = {key: Pilot(("question_mark",), asks(RunScreen)) for key in ("escape", "q
 PILOTS: dict[type[Any], dict[str, Pilot]] = {RunScreen: RUN, RigApp: EVERYWHERE, HelpScreen: HELP}
 
 ELSEWHERE = {
+    "AdjudicationScreen": "test_adjudication_screen.py",
     "ConversationScreen": "test_conversation_screen.py",
     "RunsScreen": "test_runs_screen.py",
     "TextScreen": "test_runs_screen.py",

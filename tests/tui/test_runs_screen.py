@@ -16,6 +16,7 @@ from rig.running.control import Control
 from rig.running.runner import run as run_plan
 from rig.store import Runs
 from tui.leave import Resume
+from tui.screens.adjudication import AdjudicationScreen
 from tui.screens.ask import AskScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.runs import RunsScreen
@@ -80,6 +81,16 @@ async def test_a_run_is_opened_as_it_stands_and_left_again(store: Path) -> None:
         await seen.press("q", "q")
         await seen.until(lambda: not seen.app.is_running)
     assert seen.app.return_value is None
+
+
+async def test_unclear_texts_of_a_run_are_asked_about(store: Path) -> None:
+    async with seeing(RunsScreen(store)) as seen:
+        await seen.shows("begun")
+        await seen.press("j", "u")
+        await seen.until(lambda: isinstance(seen.app.screen, AdjudicationScreen))
+        await seen.shows("unclear texts of run abcde")
+        await seen.press("q")
+        await seen.until(lambda: isinstance(seen.app.screen, RunsScreen))
 
 
 async def test_a_filter_is_written_kept_and_ended(store: Path) -> None:
