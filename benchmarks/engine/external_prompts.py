@@ -41,6 +41,10 @@ class ExternalForm:
             raise AnswerError(fault)
         return Reading(content=text)
 
+    def reasoning(self, text: str) -> str:
+        """None: a schema has no place for it."""
+        return ""
+
 
 class _ExternalPrompts:
     """Stands for the builder of prompts: a request's only tool names the prompt."""
@@ -62,7 +66,7 @@ def give(model: LlamaCppModel, prompts: Sequence[BenchPrompt]) -> list[Request]:
         forms[prompt.id] = Form(given, given.language)
     inside: Any = model
     inside._prompts = _ExternalPrompts({prompt.id: prompt for prompt in prompts})
-    inside._form = lambda tools: forms[tools[0].name]
+    inside._form = lambda request: forms[request.tools[0].name]
     return [
         Request(StepKey(prompt.id, 0, 0), "", (ToolDoc(prompt.id, "", {}),), "", ()) for prompt in prompts
     ]
@@ -71,5 +75,5 @@ def give(model: LlamaCppModel, prompts: Sequence[BenchPrompt]) -> list[Request]:
 def rendered(model: LlamaCppModel, request: Request) -> tuple[Segments, JsonObject]:
     """The prompt of a request as the model reads it, and the schema of its answer."""
     inside: Any = model
-    form = inside._form(request.tools)
+    form = inside._form(request)
     return tuple(inside._prompts.build(request, form.format)), form.language.schema

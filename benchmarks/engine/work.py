@@ -61,7 +61,7 @@ def prefixes(conversation: Conversation, settings: Settings | None = None) -> It
             key = StepKey(conversation.name, index, step)
             yield (
                 f"{conversation.name}/{index}/{step}",
-                Request(key, INSTRUCTIONS, tools, facts, tuple(messages)),
+                Request(key, INSTRUCTIONS, tools, facts, tuple(messages), several_calls=True),
             )
             message = call_message(turn.calls[step]) if step < len(turn.calls) else ReplyMessage(turn.text)
             messages.append(message)
