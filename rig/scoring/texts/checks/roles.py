@@ -11,6 +11,7 @@ from rig.scoring.texts.reading.words import Word
 SELF, OTHER = frozenset(("i", "we")), frozenset(("you",))
 OWNERS = {"my": "my", "our": "my", "your": "your"}
 REACH = 4
+_WAYS = {"from": "from", "to": "to", "into": "to", "onto": "to"}
 MUTUAL = frozenset(stem(word) for word in in_order("meet talk chat speak discuss see get know hear agree"))
 """What both do: "can I get it from you" is "can you get it for me"."""
 
@@ -64,7 +65,8 @@ def _agents(words: Sequence[Word]) -> Mapping[str, str]:
 def _ends(words: Sequence[Word]) -> tuple[str | None, str | None]:
     """Where it goes from and to."""
     found: dict[str, str] = {}
-    for word, following in pairwise(words):
-        if word.text in ("from", "to") and following.is_word and following.text not in EMPTY:
-            found.setdefault(word.text, following.stem)
+    kept = [word for word in words if word.text not in ("the", "a", "an")]
+    for word, following in pairwise(kept):
+        if word.text in _WAYS and following.is_word and following.text not in EMPTY:
+            found.setdefault(_WAYS[word.text], following.stem)
     return found.get("from"), found.get("to")

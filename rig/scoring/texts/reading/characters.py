@@ -34,7 +34,12 @@ _MINUS = re.compile(r"(?:(?<=[:=(])|(?<=[^\W\d]\s)|(?<=[:=(]\s)|^)-(?=\d)")
 """A sign before a number, not a dash between two or before an item of a list."""
 _WAYS = tuple(
     (re.compile(rf"\b{said}\b", re.IGNORECASE), meant)
-    for said, meant in (("as well as", "and"), ("need not", "do not have to"), ("needn't", "don't have to"))
+    for said, meant in (
+        (r"(has|have|had) yet to", r"\1 not yet"),
+        ("as well as", "and"),
+        ("need not", "do not have to"),
+        ("needn't", "don't have to"),
+    )
 )
 """Small words that say the same as others do, wherever they stand."""
 _COLOURS = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
