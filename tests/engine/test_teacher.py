@@ -158,7 +158,7 @@ def test_every_number_is_that_of_a_slow_reference(
     for call in CALLS[:3]:
         rows: dict[int, Any] = {}
         assessed = teacher.assess(request, call, rows.__setitem__)
-        given, _ = teacher._answer_tokens(request.tools, call)
+        given, _ = teacher._answer_tokens(request, call)
         tokens = [token.token for token in given.tokens]
         prompt = teacher._prompt(request)
         choices = iter(zip(assessed.choices, rows.values(), strict=True))
