@@ -54,7 +54,7 @@ class Settings:
         """All that can change a verdict but the judge."""
         return {
             "protocol": "judging",
-            "answers": self.answers,
+            "answers_of": self.answers,
             **({"reference": self.reference, "orders": self.orders} if self.reference else {}),
             "evaluator": self.evaluator.name,
             "evaluator_sha256": self.evaluator.sha256,

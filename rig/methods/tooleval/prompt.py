@@ -76,8 +76,8 @@ class Settings:
         told = json.dumps([INSTRUCTIONS, GO_ON, OTHERWISE, COMPARE, FINISH_TOOL.description]).encode()
         return {
             "protocol": "tooleval",
-            "search": self.strategy.method,
-            "tools": self.tools,
+            "search": self.search,
+            "offer": self.tools,
             "max_queries": self.max_queries,
             "depth": DEPTH,
             "prompt_sha256": hashlib.sha256(told).hexdigest(),
