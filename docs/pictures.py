@@ -89,7 +89,7 @@ async def live(options: Options) -> AsyncIterator[tuple[RunScreen, Pilot[Any]]]:
 async def until(screen: RunScreen, condition: Callable[[RunState], bool]) -> None:
     """Wait for a state of the run. Raises SystemExit when it ends before."""
     while not condition(screen.state):
-        if screen.watching.over:
+        if screen.live_run.over:
             raise SystemExit("the run was over before there was anything to picture")
         await asyncio.sleep(LOOK_S)
 

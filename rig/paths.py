@@ -17,6 +17,8 @@ _SHIPPED = _CHECKOUT if _IN_CHECKOUT else _PACKAGE / "data"
 CONVERSATIONS = _SHIPPED / "conversations"
 WORLD_DATABASE = _SHIPPED / "tools_db.sqlite"
 WORLD_SEED = _PACKAGE / "tooltalk" / "world" / "seed"
+DEMO = _PACKAGE / "replay" / "demo.sqlite.xz"
+"""A recorded run."""
 REGISTRY = _SHIPPED / "models" / "registry.toml"
 
 

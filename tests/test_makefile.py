@@ -44,7 +44,7 @@ def test_a_fresh_run_makes_everything_in_order(make: Make) -> None:
         "install -c constraints.txt -e .",
         "models pull",
     ]
-    positions = [out.index(step) for step in [*steps, "rig run smollm2-135m --suite easy"]]
+    positions = [out.index(step) for step in [*steps, "rig run smollm2-135m-tools --suite easy"]]
     assert positions == sorted(positions)
     assert "[dev]" not in out
     assert "--no-cache-dir" not in out

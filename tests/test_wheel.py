@@ -53,7 +53,8 @@ def test_everything_a_run_needs_is_inside(wheel: Path) -> None:
     data = {name for name in inside if name.startswith("rig/data/") and not name.endswith(".md")}
     conversations = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("conversations/*/*.json")}
     templates = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("models/*.jinja")}
-    shipped = conversations | templates | {"models/registry.toml", "tools_db.sqlite"}
+    adapters = {str(path.relative_to(CHECKOUT)) for path in CHECKOUT.glob("models/*.lora")}
+    shipped = conversations | templates | adapters | {"models/registry.toml", "tools_db.sqlite"}
     assert data == {f"rig/data/{name}" for name in shipped}
     assert not [name for name in inside if name.endswith(".gguf")]
 

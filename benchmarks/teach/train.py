@@ -172,7 +172,7 @@ class Training:
         self._fresh -= len(lessons)
         batch = pack(lessons, len(self.prefix))
         state = self._state
-        if self.step < (1 - self.options.decay) * self.steps:
+        if self.step < (1 - self.options.whole) * self.steps:
             kept = self.seen(lessons)
             state = [(keys[:, kept], values[:, kept]) for keys, values in state]
         now = rate(self.step, self.steps, self.options)
@@ -277,7 +277,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--others",
         type=int,
         default=16,
-        help="tools beside those called that a batch sees at most until the rate falls",
+        help="tools beside those called that a batch sees at most, until it sees all",
     )
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
@@ -285,6 +285,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=30, help="steps until the full rate")
     parser.add_argument(
         "--decay", type=float, default=0.3, help="last share of the steps, with a falling rate"
+    )
+    parser.add_argument(
+        "--whole", type=float, default=0.15, help="last share of the steps, which see all tools"
     )
     parser.add_argument("--dtype", choices=sorted(DTYPES), default="bf16")
     parser.add_argument("--threads", type=int, default=1)

@@ -25,6 +25,7 @@ class Verb(NamedTuple):
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate models one after another and store every turn."),
     "watch": Verb("rig.cli.watch", "Watch a run again, or one that is in progress in another terminal."),
+    "demo": Verb("rig.cli.demo", "Show a recorded run in half a minute: no model, no download."),
     "runs": Verb("rig.cli.runs", "List the stored runs, newest first."),
     "show": Verb("rig.cli.show", "Show a run, or one conversation call by call."),
     "score": Verb("rig.cli.score", "Score predictions again, without a model."),

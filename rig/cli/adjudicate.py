@@ -108,7 +108,9 @@ def _load(name: str) -> Model:
     from rig.engine.settings import EngineSettings
 
     model = resolve(name)
-    return load(model.path, EngineSettings(parallel=1), model.name, lambda _text: None)
+    loaded = load(model.path, EngineSettings(parallel=1), model.base, lambda _text: None)
+    loaded.wear(model.adapter)
+    return loaded
 
 
 def _as_json(asking: Adjudication, opinions: Opinions | None) -> dict[str, object]:

@@ -115,7 +115,7 @@ def command(
     screening = _screening(*asked)
     if against:
         with Runs.open(store) as stored:
-            check_stored([sha256_of(model.path) for model in screening.models], stored, against)
+            check_stored(list(map(_weights, screening.models)), stored, against)
     found = screen(screening, _notify, _Progress())
     validity = []
     if against:
@@ -212,6 +212,11 @@ def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screenin
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
     engine = next(iter(options.engines().values()))
     return Screening(tuple(models), method, tuple(tasks), method.ready(values), settings, engine)
+
+
+def _weights(model: Any) -> tuple[object, object, object]:
+    adapter = model.adapter.as_json() if model.adapter else {}
+    return sha256_of(model.path), adapter.get("adapter_sha256"), adapter.get("adapter_scale")
 
 
 def _notify(text: str) -> None:

@@ -72,7 +72,24 @@ def command(
     beginning, at the pace it had. To a run in progress this attaches, one turn behind, any number of times;
     leaving does not disturb it. The exit code is 1 when the run broke off while it was watched.
     """
-    store = runs or runs_file()
+    sys.exit(tell(context, runs or runs_file(), run, display, speed=speed, start=start, as_json=as_json))
+
+
+def tell(
+    context: click.Context,
+    store: Path,
+    run: str,
+    display: str,
+    *,
+    speed: float | None = None,
+    start: str | None = None,
+    as_json: bool = False,
+    is_kept: bool = True,
+) -> int:
+    """Tell a stored run under a display, then its summary, and where it is unless it is not kept.
+
+    Returns the exit code.
+    """
     stream = sys.stderr if as_json else sys.stdout
     shown = displays.resolve(display, stream)
     live = shown == "tui"
@@ -92,8 +109,8 @@ def command(
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
         click.echo(json.dumps({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
     elif shown in ("plain", "tui"):
-        text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"
-        click.echo(printable(text))
+        place = f"\n\n{whereabouts(stored, str(store))}" if is_kept else ""
+        click.echo(printable(f"\n{summary(stored, terminal_width())}{place}"))
     if player.is_stopped and not live:
-        sys.exit(INTERRUPTED)
-    sys.exit(1 if was_running and stored.state == "interrupted" else 0)
+        return INTERRUPTED
+    return int(was_running and stored.state == "interrupted")

@@ -24,9 +24,19 @@ class Factor:
     def __str__(self) -> str:
         if self.name == MODEL:
             was, now = self.settings.get("model.file", (None, None))
-            return f"{MODEL} ({was} -> {now})" if was and now else MODEL
+            if was and now:
+                return f"{MODEL} ({was} -> {now})"
+            was, now = (self._adapter(side) for side in (0, 1))
+            return f"{MODEL} ({was} -> {now})" if was != now else MODEL
         was, now = next(iter(self.settings.values()))
         return f"{self.name} ({_short(was)} -> {_short(now)})"
+
+    def _adapter(self, side: int) -> str:
+        """The baseline's or the arm's adapter, and its scale where the two differ in that."""
+        name, scale = (
+            self.settings.get(f"model.adapter{part}", (None, None))[side] for part in ("", "_scale")
+        )
+        return " ".join(str(part) for part in (name, scale) if part is not None) or "no adapter"
 
 
 MODEL = "model"
@@ -66,6 +76,9 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
             "model.quantization",
             "model.tensor_types",
             "model.made_from",
+            "model.adapter_sha256",
+            "model.adapter_scale",
+            "model.adapter",
         ),
         ("model.chat_roles", "model.chat_template_sha256", "model.native_format", *_PLANNED),
     ),

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rig.calls import Json
 from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
@@ -115,7 +115,8 @@ class LlamaCppModel:
         self._base_fingerprint = self._fingerprint = dict(fingerprint)
         self._model = model
         self._tokenizer = tokenizer
-        self._open_context = open_context
+        self._open_bare = open_context
+        self._worn: tuple[Any, float] | None = None
         self._settings = settings
         self._most_slots = most_slots
         self._open_store = open_store
@@ -178,7 +179,7 @@ class LlamaCppModel:
         if self._fingerprint == {**self._base_fingerprint, **told}:
             return
         slots = self.slots
-        self._model.wear(*((None,) if adapter is None else (adapter.path, adapter.scale)))
+        self._worn = (self._model.adapter(adapter.path), adapter.scale) if adapter else None
         self._context.close()
         self._context = self._open_context(slots, None)
         self._name = named(self._base_name, adapter)
@@ -186,6 +187,12 @@ class LlamaCppModel:
         self._store = self._open_store(self._fingerprint)
         self._tree = PrefixTree(self._context, self._store)
         self._turns = [None] * slots
+
+    def _open_context(self, n_seq: int, n_cells: int | None) -> LlamaContext:
+        context = self._open_bare(n_seq, n_cells)
+        if self._worn is not None:
+            context.wear(*self._worn)
+        return context
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Prefill what all prompts share, and settle how many steps are predicted at once.

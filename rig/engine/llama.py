@@ -117,21 +117,19 @@ class LlamaModel:
         )
         self.has_window = C.llama_model_n_swa(self._pointer) > 0
         self._adapters: dict[Path, Any] = {}
-        self.worn: tuple[Any, float] | None = None
-        """The adapter that contexts of this model are made with, and its scale."""
 
-    def wear(self, adapter: Path | None, scale: float = 1.0) -> None:
-        """Make contexts with this adapter from now on, or with none.
+    def adapter(self, path: Path) -> Any:
+        """An adapter for these weights, loaded once. Raises RigError where llama.cpp cannot load it.
 
-        llama.cpp frees adapters with their model. Raises RigError where it cannot load one.
+        It changes nothing until a context wears it; llama.cpp frees it with the weights.
         """
-        if adapter is not None and adapter not in self._adapters:
+        if path not in self._adapters:
             with _captured_log() as log:
-                loaded = C.llama_adapter_lora_init(self._pointer, str(adapter).encode())
+                loaded = C.llama_adapter_lora_init(self._pointer, str(path).encode())
             if not loaded:
-                raise _refusal(f"{adapter}: llama.cpp cannot load the adapter: {_first_error(log)}", log)
-            self._adapters[adapter] = loaded
-        self.worn = None if adapter is None else (self._adapters[adapter], scale)
+                raise _refusal(f"{path}: llama.cpp cannot load the adapter: {_first_error(log)}", log)
+            self._adapters[path] = loaded
+        return self._adapters[path]
 
     @property
     def pointer(self) -> Any:
@@ -228,8 +226,6 @@ class LlamaContext:
                 " try a smaller --n-ctx, a smaller --parallel, or fewer --gpu-layers",
                 log,
             )
-        if model.worn is not None:
-            self._wear(*model.worn)
         self.n_ctx = min(n_ctx, C.llama_n_ctx(self._pointer))
         self.n_batch: int = C.llama_n_batch(self._pointer)
         self.n_vocab = model.n_vocab
@@ -275,10 +271,11 @@ class LlamaContext:
             raise DecodeError(ErrorKind.MEMORY, "no memory for the batch in the KV cache or on the device")
         raise DecodeError(ErrorKind.DECODE, f"llama_decode returned {code}: {_first_error(list(_log))}")
 
-    def _wear(self, adapter: Any, scale: float) -> None:
+    def wear(self, adapter: Any, scale: float) -> None:
+        """Decode with an adapter of the model from now on; for a context that is empty."""
         adapters, scales = (C.llama_adapter_lora_p_ctypes * 1)(adapter), (ctypes.c_float * 1)(scale)
         if C.llama_set_adapters_lora(self._pointer, adapters, 1, scales):
-            C.llama_free(self._pointer)
+            self.close()
             raise RigError("llama.cpp does not take the adapter")
 
     def logits(self, index: int = -1) -> npt.NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +49,19 @@ class Validity:
         return asdict(self)
 
 
-def check_stored(sha256: Sequence[str], runs: Runs, addresses: Sequence[str]) -> None:
-    """Raise RigError where stored runs have no arms for a screen of files with these SHA-256, the base first.
+Weights: TypeAlias = tuple[object, object, object]
+"""What tells one model from another: its file's SHA-256, its adapter's, and the adapter's scale."""
+
+_WEIGHTS = ("file_sha256", "adapter_sha256", "adapter_scale")
+
+
+def check_stored(weights: Sequence[Weights], runs: Runs, addresses: Sequence[str]) -> None:
+    """Raise RigError where stored runs have no arms for a screen of these weights, the base's first.
 
     For before the screen, which takes its time.
     """
     chosen = choose(runs, addresses)
-    base, *others = [_made_with(each, "a file that is screened", chosen) for each in sha256]
+    base, *others = [_made_with(each, "a file that is screened", chosen) for each in weights]
     if base is None:
         raise RigError(f"{', '.join(addresses)}: no arm was made with the base's file")
     if not any(others):
@@ -89,16 +95,17 @@ def validity_of(found: Screen, runs: Runs, addresses: Sequence[str]) -> list[Val
 
 
 def _stored(arm: ArmScreen, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
-    wanted = arm.fingerprint.get("file_sha256")
-    return _made_with(wanted, arm.name, chosen)
+    file, adapter, scale = map(arm.fingerprint.get, _WEIGHTS)
+    return _made_with((file, adapter, scale), arm.name, chosen)
 
 
-def _made_with(wanted: object, name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
-    """The arm that was made with the file of this SHA-256. Raises RigError where there are several."""
+def _made_with(wanted: Weights, name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
+    """The arm that was made with this file and adapter. Raises RigError where there are several."""
     fitting = [
         each
         for each in chosen
-        if wanted is not None and (each.arm.fingerprint or {}).get("model.file_sha256") == wanted
+        if wanted[0] is not None
+        and tuple((each.arm.fingerprint or {}).get(f"model.{part}") for part in _WEIGHTS) == wanted
     ]
     if len(fitting) > 1:
         names = ", ".join(each.address for each in fitting)

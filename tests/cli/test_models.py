@@ -33,6 +33,7 @@ def test_an_empty_directory_lists_what_could_be_pulled(rig: Rig, models: Path) -
     rows = rig("models", "list", "--json").json
     assert {row["name"]: row["status"] for row in rows} == {
         "smollm2-135m": "not pulled",
+        "smollm2-135m-tools": "not pulled",
         "gemma3-270m": "not pulled",
     }
     assert "not pulled" in rig("models", "list").out
@@ -205,8 +206,12 @@ def test_verify_reads_files_of_the_users_own(rig: Rig, models: Path, write_gguf:
 
 def test_names_complete_in_the_shell(models: Path, write_gguf: WriteGguf) -> None:
     write_gguf("models/smol-own.gguf")
-    assert complete(["models", "info"], "smol") == [("plain", "smollm2-135m"), ("plain", "smol-own")]
-    names = ("smollm2-135m", "gemma3-270m", "smol-own", "oracle")
+    assert [name for _, name in complete(["models", "info"], "smol")] == [
+        "smollm2-135m",
+        "smollm2-135m-tools",
+        "smol-own",
+    ]
+    names = ("smollm2-135m", "smollm2-135m-tools", "gemma3-270m", "smol-own", "oracle")
     assert complete(["run"], "") == [("plain", name) for name in names]
 
 

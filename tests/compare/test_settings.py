@@ -44,6 +44,13 @@ def test_another_file_is_one_thing_with_all_that_follows_from_it() -> None:
     assert differing(**changes) == ["model (a-f16.gguf -> a-q4.gguf)"]
 
 
+def test_an_adapter_makes_another_model() -> None:
+    worn = {"model.adapter": "a.lora", "model.adapter_sha256": "1", "model.adapter_scale": 1.0}
+    assert differing(**worn) == ["model (no adapter -> a.lora 1.0)"]
+    halved = Settings({**BASE, **worn, "model.adapter_scale": 0.5}, {})
+    assert [factor.name for factor in factors(Settings({**BASE, **worn}, {}), halved)] == ["model"]
+
+
 def test_what_was_asked_for_does_not_follow() -> None:
     options: tuple[JsonObject, JsonObject] = ({}, {"n_ctx": 4096})
     found = differing(options, model__file_sha256="22", model__n_ctx=4096)

@@ -182,6 +182,18 @@ def test_the_weights_are_loaded_once(
     assert len(loaded) == 1
 
 
+def test_two_models_of_the_same_weights_wear_their_own(base: Path, adapter: Path, ask: Ask) -> None:
+    """As where two roles of a run are played from one file."""
+    alone = answers(opened(base), ask)
+    changed = answers(opened(base, Adapter(adapter)), ask)
+    one, other = opened(base, Adapter(adapter)), opened(base)
+    assert answers(other, ask) == alone
+    assert answers(one, ask) == changed
+    one.close()
+    other.wear(None)
+    assert answers(other, ask) == alone
+
+
 def test_what_llama_cpp_refuses_leaves_the_model_as_it_was(base: Path, adapter: Path, ask: Ask) -> None:
     """Nothing here finds it out from the header: llama.cpp takes matrices of some types only."""
     model = opened(base)

@@ -13,6 +13,7 @@ from rig.engine.files import pull as pulling
 from rig.engine.files import registry
 from rig.engine.files.pull import pull
 from rig.engine.files.registry import Entry, check, entry_of, known_names, load_registry, resolve, template_of
+from rig.engine.gguf.adapter import inspect_adapter
 from rig.engine.template import ChatMessage, ChatTemplate
 from rig.errors import RigError
 
@@ -336,3 +337,49 @@ def test_any_path_will_do(entry: Entry, tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_what_is_no_model_is_one_line(entry: Entry, text: str, says: str) -> None:
     assert says in refusal(lambda: resolve(text))
+
+
+def test_the_adapter_that_ships_is_what_the_registry_says() -> None:
+    entries = [entry for entry in load_registry().values() if entry.adapter is not None]
+    assert [entry.name for entry in entries] == ["smollm2-135m-tools"]
+    for entry in entries:
+        assert entry.adapter is not None
+        content = entry.adapter.path.read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (
+            entry.adapter.size,
+            entry.adapter.sha256,
+        )
+        assert len(content) <= 12_000_000
+        assert entry.adapter.path.with_suffix(".md").is_file()
+        assert inspect_adapter(entry.adapter.path).base
+        base = load_registry()[str(entry.base)]
+        assert (entry.file, entry.sha256, entry.source) == (base.file, base.sha256, base.source)
+
+
+@pytest.mark.model
+def test_it_fits_its_base(smollm2: Path) -> None:
+    taught = resolve("smollm2-135m-tools")
+    assert (taught.path, taught.base) == (smollm2, "smollm2-135m")
+    assert taught.with_adapters([]) == [taught]
+
+
+def test_an_entry_has_a_base_and_an_adapter_or_neither(tmp_path: Path) -> None:
+    source = (registry.REGISTRY).read_text(encoding="utf-8")
+    (tmp_path / "registry.toml").write_text(source.replace('base = "smollm2-135m"', 'base = "nothing"'))
+    with pytest.raises(RigError, match="not a model registry"):
+        load_registry(tmp_path / "registry.toml")
+    text = "\n".join(line for line in source.splitlines() if not line.startswith("adapter = "))
+    (tmp_path / "registry.toml").write_text(text)
+    with pytest.raises(RigError, match="an entry with a base has an adapter for it"):
+        load_registry(tmp_path / "registry.toml")
+
+
+def test_an_adapter_that_was_changed_is_not_used(models: Path, entry: Entry, tmp_path: Path) -> None:
+    pull(entry)
+    changed = tmp_path / "changed.lora"
+    changed.write_bytes(b"something else")
+    source = registry.AdapterSource(file="changed.lora", sha256="0" * 64, size=14)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "REGISTRY", tmp_path / "registry.toml")
+        with pytest.raises(RigError, match="is not the adapter that came with rig"):
+            check(entry.model_copy(update={"base": "tiny", "adapter": source}))
