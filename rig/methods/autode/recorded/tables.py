@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.methods.autode.recorded.paper import ASSISTANTS, CITED, METHODS, TABLE_1, TABLE_2
+from rig.methods.autode.recorded.published import ASSISTANTS, CITED, METHODS, TABLE_1, TABLE_2
 from rig.methods.autode.scoring.agreement import (
     Interval,
     agreement,
