@@ -30,7 +30,7 @@ VERBS = {
     "show": Verb("rig.cli.show", "Show a run, or one conversation call by call."),
     "score": Verb("rig.cli.score", "Score predictions again, without a model."),
     "judge": Verb("rig.cli.judge", "Judge whole answers: whether they pass, and which of two wins."),
-    "adjudicate": Verb("rig.cli.adjudicate", "Say of unclear texts whether they mean the same."),
+    "adjudicate": Verb("rig.cli.score.adjudicate", "Say of unclear texts whether they mean the same."),
     "compare": Verb("rig.cli.compare", "Compare arms with a baseline, conversation by conversation."),
     "noise": Verb("rig.cli.compare.noise", "Say how much arms differ that should not differ at all."),
     "leaderboard": Verb("rig.cli.compare.leaderboard", "Put the arms of all runs on a suite into order."),
