@@ -121,7 +121,7 @@ ASIDES = (
         "[hm|ok|ah|right|i see|good to know], [i'll think about it|that's what i thought|"
         "i wasn't sure|i expected "
         "that|that's fine|not bad|that'll do|that's a relief]",
-        "[All right|Okay|Good|Sure]! [Let me know if you need anything else|Just tell me when you need me|]",
+        "[All right|Okay|Good|Sure]! [Just tell me when you need me|]",
     ),
     (
         "[{name} will [be happy|laugh|be surprised|like that]|i'll tell {name} myself|"
