@@ -44,7 +44,7 @@ def _play(path: Path, *suites: str, docs: tuple[str, ...] = ("full", "names"), n
 def _tables(path: Path) -> list[Table]:
     with Runs.open(path) as runs:
         run = runs.get("abcde")
-        return published_tables(score.of(run.arms[score.arm]) for score in runs.suite_scores(run))
+        return published_tables(score.of(run.arms[score.arm], {}) for score in runs.suite_scores(run))
 
 
 def test_rates_are_by_suite_and_errors_over_all_suites(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_models_are_screened_by_what_a_method_knows_to_be_right(
     (tmp_path / "kept").mkdir()
     call(*asked, "--output", "kept/steps.json", plugins=("guessing.py",))
     [arm] = json.loads((tmp_path / "kept" / "steps.json").read_text())["arms"]
-    assert [step["turn"] for step in arm["steps"]] == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert [step["turn"] for step in arm["steps"]] == [1, 2, 3, 4, 1, 2, 3, 4]
     guess(call, secrets)
     judging = ("screen", model, "--suite", "runs.sqlite", "--threads", 1)
     fault = call(*judging, plugins=("guessing.py", "judge.py"), code=2)

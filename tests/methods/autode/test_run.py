@@ -128,7 +128,7 @@ def test_the_public_dialogues_dynamic_and_static(rig: Rig, autode: Path) -> None
 
 def test_check_covers_the_suite_and_public_data(rig: Rig, autode: Path, tmp_path: Path) -> None:
     found = rig("check", "--json").json
-    assert [Path(each["directory"]).name for each in found] == ["easy", "hard", "dynamic"]
+    assert [Path(each["directory"]).name for each in found] == ["easy", "hard", "dynamic", "queries"]
     assert found[2] == {**found[2], "conversations": 65, "faults": []}
     assert rig("check", autode).out == f"{autode}: 276 tasks, no faults\n"
     (tmp_path / "bad.json").write_text('{"domain": "x", "scenarios": [{}], "apis": []}')
