@@ -173,7 +173,7 @@ def test_a_stored_dialogue_can_be_read_with_both_voices(rig: Rig) -> None:
     lines = [line.strip() for line in shown.splitlines()]
     assert "Hanna, a night nurse" in shown
     assert lines.count("user: Could you put the bedroom light on for me?") == 1
-    assert "0. reply: Could you tell me the colour and the brightness?" in lines
-    assert "0. user: The colour is warm white and the brightness is 20 percent." in lines
-    assert sum(line.startswith("1. call: SwitchLight") for line in lines) == 1
+    assert "1. reply: Could you tell me the colour and the brightness?" in lines
+    assert "1. user: The colour is warm white and the brightness is 20 percent." in lines
+    assert sum(line.startswith("2. call: SwitchLight") for line in lines) == 1
     assert sum(line.startswith("expected: SwitchLight") for line in lines) == 1
