@@ -33,18 +33,28 @@ class Tenants(Mapping[str, Any]):
         self._sort = sort
         self._found: dict[str, Any] = {}
         self._places: dict[str, str] = {}
+        self._said: dict[str, Mapping[str, Any]] = {}
 
     def add(self, tenant: Any) -> None:
         """Add a tenant that is there, under its `name`."""
         if self._found.setdefault(tenant.name, tenant) is not tenant:
             raise self._taken(tenant.name)
 
-    def later(self, name: str, place: str) -> None:
-        """Add a tenant that is at a place, `module:attribute`, where it is found when it is asked for."""
+    def later(self, name: str, place: str, **said: Any) -> None:
+        """Add a tenant that is at a place, `module:attribute`, where it is found when it is asked for.
+
+        `said` are attributes of it that can be had without loading it.
+        """
         if name in self._found and self._places.get(name) != place:
             raise self._taken(name)
         self._found.setdefault(name, None)
         self._places[name] = place
+        self._said[name] = said
+
+    def attribute(self, name: str, attribute: str) -> Any:
+        """An attribute of a tenant, which is loaded only where its registration does not say it."""
+        said = self._said.get(name, {})
+        return said[attribute] if attribute in said else getattr(self[name], attribute)
 
     def __getitem__(self, name: str) -> Any:
         if self._found[name] is None:

@@ -5,6 +5,6 @@ from typing import Any
 
 def register(registry: Any) -> None:
     """Offer judging as two methods, and ToolBench's files for any run (`rig.plugins`)."""
-    registry.methods.later("judge-pass", "rig.judging.method:PASSES")
-    registry.methods.later("judge-win", "rig.judging.method:WINS")
+    registry.methods.later("judge-pass", "rig.judging.method:PASSES", roles=("judge",))
+    registry.methods.later("judge-win", "rig.judging.method:WINS", roles=("judge",))
     registry.exports.later("toolbench", "rig.judging.exporting:TOOLBENCH")

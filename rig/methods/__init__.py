@@ -32,7 +32,8 @@ def first() -> Method:
 
 def other_roles() -> tuple[str, ...]:
     """The roles of all methods that are not the evaluated ones, each once."""
-    return tuple(dict.fromkeys(role for method in known().values() for role in method.roles[1:]))
+    tenants = plugins.registered().methods
+    return tuple(dict.fromkeys(role for name in tenants for role in tenants.attribute(name, "roles")[1:]))
 
 
 def suites() -> dict[str, tuple[Method, Path]]:

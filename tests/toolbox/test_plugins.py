@@ -107,3 +107,18 @@ def test_a_toolbox_is_found_by_name_or_by_place(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "toolbox.py").write_text("def register(registry): pass")
     with pytest.raises(RigError, match="registers 0 toolboxes"):
         find_toolbox(str(tmp_path))
+
+
+def test_what_registrations_say_of_methods_is_what_the_methods_say() -> None:
+    tenants = registered().methods
+    assert {name: tenants.attribute(name, "roles") for name in tenants} == {
+        name: method.roles for name, method in tenants.items()
+    }
+
+
+def test_what_a_registration_says_needs_no_loading() -> None:
+    registry = Registry()
+    registry.methods.later("mine", "no.such.module:thing", roles=("reader", "writer"))
+    assert registry.methods.attribute("mine", "roles") == ("reader", "writer")
+    with pytest.raises(RigError, match="cannot be loaded"):
+        registry.methods.attribute("mine", "suites")

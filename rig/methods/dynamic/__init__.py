@@ -5,4 +5,4 @@ from typing import Any
 
 def register(registry: Any) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("dynamic", "rig.methods.dynamic.method:METHOD")
+    registry.methods.later("dynamic", "rig.methods.dynamic.method:METHOD", roles=("assistant", "user"))

@@ -5,4 +5,4 @@ from typing import Any
 
 def register(registry: Any) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("tooleval", "rig.methods.tooleval.method:METHOD")
+    registry.methods.later("tooleval", "rig.methods.tooleval.method:METHOD", roles=("assistant",))

@@ -5,4 +5,4 @@ from typing import Any
 
 def register(registry: Any) -> None:
     """Offer the method (`rig.plugins`)."""
-    registry.methods.later("tooltalk", "rig.methods.tooltalk.method:METHOD")
+    registry.methods.later("tooltalk", "rig.methods.tooltalk.method:METHOD", roles=("assistant",))
