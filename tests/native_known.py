@@ -45,7 +45,7 @@ class Known(NamedTuple):
         tail = self.template.expand(shown, form.offer().declarations, variables=form.variables)
         text = probe._without_header(tail.rpartition("quokka77")[2])
         ends = {"<|call|>"} if self.native.family == "gpt-oss" else {*probe.ends, "<|im_start|>"}
-        begun = text.find(self.native.shape.trigger) + len(self.native.shape.open)
+        begun = max(text.find(self.native.shape.trigger), 0) + len(self.native.shape.open)
         places = [place for end in ends if end and (place := text.find(end, begun)) >= 0]
         return text[: min(places)] if places else text
 

@@ -105,7 +105,7 @@ class Decoder:
         pending: list[int] = []
         generation.is_thinking = budget.thoughts is not None and budget.thoughts.is_open
         while True:
-            if budget.is_spent(generation):
+            if budget.is_spent(generation) and not bytes_to_text.getstate()[0]:
                 closing = self._closing(constraint, budget.thoughts)
                 add(closing, 0.0, forced=True)
                 pending += closing
@@ -136,9 +136,11 @@ class Decoder:
             pending = [choice.token]
 
     def _closing(self, constraint: Constraint, thoughts: Thoughts | None) -> list[int]:
-        """The tokens that end thoughts, which the constraint has accepted."""
+        """The tokens that end thoughts, which the constraint has accepted; none where they cannot end yet."""
         assert thoughts is not None
-        tokens = self._tokenizer.template(thoughts.close)
+        tokens = self._tokenizer.generated(thoughts.close)
+        if not constraint.allowed()[tokens[0]]:
+            return []
         for token in tokens:
             constraint.accept(token)
         return tokens

@@ -36,10 +36,17 @@ class Tokenizer:
 
     def content(self, text: str) -> list[int]:
         """Token ids of text from outside; nothing in it is taken for a special token."""
-        tokens = self._tokenize(self._lead + text, special=False)
+        return self._following(text, special=False)
+
+    def generated(self, text: str) -> list[int]:
+        """Token ids of text that goes on an answer; special tokens are recognised."""
+        return self._following(text, special=True)
+
+    def _following(self, text: str, *, special: bool) -> list[int]:
+        tokens = self._tokenize(self._lead + text, special=special)
         lead = len(self._lead_tokens)
         # A merge across the seam would change the newline's own tokens; then the text stands alone.
-        return tokens[lead:] if tokens[:lead] == self._lead_tokens else self._tokenize(text, special=False)
+        return tokens[lead:] if tokens[:lead] == self._lead_tokens else self._tokenize(text, special=special)
 
     def piece(self, token: int) -> bytes:
         """The bytes of one token, empty for control tokens. May be a part of a UTF-8 character."""

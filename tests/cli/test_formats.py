@@ -48,7 +48,7 @@ def test_info_says_what_a_template_does_not_do_and_how_to_give_another(rig: Rig,
 def test_info_is_one_screen_for_every_public_template(rig: Rig, tmp_path: Path, name: str) -> None:
     path = model(tmp_path, tiny_gguf.CHATML)
     out = rig("models", "info", path, "--tools", "--chat-template", REAL[name]).out
-    assert 2 <= len(out.splitlines()) <= 60
+    assert 2 <= len(out.splitlines()) <= 50
     assert "rig's form" in out or "get_weather" in out
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import jinja2.sandbox
 import pytest
 
 from rig.engine.template import ChatMessage, ChatTemplate, ContentText, TemplateError, ToolCall
@@ -60,6 +61,13 @@ MESSAGES = {
     "called twice": [USER, CALLING, RESULT, CALLING, RESULT, DONE, THANKS],
 }
 
+GIVEN: dict[str, Any] = {
+    "add_generation_prompt": True,
+    "enable_thinking": False,
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+}
+
 
 class Fixed(datetime):
     @classmethod
@@ -80,22 +88,42 @@ def transformers_renders(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         some templates take no None.
         """
         shown = [each.shown("".join(each.parts)) for each in messages]
-        given: dict[str, Any] = {
-            "add_generation_prompt": True,
-            "enable_thinking": False,
-            "bos_token": "<s>",
-            "eos_token": "</s>",
-        }
         try:
             if not tools:
-                return str(theirs._compile_jinja_template(source).render(messages=shown, **given))
-            found, _ = theirs.render_jinja_template([shown], tools=tools, chat_template=source, **given)
+                return str(theirs._compile_jinja_template(source).render(messages=shown, **GIVEN))
+            found, _ = theirs.render_jinja_template([shown], tools=tools, chat_template=source, **GIVEN)
             return str(found[0])
         except (jinja2.TemplateError, TypeError, ValueError):
             return None
 
     yield render
     theirs._compile_jinja_template.cache_clear()
+
+
+def lenient(source: str, messages: list[ChatMessage], tools: list[dict[str, Any]]) -> str:
+    """What transformers makes of it once three things that rig allows are allowed there too.
+
+    Templates may lengthen their own lists, show as JSON what a filter draws, and take declarations as text.
+    """
+    from transformers.utils import chat_template_utils as theirs
+
+    template = theirs._compile_jinja_template(source)
+    loose = jinja2.sandbox.SandboxedEnvironment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[type(each) for each in template.environment.extensions.values()],
+    )
+    loose.globals.update(template.environment.globals)
+    loose.filters["tojson"] = lambda value, indent=None: json.dumps(
+        value, ensure_ascii=False, indent=indent, default=list
+    )
+    return loose.from_string(source).render(
+        messages=[each.shown("".join(each.parts)) for each in messages],
+        **({"tools": tools} if tools else {}),
+        functions=json.dumps(tools, indent=4, ensure_ascii=False),
+        datetime=Fixed.now().strftime("%b %d %Y"),
+        **GIVEN,
+    )
 
 
 def ours(source: str, messages: list[ChatMessage], tools: list[dict[str, Any]]) -> str | None:
@@ -121,6 +149,7 @@ def loses_a_message(text: str | None, messages: list[ChatMessage]) -> bool:
 @real
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
 def test_a_real_template_renders_as_in_transformers(path: Path, transformers_renders: Any) -> None:
+    """Byte for byte; where transformers refuses and rig does not, as it would if it allowed that."""
     source = path.read_text()
     compared = 0
     for name, messages in MESSAGES.items():
@@ -128,6 +157,8 @@ def test_a_real_template_renders_as_in_transformers(path: Path, transformers_ren
             mine, theirs = ours(source, messages, tools), transformers_renders(source, messages, tools)
             if mine is None and loses_a_message(theirs, messages):
                 continue
+            if mine is not None and theirs is None:
+                theirs = lenient(source, messages, tools)
             assert mine == theirs, (name, bool(tools))
             compared += mine is not None
     # One wants its declarations under another name.

@@ -21,8 +21,8 @@ _PARAMETERS: JsonObject = {
 }
 _TOOL = ToolDoc("get_weather", "The weather of the next days.", _PARAMETERS)
 _CALL = Call("get_weather", {"city": "Paris", "days": 2})
-_LONGEST = 1200
-"""Characters of an example; its end is what matters."""
+_LONGEST, _MOST_LINES = 1200, 32
+"""Characters and lines of an example; its end is what matters."""
 _KEPT = {
     "never": "dropped from earlier messages",
     "within a turn": "kept until the user speaks again",
@@ -125,7 +125,8 @@ def _example(template: ChatTemplate, found: Native) -> str:
     except TemplateError as error:
         return f"the template refuses it: {error}"
     text = "".join(fragment.text for fragment in fragments)
-    return text if len(text) <= _LONGEST else f"…{text[-_LONGEST:]}"
+    shown = "\n".join(text[-_LONGEST:].split("\n")[-_MOST_LINES:])
+    return shown if shown == text else f"…{shown}"
 
 
 def _shown(text: str) -> str:
