@@ -141,6 +141,15 @@ class Solving(Protocol):
         ...
 
 
+@runtime_checkable
+class Adjudicable(Protocol):
+    """A setup that leaves texts unclear, which people can settle."""
+
+    def adjudicated(self, answers: Path) -> Setup:
+        """The setup with what people said of unclear texts, in a file of `rig.scoring.answers`."""
+        ...
+
+
 class Exports(Protocol):
     """A way of writing runs of any method as files for others."""
 
@@ -154,6 +163,11 @@ class Exports(Protocol):
 def by_arm(setup: Setup, settings: Settings) -> Setup:
     """The setup as it is for the arm with these settings."""
     return setup.of_arm(settings) if isinstance(setup, ByArm) else setup
+
+
+def adjudicated(setup: Setup, answers: Path) -> Setup:
+    """The setup with what people said of unclear texts, where it knows any."""
+    return setup.adjudicated(answers) if isinstance(setup, Adjudicable) else setup
 
 
 class Grading(NamedTuple):
@@ -224,11 +238,7 @@ class Method(Protocol):
         ...
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
-        """Get ready for a run with these options. Raises RigError for what would stop it.
-
-        Where a store is known, `answers` is among the values: the file of what people said of unclear texts
-        (`rig.scoring.answers`). A method that knows nothing unclear leaves it alone.
-        """
+        """Get ready for a run with these options. Raises RigError for what would stop it."""
         ...
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rig import methods
 from rig.errors import RigError
-from rig.methods.base import Method, Settings, Setup
+from rig.methods.base import Method, Settings, Setup, adjudicated
 from rig.running.options import Options
 from rig.scoring import Named
 from rig.store import StoredArm, StoredRun
@@ -70,4 +70,5 @@ def _ready(
         if "similarity" not in values:
             raise RigError(f"--threshold is of no use to the method {method.name}; leave it out")
         values["similarity"] = str(Named.parse(values["similarity"]).at(threshold))
-    return method.ready({**values, "answers": answers})
+    setup = method.ready(values)
+    return setup if answers is None else adjudicated(setup, answers)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rig import methods
 from rig.errors import RigError
-from rig.methods.base import Method
+from rig.methods.base import Method, adjudicated
 from rig.running.arms import make_arms
 from rig.running.options import Options
 from rig.running.plan import Plan
@@ -88,7 +88,7 @@ def _plan(
         ),
         tasks=tuple(tasks),
         method=method,
-        setup=method.ready({**values, "answers": answers_file(store)}),
+        setup=adjudicated(method.ready(values), answers_file(store)),
         name=name,
         repeats=options.repeats,
         recipe=recipe,

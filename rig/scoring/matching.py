@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias, get_args
 from rig.calls import ExecutedCall, Json
 from rig.errors import RigError
 from rig.scoring import reasons
+from rig.scoring.answers import Answers
 from rig.scoring.fixed import FixedRules
 from rig.scoring.rules import Rules
-from rig.scoring.similarity import Similarity
+from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.scoring.upstream import UpstreamRules
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace, Difference, Verdict
@@ -38,7 +39,14 @@ class Grader:
         self.mode = mode
         self.toolbox = toolbox
         rules = UpstreamRules if mode == "upstream" else FixedRules
+        self._similarity = similarity
         self._rules: Rules = rules(similarity, toolbox)
+
+    def adjudicated(self, answers: Answers) -> "Grader":
+        """The grader with what people said of texts; itself where they said nothing, or it asks nobody."""
+        if not len(answers) or self.mode == "upstream" or isinstance(self._similarity, Exact):
+            return self
+        return Grader(self.mode, Adjudicated(self._similarity, answers), self.toolbox)
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:

@@ -31,7 +31,7 @@ from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
-from rig.scoring import Adjudicated, Answers, Exact, Grader, Named, read_answers
+from rig.scoring import Grader, Named, read_answers
 from rig.scoring import load as load_similarity
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
@@ -99,14 +99,10 @@ class ToolTalk:
     def ready(self, values: Mapping[str, Any]) -> "ToolTalkSetup":
         place, similarity = values["world"], values["similarity"]
         toolbox = find_toolbox(values["toolbox"])
-        measure, said = load_similarity(similarity), str(Named.parse(similarity).absolute)
-        answers = read_answers(Path(values["answers"])) if values.get("answers") else Answers()
-        if len(answers) and values["grader"] != "upstream" and not isinstance(measure, Exact):
-            measure, said = Adjudicated(measure, answers), f"{said}, answers {answers.sha256[:8]}"
         return ToolTalkSetup(
             partial(toolbox.world, None if place is None else Path(place)),
-            Grader(values["grader"], measure, toolbox),
-            said,
+            Grader(values["grader"], load_similarity(similarity), toolbox),
+            str(Named.parse(similarity).absolute),
             is_named=place is not None,
         )
 
@@ -165,6 +161,14 @@ class ToolTalkSetup:
     def grader(self) -> Grading:
         matcher = self.matcher
         return Grading(matcher.mode, matcher.version, self._similarity, dict(matcher.fingerprint))
+
+    def adjudicated(self, answers: Path) -> "ToolTalkSetup":
+        said = read_answers(answers)
+        matcher = self.matcher.adjudicated(said)
+        if matcher is self.matcher:
+            return self
+        similarity = f"{self._similarity}, answers {said.sha256[:8]}"
+        return ToolTalkSetup(self._open_world, matcher, similarity, is_named=self._is_named)
 
     def check(self, task: Conversation, settings: Settings) -> None:
         offered_tools(task, settings)
