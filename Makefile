@@ -44,7 +44,7 @@ setup: $(VENV)/.rig
 	@$(BIN)/rig models pull smollm2-135m
 
 test: setup $(VENV)/.dev
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,15 @@ def test_nobody_knows_a_method_but_itself(path: Path) -> None:
         if other and other != own and other not in MADE_OF.get(own, ()):
             faults.append(f"line {line}: imports {module}")
     assert not faults, faults
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    files = {module_of(path): path for path in FILES}
+    imports = {
+        name: {found for _, found in imported_modules(path) if found in files and found != name}
+        for name, path in files.items()
+    }
+    TopologicalSorter(imports).prepare()
 
 
 def test_every_room_exists_or_is_a_single_file() -> None:

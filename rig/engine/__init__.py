@@ -19,13 +19,22 @@ if "OMP_WAIT_POLICY" not in os.environ:
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
 
-__all__ = ["EngineSettings", "load", "register", "wear"]
+__all__ = ["EngineSettings", "check", "load", "register", "wear"]
 
 
 def register(registry: Any) -> None:
     """Offer rig's own forms of answers (`rig.plugins`)."""
     registry.formats.later("rig", "rig.engine.formats.rig:RigFormat")
     registry.formats.later("object", "rig.engine.formats.object:ObjectFormat")
+
+
+def check(settings: EngineSettings) -> None:
+    """Raise RigError for settings that cannot go together, and for a form of answers that there is not."""
+    settings.check()
+    if settings.format not in ("auto", "rig", "native"):
+        from rig.engine.formats import check_name
+
+        check_name(settings.format)
 
 
 def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Model:

@@ -67,11 +67,7 @@ class EngineSettings:
     chat_template: Path | None = None
 
     def check(self) -> None:
-        """Raise RigError for settings that cannot go together, and for a format that there is not."""
-        if self.format not in ("auto", "rig", "native"):
-            from rig.engine.formats import check_name
-
-            check_name(self.format)
+        """Raise RigError for settings that cannot go together."""
         if (self.grammar_engine, self.parameter_order) == (
             "outlines_core",
             "free",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rig import methods
+from rig import engine, methods
 from rig.errors import RigError
 from rig.methods.base import Method, adjudicated
 from rig.running.arms import make_arms
@@ -110,7 +110,7 @@ def _check_engine(options: Options) -> None:
             " raise the one or lower the other"
         )
     for settings in options.engines().values():
-        settings.check()
+        engine.check(settings)
     template = options.chat_template
     if template is not None and not template.is_file():
         fault = "not a file" if template.exists() else "no such file"
