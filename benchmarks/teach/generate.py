@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from benchmarks.teach.scenes import accounts, alarms, calendar, chat, mail, reminders, weather
+from benchmarks.teach.scenes import accounts, alarms, calendar, chat, hints, mail, reminders, several, weather
 from benchmarks.teach.talk import Refused, Talk
 from benchmarks.teach.worlds import things
 from rig.methods.tooltalk.conversations import Conversation
@@ -25,6 +25,8 @@ _ROOMS: tuple[tuple[Weighted, float], ...] = (
     (mail.SCENES, 6.5),
     (reminders.SCENES, 5.5),
     (weather.SCENES, 4),
+    (hints.SCENES, 4),
+    (several.SCENES, 1.5),
 )
 
 _NEWCOMER: Weighted = (

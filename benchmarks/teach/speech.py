@@ -8,6 +8,12 @@ from typing import Any
 
 from benchmarks.teach import words
 
+TAIL = (
+    "[|||||, please|, thanks| if possible|, that's best|, that suits me|, i think|, i'm afraid|, alas|, ugh"
+    "| sharp| would be fine| works| should do| is best| will do|. not a minute later|, like last time]"
+)
+"""What people add to a time that they were asked for, of no meaning for it; part of a pattern."""
+
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _NUMBERS = ["twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]
 
@@ -46,12 +52,12 @@ def clock(random: Random, moment: time, *, bare: str = "") -> str:
     forms = [f"{digits}{half}", f"{digits} {half}", f"{hour:02}:{minute:02}", f"{short}:{minute:02} {half}"]
     part = _part_of_day(hour)
     if part:
-        forms += [f"{phrase} {part}" for phrase in (digits, *_in_words(random, short, minute))]
+        forms += [f"{phrase} {part}" for phrase in (digits, *_in_words(random, short, minute) * 2)]
     plain = (bare == "alarm" and 4 <= hour < 12) or (bare == "event" and (7 <= hour < 12 or 13 <= hour <= 18))
     if plain:
-        forms += [digits, *_in_words(random, short, minute)] * 3
+        forms += [digits, *_in_words(random, short, minute) * 2] * 3
     if minute == 0 and hour == 12:
-        forms = ["noon", "12", "12 noon", "12:00", "midday"]
+        forms = ["noon", "noon", "12", "12 noon", "12:00", "midday", "12 o'clock"]
     return random.choice(forms)
 
 

@@ -109,12 +109,13 @@ def lessons_of(seed: int, count: int, renderer: Renderer) -> tuple[tuple[int, ..
     return prefixes.pop(), [lesson for _, lesson in rendered]
 
 
-def rate(step: int, steps: int, options: argparse.Namespace) -> float:
+def rate(step: int, done: float, options: argparse.Namespace) -> float:
     """The learning rate of a step: a rise, then the same, and for the last share half a cosine to nothing.
 
-    Up to that share it does not depend on the number of steps, so a longer training begins as a shorter one.
+    `done` is the share of the training that is behind. Until the last share the rate does not depend on how
+    long the training is, so a longer training begins as a shorter one.
     """
-    left = (steps - step) / (options.decay * steps)
+    left = (1 - done) / options.decay
     risen, kept = min(1.0, (step + 1) / options.warmup), (1 - cos(pi * min(1.0, left))) / 2
     return float(options.rate * risen * kept)
 
@@ -145,23 +146,29 @@ class Training:
 
     @property
     def steps(self) -> int:
-        """How many steps the training has, from the first."""
+        """How many steps the training has at most, from the first."""
         return min(len(self.batches), self.options.steps or len(self.batches))
+
+    @property
+    def done(self) -> float:
+        """The share of the training that is behind: of its steps, or of its minutes where they are fewer."""
+        spent = self.seconds / (60 * self.options.minutes) if self.options.minutes else 0.0
+        return min(1.0, max(spent, self.step / self.steps))
 
     def run(self) -> None:
         """Go on to the last step, noting each in the curve and saving now and then."""
         began = saved = perf_counter()
         before = self.seconds
         last = min(self.steps, self.options.stop_after or self.steps)
-        while self.step < last:
+        while self.step < last and self.done < 1:
             line = self._learn()
             self.seconds = before + perf_counter() - began
-            if self.step % self.options.test_every == 0 or self.step == self.steps:
+            if self.step % self.options.test_every == 0 or self.done == 1:
                 line["held_out"] = round(self.held_out_loss(), 4)
             line["seconds"] = round(self.seconds, 1)
             with (self.out / "curve.jsonl").open("a") as curve:
                 curve.write(json.dumps(line) + "\n")
-            if perf_counter() - saved > self.options.save_minutes * 60 or self.step == last:
+            if perf_counter() - saved > self.options.save_minutes * 60 or self.step == last or self.done == 1:
                 self.save()
                 saved = perf_counter()
 
@@ -172,10 +179,10 @@ class Training:
         self._fresh -= len(lessons)
         batch = pack(lessons, len(self.prefix))
         state = self._state
-        if self.step < (1 - self.options.whole) * self.steps:
+        if self.done < 1 - self.options.whole:
             kept = self.seen(lessons)
             state = [(keys[:, kept], values[:, kept]) for keys, values in state]
-        now = rate(self.step, self.steps, self.options)
+        now = rate(self.step, self.done, self.options)
         for group in self.optimizer.param_groups:
             group["lr"] = now
         loss = loss_of(self.model, batch, state)
@@ -267,6 +274,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("out", type=Path, help="folder for the adapter, the curve and checkpoints")
     parser.add_argument("--conversations", type=int, default=2000)
     parser.add_argument("--steps", type=int, help="so many steps in all (default: one pass)")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        help="end after so many at the latest: the rate falls by the clock where steps are slow, and the "
+        "curve says how many there were",
+    )
     parser.add_argument("--stop-after", type=int, help="stop here, to --resume later")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--held-out", type=int, default=24, help="conversations of the held-out loss")

@@ -147,7 +147,7 @@ def things(random: Random) -> Things:
     names = [each.first for each in made.others]
     made.alarms = [
         {"alarm_id": hexes(random, 4, 4), "time": f"{moment:%H:%M:%S}"}
-        for moment in sorted({_alarm_time(random) for _ in range(random.choice([1, 2, 2, 3]))})
+        for moment in sorted({_alarm_time(random) for _ in range(random.choice([1, 2, 3, 3, 4]))})
     ]
     made.events = _events(random, now, made)
     made.reminders = _reminders(random, now, names)
@@ -251,6 +251,9 @@ def title(random: Random, names: list[str]) -> str:
 def hours(random: Random, day: date) -> tuple[datetime, datetime]:
     """When something begins and ends on a day."""
     start = datetime.combine(day, time(random.randint(8, 19), random.choice([0, 0, 0, 30, 30, 15, 45])))
+    if random.random() < 0.3:  # over noon, from it or up to it, where the hours' names begin anew
+        start = start.replace(hour=random.choice([9, 10, 11, 12]))
+        return start, start + timedelta(hours=random.choice([1, 2, 3, 4, 5]))
     return start, start + timedelta(minutes=random.choice([30, 45, 60, 60, 60, 90, 120, 120, 180]))
 
 

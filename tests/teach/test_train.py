@@ -56,6 +56,16 @@ def test_going_on_is_the_same_as_never_stopping(tiny: Path, tmp_path: Path) -> N
     assert all(np.array_equal(ours[name][1], theirs[name][1]) for name in ours)
 
 
+def test_a_training_by_the_clock_ends_with_its_rate_at_nothing(tiny: Path, tmp_path: Path) -> None:
+    curve = _train(tiny, tmp_path / "out", "--minutes", "0.02", "--batch-tokens", "1")
+    assert 1 < len(curve) < 24
+    assert curve[-1]["seconds"] >= 1.2 > curve[-2]["seconds"]
+    assert "held_out" in curve[-1]
+    rates = [line["rate"] for line in curve]
+    assert rates[-1] < rates[len(rates) // 2]
+    assert (tmp_path / "out" / "adapter.gguf").exists()
+
+
 def test_a_training_goes_on_from_an_adapter(tiny: Path, tmp_path: Path) -> None:
     first = _train(tiny, tmp_path / "first", "--steps", "10", "--decay", "0.1")
     adapter = tmp_path / "first" / "adapter.gguf"
@@ -67,12 +77,12 @@ def test_a_training_goes_on_from_an_adapter(tiny: Path, tmp_path: Path) -> None:
 
 def test_the_rate_rises_stays_and_falls() -> None:
     options = Namespace(rate=1.0, warmup=10, decay=0.25)
-    rates = [rate(step, 100, options) for step in range(100)]
+    rates = [rate(step, step / 100, options) for step in range(100)]
     assert rates[0] == pytest.approx(0.1)
     assert rates[9:75] == pytest.approx([1.0] * 66)
     assert rates[75:] == sorted(rates[75:], reverse=True)
     assert 0 < rates[-1] < 0.01
-    assert rates[:50] == [rate(step, 200, options) for step in range(50)]
+    assert rates[:50] == [rate(step, step / 200, options) for step in range(50)]
 
 
 def test_conversations_are_packed_in_order() -> None:

@@ -362,7 +362,7 @@ def update(talk: Talk) -> None:
             value=value,
         )
         talk.reply("[What's your password|Please tell me your password to confirm]?")
-        talk.user("{secret}", secret=me.password, please=False)
+        talk.user("[it's |sure, |ok. |][{secret}|{secret}]", secret=me.password, please=False)
     else:
         talk.user(
             f"[change my {{what}} to {{value}}|my new {{what}} is {{value}}], {secret}",
@@ -386,7 +386,8 @@ def own_account(talk: Talk) -> None:
     words = {"email": "email address", "phone": "phone number", "name": "name", "username": "username"}
     talk.user(
         "[which {what} [have you got for me|is in my account|am i registered with|is "
-        "on my account]?|what's my {what}?|what {what} do you have on record?|is my "
+        "on my account|is saved for me|do you know of mine|did i sign up with]?|what's my {what}?|"
+        "what {what} do you have on record?|is my "
         "{what} still right in my account? what is it?"
         "|show me my account|what does my account say?|what do you know about me?|my account details please]",
         what=words[field],
@@ -454,8 +455,8 @@ def close(talk: Talk) -> None:
         talk.reply("[That password is wrong|The password isn't right]. Could you check it?")
     talk.user(
         (
-            "[yes, |sure, |i'm sure, |yes i am, |][{secret}|it's {secret}|password "
-            "{secret}|my password is {secret}]"
+            "[yes, |sure, |yes. |i am. |certain. |absolutely, |go ahead: |do it, |ok. |]"
+            "[{secret}|{secret}|it's {secret}|password {secret}|my password is {secret}]"
         ),
         secret=me.password,
         please=False,
@@ -491,8 +492,8 @@ def needs_login(talk: Talk) -> None:
 OUTSIDE = ((log_in, 2.5), (register, 3), (forgotten, 3), (reset, 2), (needs_login, 1))
 """Where nobody is logged in."""
 
-SCENES = ((change_password, 2), (update, 2.5), (own_account, 2), (query_user, 2.5))
+SCENES = ((change_password, 2), (update, 2.5), (own_account, 3), (query_user, 2.5))
 """Where the user is logged in, and stays so."""
 
-LAST = ((log_out, 2.5), (close, 2))
+LAST = ((log_out, 2.5), (close, 3))
 """Where the user is logged in, and may be logged out afterwards."""

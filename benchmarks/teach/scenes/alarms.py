@@ -3,7 +3,7 @@
 from datetime import datetime, time, timedelta
 
 from benchmarks.teach.scenes.calendar import event_ahead, look_at_event
-from benchmarks.teach.speech import clock, duration, neat
+from benchmarks.teach.speech import TAIL, clock, duration, neat
 from benchmarks.teach.talk import Talk
 
 
@@ -18,7 +18,7 @@ def add(talk: Talk) -> None:
             "|i need to be woken up|wake me up tomorrow|i have to get up tomorrow|alarm please]"
         )
         talk.reply("[At what time|For what time|When] [should it ring|do you need it|should I set it]?")
-        talk.user("[at|for|] {said} [please|thanks|]", said=said)
+        talk.user(f"[at|for||] {{said}}{TAIL}", said=said)
     else:
         talk.user(
             "[[[wake me|get me up|wake me up] at|[set|add|make] [an|an|another] "
@@ -76,8 +76,8 @@ def find(talk: Talk) -> None:
     """Look up alarms, all or some, and perhaps delete one."""
     if talk.random.random() < 0.5:
         talk.user(
-            "[[which|what] alarms [do i have|have i got|are set|are there]?|show [me|"
-            "] my alarms|list [all|] my alarms"
+            "[[which|what] alarms [do i have|are on|are set|are there|are active]?|show [me|"
+            "] my alarms|list [all|] my alarms|when are my alarms"
             "|do i have any alarms set?|what alarms are on?]"
         )
         found = talk.call("FindAlarms")["alarms"]
@@ -91,7 +91,7 @@ def find(talk: Talk) -> None:
     if talk.random.random() < 0.15:
         talk.user("[which is the first|which one is the earliest|what's the earliest one]?")
         talk.reply("The one at {at}.", at=neat(min(time.fromisoformat(alarm["time"]) for alarm in found)))
-    if talk.random.random() < 0.65:
+    if talk.random.random() < 0.8:
         delete_shown(talk, found)
 
 
@@ -139,7 +139,7 @@ def delete_shown(talk: Talk, found: list[dict[str, str]]) -> None:
     if len(found) == 1 and talk.random.random() < 0.5:
         which = "[it|that one|that]"
     talk.user(
-        f"[[delete|remove|cancel|turn off|drop|scrap] {which}|i don't need {which} "
+        f"[[delete|remove|cancel|turn off|drop|scrap|ditch|bin|kill] {which}|i don't need {which} "
         f"[anymore|any more|]|get rid of {which}"
         f"|{which} can go]"
     )

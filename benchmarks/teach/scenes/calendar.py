@@ -4,7 +4,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from benchmarks.teach import words
-from benchmarks.teach.speech import capital, clock, day, duration, full_day, neat, span
+from benchmarks.teach.speech import TAIL, capital, clock, day, duration, full_day, neat, span
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import STAMP, hours, place, title
 
@@ -19,7 +19,7 @@ def look(talk: Talk) -> None:
 
 def look_at_day(talk: Talk, when: date) -> list[dict[str, Any]]:
     """Let the user ask what there is on a day."""
-    said = day(talk.random, talk.now, when, weekday=0.35)
+    said = day(talk.random, talk.now, when, weekday=0.5)
     talk.user(
         "[[what's|what is|what do i have|what have i got|anything] [in my calendar|"
         "planned|scheduled|on my agenda|on|] {said}?"
@@ -36,7 +36,7 @@ def look_at_day(talk: Talk, when: date) -> list[dict[str, Any]]:
 def look_at_event(talk: Talk, event: dict[str, Any]) -> None:
     """Let the user ask when or where an event of a certain day is."""
     when = _starts(event).date()
-    said = day(talk.random, talk.now, when, weekday=0.35)
+    said = day(talk.random, talk.now, when, weekday=0.5)
     talk.user(
         (
             "[[when|what time|at what time] [is|does] {what} {said}?|when's {what} "
@@ -74,9 +74,9 @@ def move(talk: Talk, event: dict[str, Any]) -> None:
         new = start.replace(hour=talk.random.randint(8, 18), minute=talk.random.choice([0, 0, 30]))
         talk.user(
             "[move {what} to {at}|{what} [starts|is] at {at} [now|instead]|can you "
-            "[change|shift] {what} to {at}?|they want {what} at {at} instead, [can "
-            "you change it?|change it]]"
-            "[, same length|, still {length}|]",
+            "[change|shift] {what} to {at}?|they [want|need] {what} at {at} instead, change it"
+            "|[make it|make that|put it at|it's] {at} instead]"
+            "[, same length|, still {length}|. [still|again|it still takes] {length}|, {length} as before|]",
             what=what,
             at=clock(talk.random, new.time(), bare="event"),
             length=duration(talk.random, int(length.total_seconds() // 60)),
@@ -205,7 +205,7 @@ def change_unseen(talk: Talk) -> None:
     """Change or delete an event that has to be looked up first, in the same turn."""
     event = event_ahead(talk)
     when = _starts(event).date()
-    said = day(talk.random, talk.now, when, weekday=0.35)
+    said = day(talk.random, talk.now, when, weekday=0.5)
     what = the(event["name"])
     if talk.random.random() < 0.4:
         talk.user("[delete|cancel|remove] {what} {said}", what=what, said=said)
@@ -267,7 +267,7 @@ def create(talk: Talk) -> None:
             "[Sure|Gladly|Of course|]. [When does it start and end|When is it, and "
             "for how long|When is it, from when to when]?"
         )
-        talk.user(f"{{said}}{where}", said=said)
+        talk.user(f"{{said}}{where}{TAIL}", said=said)
     else:
         talk.user(
             (

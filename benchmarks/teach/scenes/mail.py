@@ -1,5 +1,6 @@
 """Emails and messages: found, read, answered, written."""
 
+import re
 from datetime import timedelta
 
 from benchmarks.teach.speech import capital, note
@@ -215,7 +216,15 @@ def search_messages(talk: Talk) -> None:
         talk.call("SearchMessages", sender=sender, start_date=start)
     else:
         word = keyword(message["message"])
-        if talk.random.random() < 0.3:
+        roll = talk.random.random()
+        if roll < 0.4:
+            talk.user(
+                "[someone|somebody|one of them] [messaged|texted|wrote] [me |]{clause}[, |. ]"
+                "[who|which of them|remind me who] [was that|did that|wrote that]?",
+                clause=clause(message["message"]),
+            )
+            talk.call("SearchMessages", query=word)
+        elif roll < 0.6:
             talk.user(
                 (
                     "[what did {sender} [message|text|write] me about the {word}?|"
@@ -263,8 +272,40 @@ def search_messages(talk: Talk) -> None:
 
 
 def keyword(text: str) -> str:
-    """The longest word of a text, which a search would look for."""
-    return max((word.strip(".,?!") for word in text.split()), key=len).lower()
+    """The longest word of a text that says what it is about, which a search would look for."""
+    found = [word.strip(".,?!").lower() for word in text.split()]
+    return max([word for word in found if word not in _OF_ANYTHING] or found, key=len)
+
+
+_OF_ANYTHING = (
+    "please",
+    "tomorrow",
+    "tonight",
+    "today",
+    "weekend",
+    "friday",
+    "monday",
+    "sunday",
+    "talked",
+    "returned",
+)
+
+
+def clause(text: str) -> str:
+    """What a text says, as somebody tells it of another."""
+    said = text.rstrip(".?")
+    if said.startswith("Please "):
+        return f"asking me to {said.removeprefix('Please ')}"
+    if said.startswith("Can you "):
+        return f"asking whether i can {said.removeprefix('Can you ')}"
+    said = said[:1].lower() + said[1:] if said.split()[0].lower() in _PLAIN else said
+    for mine, theirs in _OF_OTHERS:
+        said = re.sub(rf"\b{mine}\b", theirs, said)
+    return f"that {said}"
+
+
+_PLAIN = ("the", "we", "there", "your", "dinner", "everything", "my", "all")
+_OF_OTHERS = (("I'm", "they're"), ("i'm", "they're"), ("I'll", "they'll"), ("I", "they"), ("my", "their"))
 
 
 def _note(talk: Talk) -> tuple[str, str]:

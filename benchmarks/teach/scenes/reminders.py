@@ -4,7 +4,7 @@ from datetime import datetime, time, timedelta
 from typing import Any
 
 from benchmarks.teach.scenes.calendar import event_ahead, look_at_event
-from benchmarks.teach.speech import capital, clock, day, full_day, neat
+from benchmarks.teach.speech import TAIL, capital, clock, day, full_day, neat
 from benchmarks.teach.talk import Talk
 from benchmarks.teach.worlds import STAMP, task
 
@@ -23,7 +23,7 @@ def add(talk: Talk) -> None:
             text=text,
         )
         talk.reply("[Sure|Of course|Gladly|]. [When should I remind you|When is it due|For when]?")
-        talk.user("{when} [please|]", when=when)
+        talk.user(f"{{when}}{TAIL}", when=when)
     elif kind < 0.5:
         talk.user("[i need a reminder|set a reminder|add a reminder|can you remind me of something?]")
         talk.reply("[Of what, and when|What is it, and when is it due|What about, and for when]?")
@@ -181,9 +181,10 @@ def due_moment(talk: Talk) -> datetime:
     )
     if ahead == 0 and talk.now.hour >= 21:
         ahead = 1
-    return datetime.combine(
-        (talk.now + timedelta(days=ahead)).date(), time(hour, talk.random.choice([0, 0, 0, 30, 30, 15, 45]))
-    )
+    moment = time(hour, talk.random.choice([0, 0, 0, 30, 30, 15, 45]))
+    if ahead > 0 and talk.random.random() < 0.15:
+        moment = time(12)
+    return datetime.combine((talk.now + timedelta(days=ahead)).date(), moment)
 
 
 def spoken(talk: Talk, due: datetime) -> str:
