@@ -21,7 +21,8 @@ RUN = 8
 """So many words in a row are a sentence that could have been copied."""
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN = (ROOT / "conversations", ROOT / "rig" / "tooltalk" / "world" / "seed")
+HELD_BACK = ROOT / "benchmarks" / "teach" / "held_back"
+OWN = (ROOT / "conversations", ROOT / "rig" / "tooltalk" / "world" / "seed", HELD_BACK)
 
 _NAMES = ("username", "email", "name", "subject", "task", "sender")
 """Fields that name somebody or something."""
