@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
+from rig.calls import Call
+from rig.engine.formats import choose
 from rig.engine.formats.rig import RigFormat
 from rig.engine.gguf.info import inspect
 from rig.engine.llama import LlamaModel
 from rig.engine.prompt import PromptBuilder
+from rig.engine.settings import EngineSettings
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
 from rig.methods.tooltalk.conversations import Conversation
@@ -28,8 +31,8 @@ DECISION_WEIGHT = 5.0
 They are one token in thirty, and what comes after a wrong one is lost.
 """
 
-_CHOICE = 4
-"""So many of a reply's first tokens make the choice to reply: `{"reply": "`."""
+_WEIGHTS = {"answer": DECISION_WEIGHT, "tool": DECISION_WEIGHT, None: REPLY_WEIGHT}
+"""By what a token decides; 1 for what is not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,12 @@ class Lesson:
 
 
 class Renderer:
-    """Renders conversations as a run with a certain model file does."""
+    """Renders conversations as a run with a certain model file does, in the form of answers of a name.
 
-    def __init__(self, base: Path, settings: Settings = SETTINGS) -> None:
+    A model's own form will do where rig declares the tools, not where the chat template does.
+    """
+
+    def __init__(self, base: Path, settings: Settings = SETTINGS, form: str = RigFormat.name) -> None:
         source = inspect(base).chat_template
         if source is None:
             raise ValueError(f"{base}: has no chat template")
@@ -59,44 +65,38 @@ class Renderer:
         template = ChatTemplate(source, bos=bos, eos=eos)
         self.builder = PromptBuilder(template, self.tokenizer)
         tools = settings.toolbox.docs(descriptions=settings.docs == "full")
-        self.form = RigFormat(tools, "json", template)
+        self.form = choose(EngineSettings(format=form), template).make(tools, "json", template)
+        if self.form.offer().context_apart:
+            raise ValueError(f"{base}: declares tools by its chat template, which cannot be taught here")
 
     def render(self, conversation: Conversation) -> tuple[tuple[int, ...], Lesson]:
         """The shared prefix, and the rest of the conversation up to the end of its last answer."""
         empty = opening(conversation, self._settings)
-        request = replace(empty, messages=tuple(messages_of(conversation)))
-        prefix, context, *segments, last = self.builder.build(request, self.form)
-        opened = len(self.builder.build(empty, self.form)[-1])
-        tokens, weights = list(context), [0.0] * len(context)
-        ends = False
-        for segment, kind in zip(segments, _kinds(request.messages), strict=True):
-            said = 0 if kind == "told" else len(segment) - opened
-            shares = [0.0] * (len(segment) - said) + [1.0] * said
-            if kind == "reply":
-                shares[opened + _CHOICE :] = [REPLY_WEIGHT] * (said - _CHOICE)
-            for place in self.decisions(segment[opened:]) if kind != "told" else ():
-                shares[opened + place] = DECISION_WEIGHT
-            if ends:  # a segment begins with what ends the answer before it
-                shares[0] = 1.0
-            tokens += segment
-            weights += shares
-            ends = kind != "told"
+        messages = tuple(messages_of(conversation))
+        prefix, *segments, last = self.builder.build(replace(empty, messages=messages), self.form)
+        tokens = (*(token for segment in segments for token in segment), last[0])
+        weights = [0.0] * len(tokens)
+        begins = _behind(tokens, self.builder.build(empty, self.form)[-1])
+        for begin, answer in zip(begins, _answers(messages), strict=True):
+            shares = (*self.shares(answer, tokens[begin:]), 1.0)  # and what ends the answer
+            weights[begin : begin + len(shares)] = shares
         called = frozenset(call.name for call in conversation.ground_truth)
-        return prefix, Lesson(conversation.name, (*tokens, last[0]), (*weights, 1.0), called)
+        return prefix, Lesson(conversation.name, tokens, tuple(weights), called)
 
-    def decisions(self, answer: Sequence[int]) -> list[int]:
-        """The places of an answer's decisions: `tool` or `reply`, and the tool's name."""
-        pieces = list(map(self.tokenizer.shown, answer))
-        ends = list(accumulate(map(len, pieces)))
-        _, key, between, value, *_ = b"".join(pieces).split(b'"')
-        first = 2
-        name = first + len(key) + len(between) + 2
-        decided = [range(first, first + len(key)), range(name, name + len(value) * (key == b"tool"))]
-        return [
-            place
-            for place, (piece, end) in enumerate(zip(pieces, ends, strict=True))
-            if any(part.start < end and end - len(piece) < part.stop for part in decided if part)
-        ]
+    def shares(self, answer: Call | str, tokens: Sequence[int]) -> list[float]:
+        """How much each token of an answer counts, with which `tokens` begin: as its weightiest part."""
+        spans = self.form.spans(answer)
+        ends = list(accumulate(len(span.text.encode()) for span in spans))
+        found: list[float] = []
+        begin = 0
+        for token in tokens:
+            if begin == ends[-1]:
+                break
+            end = begin + len(self.tokenizer.shown(token))
+            parts = spans[bisect_right(ends, begin) : bisect_left(ends, end) + 1]
+            found.append(max(_WEIGHTS.get(part.kind, 1.0) for part in parts))
+            begin = end
+        return found
 
     def declarations(self, prefix: Sequence[int]) -> dict[str, range]:
         """Where in the shared prefix the tokens of each tool's declaration are."""
@@ -120,13 +120,17 @@ def messages_of(conversation: Conversation) -> Iterator[Message]:
             yield ReplyMessage(turn.text)
 
 
-def _kinds(messages: tuple[Message, ...]) -> Iterator[str]:
-    """For each segment behind the context: a call, a reply, or what the model is told."""
+def _answers(messages: tuple[Message, ...]) -> Iterator[Call | str]:
+    """What the model says: calls, and the words of replies."""
     for message in messages:
         match message:
-            case UserMessage():
-                yield "told"
-            case ReplyMessage():
-                yield "reply"
-            case CallMessage():
-                yield from ("call", "told")
+            case ReplyMessage(text):
+                yield text
+            case CallMessage(call):
+                yield call
+
+
+def _behind(tokens: Sequence[int], opener: Sequence[int]) -> Iterator[int]:
+    """The places behind every occurrence of what opens an answer, which no message can contain."""
+    size = len(opener)
+    return (end for end in range(size, len(tokens)) if tuple(tokens[end - size : end]) == tuple(opener))

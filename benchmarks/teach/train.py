@@ -131,7 +131,7 @@ class Training:
         self.model = read_model(
             options.base, rank=options.rank, alpha=options.alpha, dtype=DTYPES[options.dtype]
         )
-        renderer = Renderer(options.base)
+        renderer = Renderer(options.base, form=options.form)
         self.prefix, lessons = lessons_of(options.seed, options.conversations, renderer)
         _, held_out = lessons_of(HELD_OUT_SEED, options.held_out, renderer)
         self.declarations = renderer.declarations(self.prefix)
@@ -292,6 +292,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=16,
         help="tools beside those called that a batch sees at most, until it sees all",
     )
+    parser.add_argument("--form", default="rig", help="form of answers, as `rig run --format` names it")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
     parser.add_argument("--rate", type=float, default=2e-3)

@@ -37,6 +37,14 @@ def test_declarations_are_found_in_the_prefix(renderer: Renderer) -> None:
     assert b"Tools:" in b"".join(renderer.tokenizer.shown(prefix[place]) for place in sorted(rest))
 
 
+def test_the_same_in_a_form_of_a_familys_own(tmp_path: Path) -> None:
+    renderer = Renderer(tiny_gguf.write(tmp_path / "tiny.gguf"), form="smollm2")
+    text = b"".join(map(renderer.tokenizer.shown, renderer.render(next(conversations(5, 1)))[1].tokens))
+    assert b"<tool_call>[{" in text
+    for conversation in conversations(5, 6):
+        _check(renderer, conversation)
+
+
 @pytest.mark.model
 def test_the_same_with_the_real_tokenizer(smollm2: Path) -> None:
     renderer = Renderer(smollm2)
@@ -61,12 +69,14 @@ def _check(renderer: Renderer, conversation: Conversation) -> None:
         said = renderer.tokenizer.content("".join(span.text for span in renderer.form.spans(answer)))
         ends = renderer.tokenizer.template("<|im_end|>")
         assert tokens[begin : begin + len(said) + 1] == (*said, *ends)
-        words = REPLY_WEIGHT if isinstance(message, ReplyMessage) else 1.0
-        asked |= dict.fromkeys(range(begin, begin + len(said)), words)
-        asked |= dict.fromkeys([*range(begin, begin + 4), begin + len(said)], 1.0)
-        decided = renderer.decisions(said)
-        asked |= {begin + place: DECISION_WEIGHT for place in decided}
-        text = b"".join(renderer.tokenizer.shown(said[place]) for place in decided).decode()
-        assert text == (f"tool{message.call.name}" if isinstance(message, CallMessage) else "reply")
+        shares = weights[begin : begin + len(said)]
+        asked |= {begin + place: share for place, share in enumerate(shares)} | {begin + len(said): 1.0}
+        decided = [token for token, share in zip(said, shares, strict=True) if share == DECISION_WEIGHT]
+        text = b"".join(map(renderer.tokenizer.shown, decided)).decode()
+        if isinstance(message, CallMessage):
+            assert message.call.name in text
+            assert set(shares) == {DECISION_WEIGHT, 1.0}
+        else:
+            assert (len(text) < 8) == (set(shares) == {DECISION_WEIGHT, REPLY_WEIGHT})
     assert {at: weight for at, weight in enumerate(weights) if weight} == asked
     assert len(tokens) == begin + len(said) + 1
