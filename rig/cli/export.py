@@ -38,10 +38,17 @@ _PATH = click.Path(path_type=Path)
     type=click.Choice(EXPORTED_VIEWS),
     help="What a row is, by the store's view of that name; default: steps.",
 )
+@click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
 @click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
 def command(
-    run: str, format_: str, output: Path | None, rows: str | None, runs: Path | None, as_json: bool
+    run: str,
+    format_: str,
+    output: Path | None,
+    rows: str | None,
+    raw: bool,
+    runs: Path | None,
+    as_json: bool,
 ) -> None:
     """Write the finished conversations of a run with what was predicted, or a run's rows.
 
@@ -51,7 +58,7 @@ def command(
     """
     path = runs or runs_file()
     if format_ in get_args(FlatFormat):
-        _export_rows(path, run, rows or "steps", cast(FlatFormat, format_), output, as_json)
+        _export_rows(path, run, rows or "steps", cast(FlatFormat, format_), output, raw, as_json)
         return
     exports = plugins.registered().exports
     if format_ not in exports:
@@ -84,13 +91,13 @@ def _print_files(run: str, form: str, output: Path, written: Sequence[Path], as_
 
 
 def _export_rows(
-    path: Path, run: str, view: str, form: FlatFormat, output: Path | None, as_json: bool
+    path: Path, run: str, view: str, form: FlatFormat, output: Path | None, raw: bool, as_json: bool
 ) -> None:
     if output is None and as_json:
         raise RigError("--json is about a file that is written; name it with --output")
     with Runs.open(path) as stored:
         found = stored.get(run)
-        lines = flat_lines(stored, found, view, form)
+        lines = flat_lines(stored, found, view, form, raw=raw)
         if output is None:
             for line in lines:
                 # A file gets what models wrote as they wrote it; a terminal must not be steered by it.

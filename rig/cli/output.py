@@ -1,6 +1,5 @@
 """How the verbs print: aligned tables, JSON, and never a control character from a file."""
 
-import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -10,11 +9,12 @@ import click
 from rig.calls import Json
 from rig.displays.printable import printable as printable
 from rig.displays.table import cells
+from rig.written import json_text
 
 
 def print_json(value: Json) -> None:
     """One JSON value, indented, on stdout. ASCII, so that no text in it can steer a terminal."""
-    click.echo(json.dumps(value, indent=2))
+    click.echo(json_text(value, indent=2))
 
 
 def terminal_width() -> int | None:

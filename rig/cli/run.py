@@ -1,6 +1,5 @@
 """`rig run`: evaluate models, or go on with a run that was interrupted."""
 
-import json
 import math
 import sys
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from rig.running.planning import plan, plan_resume
 from rig.running.runner import run as run_plan
 from rig.scoring import Mode, Named
 from rig.store import Runs, StoredRun
+from rig.written import json_text
 
 _OWN = frozenset({"display", "runs", "name", "resume", "as_json", "threshold"})
 """Parameters that do not shape a run's results or go with another; all others are fields of Options."""
@@ -212,7 +212,7 @@ def command(
     stored, control = carry_out(todo, display, as_json=as_json)
     if as_json:
         click.echo(
-            json.dumps(
+            json_text(
                 {
                     "run": stored.id,
                     "store": str(store),

@@ -22,6 +22,7 @@ from rig.paths import runs_file
 from rig.running.options import Options
 from rig.store import Runs
 from rig.tasks import Task, select
+from rig.written import json_text, write
 
 if TYPE_CHECKING:
     from rig.screening import Screening
@@ -123,8 +124,8 @@ def command(
             validity = validity_of(found, stored, against)
     told: JsonObject = {"foretold": [each.as_json() for each in validity]} if against else {}
     if output is not None:
-        text = json.dumps({**found.as_json(steps=True), **told}, indent=1)
-        output.write_text(text + "\n", encoding="utf-8")
+        text = json_text({**found.as_json(steps=True), **told}, indent=1)
+        write(text + "\n", output, force=True)
     if as_json:
         print_json({**found.as_json(), **told})
     else:

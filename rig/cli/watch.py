@@ -1,7 +1,6 @@
 """`rig watch`: a stored run told again, or one in progress as it goes on in another terminal."""
 
 import importlib
-import json
 import math
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from rig.displays.pages.summary import summary, whereabouts
 from rig.paths import runs_file
 from rig.replay import Player
 from rig.store import Runs
+from rig.written import json_text
 
 
 class _Speed(click.ParamType[float]):
@@ -107,7 +107,7 @@ def tell(
         stored = opened.get(player.run)
     if as_json:
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-        click.echo(json.dumps({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
+        click.echo(json_text({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
     elif shown in ("plain", "tui"):
         place = f"\n\n{whereabouts(stored, str(store))}" if is_kept else ""
         click.echo(printable(f"\n{summary(stored, terminal_width())}{place}"))

@@ -1,6 +1,5 @@
 """JSON lines: one object for each event, except the pieces of text, which its prediction has whole."""
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -14,6 +13,7 @@ from rig.events import Emit, Event, PieceGenerated, RunStarted, Speed, Where
 from rig.metrics import UNDECLARED, Declaration
 from rig.models import Prediction
 from rig.running.control import Control
+from rig.written import json_text
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _TOKENS = frozenset({"token_ids", "logprobs", "token_chars", "token_forced"})
@@ -39,7 +39,7 @@ class LogDisplay:
             self._declaration = event.declaration
         if not isinstance(event, PieceGenerated):
             # ASCII: text of a model cannot steer a terminal, whoever reads the log.
-            print(json.dumps(event_json(event, self._declaration)), file=self._stream, flush=True)
+            print(json_text(event_json(event, self._declaration)), file=self._stream, flush=True)
 
 
 def event_json(event: Event, declaration: Declaration) -> JsonObject:

@@ -1,8 +1,5 @@
 """A report as Markdown, and as rows for other programs."""
 
-import csv
-import io
-import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -21,6 +18,7 @@ from rig.displays.pages.transcript import transcript_json
 from rig.displays.table import Row, inert, one_line
 from rig.metrics import TASKS
 from rig.report.material import Material
+from rig.written import csv_line, json_text
 
 
 def markdown(material: Material) -> str:
@@ -44,14 +42,11 @@ def markdown(material: Material) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def as_csv(material: Material) -> str:
-    """A row for each conversation and arm, with what flipped against the baseline. Quoted as in RFC 4180."""
-    text = io.StringIO()
+def as_csv(material: Material, *, raw: bool = False) -> str:
+    """A row for each conversation and arm, with what flipped against the baseline."""
     rows = list(_rows(material))
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    lines = [csv_line(rows[0]), *(csv_line(row.values(), raw=raw) for row in rows)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def as_json(material: Material) -> str:
@@ -62,7 +57,7 @@ def as_json(material: Material) -> str:
             material.comparison.conversations, material.transcripts, strict=True
         )
     ]
-    return json.dumps({**material.comparison.as_json(), "transcripts": transcripts}, indent=1) + "\n"
+    return json_text({**material.comparison.as_json(), "transcripts": transcripts}, indent=1) + "\n"
 
 
 def _rows(material: Material) -> Iterator[dict[str, object]]:

@@ -12,6 +12,7 @@ from rig.methods.base import Method, Reads, Recording, Setup, by_arm
 from rig.rescore.scored import Scored, score_turns
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
+from rig.written import write
 
 
 def score_run(store: Path, run: StoredRun, setup: Setup) -> dict[str, list[Scored]]:
@@ -92,7 +93,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
             f"run {run.id} has no finished conversation; `rig run --resume {run.id}` goes on with it"
         )
     for path, text in files.items():
-        _write(path, text)
+        write(text, path, force=True, folders=True)
     return list(files)
 
 
@@ -114,11 +115,3 @@ def _file_name(name: str) -> str:
     """A name as it can stand in a path, whatever is in it."""
     safe = quote(name.encode("utf-8", "backslashreplace"), safe=" ()+,=@")
     return safe.replace(".", "%2E") if not safe.strip(".") else safe
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RigError(f"{path}: cannot be written: {error.strerror}") from error

@@ -11,8 +11,9 @@ from rig.cli.output import print_json, printable
 from rig.compare import Question
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.report import FORMATS, Format, gather, render, write
+from rig.report import FORMATS, Format, gather, render
 from rig.store import Runs
+from rig.written import write
 
 
 @click.command()
@@ -25,6 +26,7 @@ from rig.store import Runs
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; default: stdout.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
 def command(
     addresses: tuple[str, ...],
@@ -37,6 +39,7 @@ def command(
     format_: str | None,
     output: Path | None,
     force: bool,
+    raw: bool,
     as_json: bool,
 ) -> None:
     """Write a report of arms: verdicts, plots, and every conversation with the arms side by side.
@@ -54,7 +57,7 @@ def command(
     with Runs.open(runs or runs_file()) as stored:
         question = Question(baseline, metric, alpha, across_settings)
         material = gather(stored, addresses, question, noise_beside(stored, noise, alpha))
-    text = render(material, form)
+    text = render(material, form, raw=raw)
     if output is None:
         # A file gets what is there as it is; a terminal must not be steered by it.
         click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)

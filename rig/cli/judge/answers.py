@@ -1,6 +1,5 @@
 """`rig judge answers`: votes of a judge on the answers of stored runs, or of folders of answers."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -24,6 +23,7 @@ from rig.running.plan import Plan
 from rig.running.planning import plan_resume
 from rig.solutions.converting import SEED, Shape
 from rig.store import StoredRun
+from rig.written import json_text
 
 ENGINE = (
     *("temperature", "max_tokens", "seed", "parallel", "exact", "prefix_cache", "n_ctx", "n_batch", "kv"),
@@ -114,7 +114,7 @@ def finish(todo: Plan, given: dict[str, Any], store: Path) -> None:
     code = run.exit_code(stored, control)
     files = write_results(store, stored, given["output"]) if given.get("output") and not code else []
     if as_json:
-        click.echo(json.dumps(_as_json(stored, store, files)))
+        click.echo(json_text(_as_json(stored, store, files)))
     elif display in ("auto", "plain", "tui"):
         text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"
         click.echo(printable(text))

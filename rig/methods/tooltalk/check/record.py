@@ -12,6 +12,7 @@ from rig.methods.tooltalk.conversations import parse_conversation
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
+from rig.written import write
 
 LOGGED_IN = "4f1c9b27-a3e6-58d0"
 """The token of everybody who is logged in when one of our conversations starts."""
@@ -40,7 +41,7 @@ def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Pa
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise RigError(f"{path}: cannot be recorded: {type(error).__name__}: {error}") from error
         if f"{after}\n" != before:
-            path.write_text(f"{after}\n", encoding="utf-8")
+            write(f"{after}\n", path, force=True)
             changed.append(path)
     simulator.restore(base)
     return changed

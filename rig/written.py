@@ -1,0 +1,110 @@
+"""What rig writes for people and other programs: whole files or none, JSON and CSV that do no harm."""
+
+import csv
+import io
+import json
+import math
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from rig.calls import Json
+from rig.errors import RigError
+
+
+@contextmanager
+def writing(path: Path, *, force: bool = False) -> Iterator[TextIO]:
+    """A text file to write, UTF-8 with line ends as they are, which takes its place once all is written.
+
+    Over a file that is there only with `force`. Devices and pipes are written to as they are, and what a link
+    points to is replaced, not the link. Raises RigError.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        kind = _kind(target)
+        if kind is not None and not stat.S_ISREG(kind):
+            with target.open("w", encoding="utf-8", newline="") as file:
+                yield file
+            return
+        if kind is not None and not force:
+            raise RigError(f"{path}: exists; choose a new file, or --force to write over it")
+        with _replacing(target) as file:
+            yield file
+    except OSError as error:
+        raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def write(text: str, path: Path, *, force: bool = False, folders: bool = False) -> None:
+    """Write a text as `writing` does, with `folders` into ones that are made where there are none."""
+    try:
+        if folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with writing(path, force=force) as file:
+        file.write(text)
+
+
+def json_text(value: Json, indent: int | None = None) -> str:
+    """JSON as RFC 8259 has it: numbers that it has no form for, such as infinity, become texts."""
+    try:
+        return json.dumps(value, indent=indent, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Json:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def csv_line(cells: Iterable[object], *, raw: bool = False) -> str:
+    """A line of CSV without its end, quoted as in RFC 4180.
+
+    A spreadsheet executes a cell that begins like a formula. Texts that do get an apostrophe before them,
+    unless they are wanted `raw`; see OWASP, "CSV Injection".
+    """
+    line = io.StringIO()
+    shown = cells if raw else (_inert(cell) for cell in cells)
+    # Cells with one of the terminator's characters are quoted, so it must be one that is in texts.
+    csv.writer(line, lineterminator="\r\n").writerow(shown)
+    return line.getvalue().removesuffix("\r\n")
+
+
+def _inert(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def _kind(path: Path) -> int | None:
+    """The mode of what is at a path; None where nothing is. Raises OSError."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[TextIO]:
+    """A file of a name that nobody can foresee, beside the target; it gets the target's name in the end."""
+    part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    handle = os.open(part, flags, 0o666)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            os.fsync(handle)
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
