@@ -9,7 +9,7 @@ import click
 from rig.calls import Json
 from rig.displays.printable import printable as printable
 from rig.displays.table import cells
-from rig.written import json_text
+from rig.files import json_text
 
 
 def print_json(value: Json) -> None:

@@ -25,6 +25,7 @@ from rig.engine.settings import (
 )
 from rig.errors import RigError
 from rig.events import Emit
+from rig.files import json_text
 from rig.methods.base import Docs, History, Tools
 from rig.paths import runs_file
 from rig.running.control import Control
@@ -34,7 +35,6 @@ from rig.running.planning import plan, plan_resume
 from rig.running.runner import run as run_plan
 from rig.scoring import Mode, Named
 from rig.store import Runs, StoredRun
-from rig.written import json_text
 
 _OWN = frozenset({"display", "runs", "name", "resume", "as_json", "threshold"})
 """Parameters that do not shape a run's results or go with another; all others are fields of Options."""

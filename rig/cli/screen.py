@@ -17,12 +17,12 @@ from rig.displays.pages.screen import screen_text
 from rig.engine.files.checksums import sha256_of
 from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder, ThinkingArm
 from rig.errors import RigError
+from rig.files import json_text, write
 from rig.methods.base import Docs, History, Method, Tools
 from rig.paths import runs_file
 from rig.running.options import Options
 from rig.store import Runs
 from rig.tasks import Task, select
-from rig.written import json_text, write
 
 if TYPE_CHECKING:
     from rig.screening import Screening

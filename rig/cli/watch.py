@@ -12,10 +12,10 @@ from rig.cli import INTERRUPTED, completion
 from rig.cli.output import printable, terminal_width
 from rig.cli.runs import go_on
 from rig.displays.pages.summary import summary, whereabouts
+from rig.files import json_text
 from rig.paths import runs_file
 from rig.replay import Player
 from rig.store import Runs
-from rig.written import json_text
 
 
 class _Speed(click.ParamType[float]):

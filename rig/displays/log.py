@@ -10,10 +10,10 @@ from rig.calls import ExecutedCall, Json, JsonObject
 from rig.displays.base import T
 from rig.displays.signals import stopping
 from rig.events import Emit, Event, PieceGenerated, RunStarted, Speed, Where
+from rig.files import json_text
 from rig.metrics import UNDECLARED, Declaration
 from rig.models import Prediction
 from rig.running.control import Control
-from rig.written import json_text
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _TOKENS = frozenset({"token_ids", "logprobs", "token_chars", "token_forced"})

@@ -16,9 +16,9 @@ from rig.displays.pages.compare_rows import (
 )
 from rig.displays.pages.transcript import transcript_json
 from rig.displays.table import Row, inert, one_line
+from rig.files import csv_line, json_text
 from rig.metrics import TASKS
 from rig.report.material import Material
-from rig.written import csv_line, json_text
 
 
 def markdown(material: Material) -> str:

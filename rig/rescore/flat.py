@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rig.errors import RigError
+from rig.files import csv_line, json_text, writing
 from rig.store import EXPORTED_VIEWS, Runs, StoredRun
-from rig.written import csv_line, json_text, writing
 
 FlatFormat = Literal["csv", "jsonl"]
 

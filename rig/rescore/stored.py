@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 from rig.errors import RigError
 from rig.events import Where
+from rig.files import write
 from rig.methods.base import Method, Reads, Recording, Setup, by_arm
 from rig.rescore.scored import Scored, score_turns
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
-from rig.written import write
 
 
 def score_run(store: Path, run: StoredRun, setup: Setup) -> dict[str, list[Scored]]:

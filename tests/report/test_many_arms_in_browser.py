@@ -8,9 +8,9 @@ import pytest
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
+from rig.files import write
 from rig.report import gather, render
 from rig.store import Runs
-from rig.written import write
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 

@@ -7,12 +7,12 @@ import pytest
 from browser import CHROMIUM, Page
 from graded_talks import model, play
 
+from rig.files import write
 from rig.methods.scripted import Scripted, called, replied
 from rig.models import Prediction, Request
 from rig.report import gather, render
 from rig.report.page import page as html
 from rig.store import Runs
-from rig.written import write
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 

@@ -17,12 +17,12 @@ from counted import measured
 from graded_talks import model, play
 
 from rig.errors import RigError
+from rig.files import write
 from rig.methods.scripted import Scripted, called, replied
 from rig.models import Prediction, Request
 from rig.report import FORMATS, Material, gather, render
 from rig.report.page import page
 from rig.store import Runs
-from rig.written import write
 
 Rig = Callable[..., Any]
 N = 12

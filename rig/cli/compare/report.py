@@ -10,10 +10,10 @@ from rig.cli.compare import arms_and_question, noise_beside
 from rig.cli.output import print_json, printable
 from rig.compare import Question
 from rig.errors import RigError
+from rig.files import write
 from rig.paths import runs_file
 from rig.report import FORMATS, Format, gather, render
 from rig.store import Runs
-from rig.written import write
 
 
 @click.command()

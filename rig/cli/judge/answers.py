@@ -11,6 +11,7 @@ from rig.cli import completion, run
 from rig.cli.output import printable, terminal_width
 from rig.displays.pages.summary import summary, whereabouts
 from rig.errors import RigError
+from rig.files import json_text
 from rig.judging.decisions import DEFAULTS, Ties, Unsolvable, Unsure
 from rig.judging.evaluators import DEFAULT
 from rig.judging.files import write_results
@@ -23,7 +24,6 @@ from rig.running.plan import Plan
 from rig.running.planning import plan_resume
 from rig.solutions.converting import SEED, Shape
 from rig.store import StoredRun
-from rig.written import json_text
 
 ENGINE = (
     *("temperature", "max_tokens", "seed", "parallel", "exact", "prefix_cache", "n_ctx", "n_batch", "kv"),

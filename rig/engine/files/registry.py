@@ -13,6 +13,7 @@ from rig.engine.files.adapters import Adapter, named
 from rig.engine.files.checksums import sha256_of
 from rig.engine.gguf.info import GgufInfo
 from rig.errors import RigError
+from rig.files import read_text
 from rig.paths import REGISTRY, models_directory
 
 
@@ -203,10 +204,7 @@ def template_source(info: GgufInfo, given: Path | None, *, own_format: bool) -> 
     all. Raises RigError for what cannot be read.
     """
     if given is not None:
-        try:
-            return given.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RigError(f"--chat-template {given}: cannot be read: {error}") from error
+        return read_text(given)
     for_tools = info.other_templates.get("tool_use") if own_format else None
     return for_tools or info.chat_template or template_of(family_of(info))
 

@@ -4,7 +4,6 @@ The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`; where
 (missing or wrong `index`, two user turns in a row, no `scenario`) the position in the list decides.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rig import times
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
+from rig.files import read_json
 from rig.paths import CONVERSATIONS
 from rig.tasks import ExpectedTurn
 from rig.verdicts import CallPlace
@@ -224,14 +224,7 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
 
 def load_conversation(path: Path) -> Conversation:
     """Read one conversation file. Raises RigError when it cannot be read or is no conversation."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise RigError(f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; not a conversation")
-        source = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise RigError(f"{path}: not JSON: {error}") from error
+    source = read_json(path, MAX_FILE_BYTES)
     if not isinstance(source, dict):
         raise RigError(f"{path}: not a conversation: the top level is not an object")
     return parse_conversation(source, str(path))

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from rig.calls import SESSION_TOKEN, JsonObject, without_token
 from rig.errors import RigError
+from rig.files import read_text, write
 from rig.methods.tooltalk.check.replay import Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import PARTS
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
-from rig.written import write
 
 LOGGED_IN = "4f1c9b27-a3e6-58d0"
 """The token of everybody who is logged in when one of our conversations starts."""
@@ -34,7 +34,7 @@ def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Pa
     changed = []
     for path in paths:
         try:
-            before = path.read_text(encoding="utf-8")
+            before = read_text(path)
             source = json.loads(before)
             simulator.restore(base)
             after = json.dumps(_complete(source, path.stem, world, simulator), indent=2, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What rig writes for people and other programs: whole files or none, JSON and CSV that do no harm."""
+"""Files that people name: read within bounds, written whole or not at all. JSON and CSV that do no harm."""
 
 import csv
 import io
@@ -14,6 +14,52 @@ from typing import Any, TextIO
 
 from rig.calls import Json
 from rig.errors import RigError
+
+LARGEST = 64 << 20
+"""Bytes of a file that is read whole, where nothing else is said."""
+
+DEEPEST = 900
+"""Levels of lists and objects in a JSON file. Some more would stop Python's own writer of JSON."""
+
+
+def read_text(path: Path, largest: int = LARGEST) -> str:
+    """The text of a regular file, UTF-8, at most so many bytes. Raises RigError, whatever is there instead.
+
+    Nothing is waited for: a pipe that nobody writes to, or a device without an end, is refused unread.
+    """
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise RigError(f"{path}: is not a regular file")
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(data) > largest:
+        raise RigError(f"{path}: larger than {largest >> 20} MiB")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RigError(f"{path}: not UTF-8: {error}") from error
+
+
+def read_json(path: Path, largest: int = LARGEST) -> Json:
+    """What a JSON file holds. Raises RigError for one that cannot be read, is none, or is nested too deep."""
+    text = read_text(path, largest)
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RigError(f"{path}: not JSON: {error}") from error
+    if _depth(value) > DEEPEST:
+        raise RigError(f"{path}: nested deeper than {DEEPEST} levels")
+    return value
+
+
+def _depth(value: Json) -> int:
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    return depth
 
 
 @contextmanager

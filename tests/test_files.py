@@ -1,4 +1,4 @@
-"""What rig writes: whole or not at all, over nothing but files, and harmless to whoever opens it."""
+"""Files are read within bounds, and written whole or not at all, over nothing but files."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.errors import RigError
-from rig.written import csv_line, json_text, write, writing
+from rig.files import DEEPEST, csv_line, json_text, read_json, read_text, write, writing
 
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -132,3 +132,42 @@ def test_no_cell_begins_like_a_formula(cells: list[object]) -> None:
 def test_a_cell_can_be_had_as_it_is() -> None:
     assert csv_line(["=1+1", -2.5, "plain"]) == "'=1+1,-2.5,plain"
     assert csv_line(["=1+1", -2.5, "plain"], raw=True) == "=1+1,-2.5,plain"
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    write("Grüße\r\n", tmp_path / "a")
+    assert read_text(tmp_path / "a") == "Grüße\r\n"
+    write('{"a": [1, null]}', tmp_path / "b")
+    assert read_json(tmp_path / "b") == {"a": [1, None]}
+
+
+def test_what_would_never_end_is_refused_unread(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        with pytest.raises(RigError, match=f"{name}: is not a regular file"):
+            read_json(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b"x" * ((1 << 20) + 1), "larger than 1 MiB"),
+        (b"\xff", "not UTF-8"),
+        (b"{", "not JSON"),
+        (b"[" * 5000, "not JSON"),
+        (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "nested deeper than 900 levels"),
+        (b'{"a":' * 980 + b"1" + b"}" * 980, "nested deeper than|not JSON"),
+    ],
+)
+def test_what_is_no_json_to_be_worked_with_is_one_line(tmp_path: Path, data: bytes, fault: str) -> None:
+    (tmp_path / "a.json").write_bytes(data)
+    with pytest.raises(RigError, match=fault) as caught:
+        read_json(tmp_path / "a.json", 1 << 20)
+    assert str(caught.value).startswith(f"{tmp_path / 'a.json'}: ")
+
+
+def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
+    for place in ("none", ""):
+        with pytest.raises(RigError, match="cannot be read"):
+            read_text(tmp_path / place)
