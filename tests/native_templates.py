@@ -162,6 +162,34 @@ OWN: dict[str, str] = {
         "{% if v is string and ('<' in v or '&' in v or '\n' in v) %}<![CDATA[{{ v }}]]>{% else %}{{ v }}{% endif %}"
         "</param>{% endfor %}</function>{% endfor %}"
     ),
+    "a message for each part": (
+        "{% for m in messages %}{% if m.role == 'assistant' %}"
+        "{% if m.reasoning %}<|begin|>assistant<|think|>{{ m.reasoning }}<|end|>{% endif %}<|begin|>assistant"
+        "{% if m.tool_calls %}<|tool_calls|>" + _EACH + "<|call:begin|>{{ c.id }}<|call:name|>{{ f.name }}"
+        "<|call:args|>{{ f.arguments | tojson }}<|call:end|>{% endfor %}<|calls|>"
+        "{% else %}<|content|>{{ m.content }}<|end|>{% endif %}"
+        "{% else %}<|begin|>{{ m.role }}<|content|>{% if loop.first and tools %}{{ tools | tojson }}{% endif %}"
+        "{{ m.content }}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|begin|>assistant{% endif %}"
+    ),
+    "told again before each answer": _chatml(
+        _EACH
+        + '{{ "\nAction:\n[" }}{"tool_name": "{{ f.name }}", "parameters": {{ f.arguments | tojson }}}]{% endfor %}'
+    ).replace(
+        "{% if add_generation_prompt %}",
+        "{% if add_generation_prompt %}{{ '<|im_start|>system\nWrite an action.<|im_end|>\n' }}",
+    ),
+    "quotes within quotes": _chatml(
+        "<|python_start|>["
+        + _EACH
+        + "{{ f.name }}("
+        + _ITEMS
+        + "{{ k }}=\"{{ v }}\"{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|python_end|>"
+    ),
+    "a plan before calls": _chatml(
+        "<|PLAN|>{{ m.tool_plan }}<|DONE|>"
+        + _EACH
+        + '<|act|>{"tool": "{{ f.name }}", "parameters": {{ f.arguments | tojson }}}<|/act|>{% endfor %}'
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",

@@ -78,17 +78,19 @@ class Decoder:
         logits: Logits,
         *,
         budget: Budget,
+        marks: frozenset[int],
         on_piece: OnPiece,
     ) -> Generator[Feed, Logits | None, None]:
         """Generate from the prompt's last logits until the constraint is complete or the budget is spent.
 
-        A chosen token and those the grammar forces after it are decoded as one batch. Raises ConstraintError,
-        FloatingPointError, and whatever `on_piece` raises; `generation` holds what came before.
+        A chosen token and those the grammar forces after it are decoded as one batch. `marks` are tokens that
+        belong to the text though they end others. Raises ConstraintError, FloatingPointError, and whatever
+        `on_piece` raises; `generation` holds what came before.
         """
         bytes_to_text = codecs.getincrementaldecoder("utf-8")("replace")
 
         def add(tokens: list[int], logprob: float, *, forced: bool) -> None:
-            texts = [bytes_to_text.decode(self._tokenizer.shown(token)) for token in tokens]
+            texts = [bytes_to_text.decode(self._tokenizer.shown(token, marks)) for token in tokens]
             text = "".join(texts)
             generation.first_token_at = generation.first_token_at or time.perf_counter()
             generation.token_ids += tokens

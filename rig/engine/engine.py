@@ -59,10 +59,14 @@ OpenStore: TypeAlias = Callable[[Mapping[str, Json]], PrefixStore | None]
 
 
 class Form(NamedTuple):
-    """A form of answers for one set of tools, and its language as this arm may use it."""
+    """A form of answers for one set of tools, and its language as this arm may use it.
+
+    `marks` are the tokens of the language that end an answer elsewhere; in it they are a part of the text.
+    """
 
     format: AnswerFormat
     language: Language
+    marks: frozenset[int] = frozenset()
 
 
 class _Turn(NamedTuple):
@@ -417,6 +421,7 @@ class LlamaCppModel:
             lane.generation,
             logits,
             budget=Budget(limit, room, form.language.thoughts, thinking),
+            marks=form.marks,
             on_piece=lane.on_piece,
         )
         if not lane.generation.complete:
@@ -434,7 +439,7 @@ class LlamaCppModel:
             if language.schema is None:
                 separator = language.separator if several else ""
                 language = replace(language, separator=separator, choice=self._settings.tool_choice)
-            known = self._forms[key] = Form(made, language)
+            known = self._forms[key] = Form(made, language, self._tokenizer.ends_in(language.markers))
         return known
 
     def _prediction(self, lane: _Lane, failure: tuple[ErrorKind, str] | None) -> Prediction:

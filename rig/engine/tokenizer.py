@@ -1,6 +1,7 @@
 """Text to token ids and back, by the GGUF file's own vocabulary."""
 
 import ctypes
+from collections.abc import Iterable
 from functools import cached_property
 
 import llama_cpp as C
@@ -58,14 +59,19 @@ class Tokenizer:
                 return buffer.raw[:count]
             size = -count
 
-    def shown(self, token: int) -> bytes:
+    def shown(self, token: int, marks: frozenset[int] = frozenset()) -> bytes:
         """The bytes that a generated token adds to an answer: nothing where it ends the answer.
 
-        Special tokens are spelled out; grammars let few of them through.
+        Special tokens are spelled out; grammars let few of them through. So are those of `marks`.
         """
-        if token in self.end_of_generation:
+        if token in self.end_of_generation and token not in marks:
             return b""
         return self.piece(token) or (self.special_text(token).encode() if self.is_control(token) else b"")
+
+    def ends_in(self, texts: Iterable[str]) -> frozenset[int]:
+        """The tokens that end a generation and are spelled in one of these texts."""
+        together = "\0".join(texts)
+        return frozenset(end for end in self.end_of_generation if self.special_text(end) in together)
 
     @cached_property
     def specials(self) -> dict[str, int]:

@@ -57,7 +57,8 @@ def follow(
     spells it is that; elsewhere they are as the text is tokenised in a prompt. Raises NotInGrammar where they
     lead out of the grammar, and ConstraintError.
     """
-    spelled = [(token, piece) for token in specials if (piece := tokenizer.shown(token))]
+    marks = frozenset(specials)
+    spelled = [(token, piece) for token in marks if (piece := tokenizer.shown(token, marks))]
     data = text.encode()
     tokens: list[AnswerToken] = []
     planned = tokenizer.content(text)[::-1]
@@ -65,7 +66,7 @@ def follow(
 
     def add(token: int, allowed: npt.NDArray[np.intp] | None) -> None:
         nonlocal at, planned
-        piece = tokenizer.shown(token)
+        piece = tokenizer.shown(token, marks)
         if not data.startswith(piece, at) or not piece:
             raise NotInGrammar(f"the grammar forces {piece!r} where {_shown(data[at:])} should follow")
         tokens.append(AnswerToken(token, at, allowed))
@@ -86,7 +87,7 @@ def follow(
             planned = tokenizer.content(data[at:].decode("utf-8", "replace"))[::-1]
         special = (each for each, piece in spelled if mask[each] and data.startswith(piece, at))
         token = next(special, planned[-1] if planned else -1)
-        if token < 0 or not mask[token] or not data.startswith(tokenizer.shown(token), at):
+        if token < 0 or not mask[token] or not data.startswith(tokenizer.shown(token, marks), at):
             token = _longest(mask, tokenizer, data[at : at + _LONGEST_PIECE])
         allowed = np.flatnonzero(mask)
         constraint.accept(token)

@@ -161,6 +161,7 @@ class Teacher:
         logprob = exact[index] - exact[top] - np.log(np.exp(exact - exact[top]).sum())
         rank = int((exact > exact[index]).sum() + (exact[:index] == exact[index]).sum())
         likeliest = int(token.allowed[top])
+        piece = self._parts.tokenizer.shown(likeliest)
         return Choice(
             token=token.token,
             start=token.start,
@@ -168,7 +169,7 @@ class Teacher:
             logprob=float(logprob),
             rank=rank,
             top=likeliest,
-            agrees=text.startswith(self._parts.tokenizer.shown(likeliest), token.start),
+            agrees=likeliest == token.token or bool(piece and text.startswith(piece, token.start)),
             allowed=len(token.allowed),
         )
 

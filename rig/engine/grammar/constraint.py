@@ -49,11 +49,19 @@ class Grammar(Protocol):
 
 
 class FreeConstraint:
-    """One free generation. Control tokens stay out of it, but for the end and the format's own marks."""
+    """One free generation. Control tokens stay out of it, but for the end and the format's own marks.
 
-    def __init__(self, allowed: Mask, ends: frozenset[int]) -> None:
+    Of the tokens that end it some may only end thoughts, once these are opened.
+    """
+
+    def __init__(
+        self, allowed: Mask, ends: frozenset[int], opening: frozenset[int], closing: frozenset[int]
+    ) -> None:
         self._allowed = allowed
         self._ends = ends
+        self._opening = opening
+        self._closing = closing
+        self._is_thinking = not opening
         self._ended = False
 
     def allowed(self) -> Mask:
@@ -62,7 +70,8 @@ class FreeConstraint:
     def accept(self, token: int) -> None:
         if self._ended or not self._allowed[token]:
             raise ConstraintError(f"token {token} was refused")
-        self._ended = token in self._ends
+        self._ended = token in self._ends and not (self._is_thinking and token in self._closing)
+        self._is_thinking = (self._is_thinking or token in self._opening) and token not in self._closing
 
     def forced(self) -> list[int]:
         return []
@@ -86,8 +95,8 @@ class FreeGrammar:
     def start(self, language: Language) -> FreeConstraint:
         return FreeConstraint(*self._masks(language))
 
-    def _mask(self, language: Language) -> tuple[Mask, frozenset[int]]:
-        """What may be written, and what of it ends the answer."""
+    def _mask(self, language: Language) -> tuple[Mask, frozenset[int], frozenset[int], frozenset[int]]:
+        """What may be written, what of it ends the answer, and what opens and closes thoughts alone."""
         specials = self._tokenizer.specials
         ends = {specials[stop] for stop in language.stops if stop in specials}
         ends.update(self._tokenizer.end_of_generation)
@@ -95,4 +104,8 @@ class FreeGrammar:
         marks = {token for text, token in specials.items() if text in language.marks or text in markers}
         allowed = self._text.copy()
         allowed[list(ends | marks)] = True
-        return allowed, frozenset(ends)
+        thoughts = language.thoughts
+        opening = {specials[mark] for mark in specials if thoughts and mark in thoughts.open}
+        closing = {specials[mark] for mark in specials if thoughts and mark in thoughts.close}
+        is_open = thoughts is not None and thoughts.is_open
+        return allowed, frozenset(ends), frozenset(() if is_open else opening), frozenset(closing)

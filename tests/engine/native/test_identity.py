@@ -13,6 +13,7 @@ from rig.calls import Call
 from rig.engine.forcing.answer_tokens import NotInGrammar, follow
 from rig.engine.formats.base import AnswerError
 from rig.engine.formats.native.found import Unsupported, native_of
+from rig.engine.formats.native.shape import CallShape
 from rig.engine.grammar.language import Language
 from rig.engine.template import ChatTemplate
 
@@ -112,3 +113,33 @@ def test_every_public_template_is_known_but_those_that_say_nothing_of_tools() ->
         else:
             assert native_of(template).shape.trigger
     assert len(SOURCES) == len(OWN) + len(REAL)
+
+
+def shape_of(name: str) -> CallShape:
+    return native_of(ChatTemplate(OWN[name], bos="<s>", eos="</s>")).shape
+
+
+def test_what_a_template_says_before_each_answer_belongs_to_no_call() -> None:
+    assert shape_of("told again before each answer").open == 'Action:\n[{"tool_name": "'
+
+
+def test_thoughts_that_are_a_message_end_where_the_answers_begins() -> None:
+    found = native_of(ChatTemplate(OWN["a message for each part"]))
+    assert (found.thinking.open, found.thinking.close) == ("<|think|>", "<|end|><|begin|>assistant")
+    assert (found.thinking.key, found.words) == ("reasoning", ("<|content|>", ""))
+    assert native_of(ChatTemplate(OWN["a plan before calls"])).thinking.key == "tool_plan"
+
+
+def test_a_form_that_loses_where_values_end_is_that_of_its_family_or_refused() -> None:
+    found = native_of(ChatTemplate(OWN["quotes within quotes"]))
+    assert (found.family, found.shows_calls) == ("llama4", False)
+    assert "loses where values end" in found.faults[0]
+    unknown = OWN["quotes within quotes"].replace("<|python_start|>", "<|here|>")
+    with pytest.raises(Unsupported, match="loses where values end"):
+        native_of(ChatTemplate(unknown))
+
+
+def test_a_template_that_shows_two_calls_in_no_form_of_two_is_held_to_one() -> None:
+    odd = OWN["json in tags"].replace("if not loop.first", "~ (f.arguments | length) if not loop.first")
+    assert shape_of("json in tags").parallel
+    assert not native_of(ChatTemplate(odd)).shape.parallel

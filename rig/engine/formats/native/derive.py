@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
 from rig.engine.formats.native.probe import FIRST, MARKER, SECOND, Probe, Shown
+from rig.engine.formats.native.reader import CallReader, NotRead
 from rig.engine.formats.native.shape import ID, INDEX, CallShape, Sorting
 from rig.engine.grammar.spelling import CDATA, COMPACT, JSON, PYTHON, UNSAFE, Spelling, Tags
 
@@ -26,12 +27,13 @@ _TWO: JsonObject = dict(zip(_KEYS, _TEXTS, strict=True))
 class NotDerived(Exception):
     """The template does not show calls in a form that can be told; the message says how far it went.
 
-    `shown`: it does show them, only in what form is not known.
+    `shown`: it does show them, only in what form is not known. `lossy`: the form does not tell them apart.
     """
 
-    def __init__(self, message: str, *, shown: bool = True) -> None:
+    def __init__(self, message: str, *, shown: bool = True, lossy: bool = False) -> None:
         super().__init__(message)
         self.shown = shown
+        self.lossy = lossy
 
 
 def derive(probe: Probe) -> CallShape:
@@ -340,17 +342,46 @@ _TRIALS: tuple[JsonObject, ...] = (
 
 
 def _checked(probe: Probe, shape: CallShape) -> CallShape:
-    """The shape, if calls that it writes are those that the template shows. Raises NotDerived."""
+    """The shape, if calls that it writes are those that the template shows, and read as such.
+
+    Raises NotDerived.
+    """
+    if shape.open and probe.prompt.rstrip().endswith(shape.trigger.rstrip()):
+        raise NotDerived("shows calls in a form that nothing tells from words")
     for arguments in _TRIALS:
         shown = probe.call(FIRST, arguments)
         written = shape.write((Call(FIRST, arguments),))
         if shown is None or not _is_in(written, shown.text):
             raise NotDerived(f"shows {_short(arguments)} in a form of its own")
-    return shape
+        if not _is_read(shape, written, arguments):
+            raise NotDerived(f"shows {_short(arguments)} in a form that loses where values end", lossy=True)
+    return shape if shape.lead or _shows_several(probe, shape) else replace(shape, between="")
+
+
+def _shows_several(probe: Probe, shape: CallShape) -> bool:
+    """Whether the template shows two calls as the shape has them, whatever their arguments are."""
+    for pair in zip(_TRIALS, reversed(_TRIALS), strict=True):
+        calls = tuple(map(Call, (FIRST, SECOND), pair))
+        shown = probe.calls(*((call.name, call.arguments) for call in calls))
+        if shown is None or not _is_in(shape.write(calls), shown.text):
+            return False
+    return True
+
+
+def _is_read(shape: CallShape, written: str, arguments: JsonObject) -> bool:
+    """Whether a call is read as it was written."""
+    types = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+    schema = {"properties": {name: {"type": types[type(value)]} for name, value in arguments.items()}}
+    try:
+        reader = CallReader(shape, {FIRST: schema}, loose=False)
+        found, end = reader.read(written, 0, "" if shape.lead else shape.open)
+    except NotRead:
+        return False
+    return (found, end) == ([(FIRST, arguments)], len(written))
 
 
 def _is_in(written: str, shown: str) -> bool:
-    return written.replace("000000000", ID) in shown
+    return written.replace(f"{0:09}", ID).replace(f"{1:09}", ID) in shown
 
 
 def _short(value: Any) -> str:

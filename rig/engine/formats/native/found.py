@@ -7,7 +7,16 @@ from typing import Literal
 from rig.calls import Json, JsonObject
 from rig.engine.formats.native.derive import NotDerived, derive
 from rig.engine.formats.native.presets import PRESETS, preset_for
-from rig.engine.formats.native.probe import ANSWER, FIRST, MARKER, QUESTION, SYSTEM, TOOLS, Probe
+from rig.engine.formats.native.probe import (
+    ANSWER,
+    FIRST,
+    MARKER,
+    QUESTION,
+    SYSTEM,
+    TOOLS,
+    Probe,
+    without_thoughts,
+)
 from rig.engine.formats.native.shape import CallShape
 from rig.engine.formats.native.thinking import NONE, Thinking, find_thinking
 from rig.engine.settings import ThinkingArm
@@ -104,7 +113,8 @@ def native_of(template: ChatTemplate) -> Native:
         found = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
     except NotDerived as error:
         chosen = first or preset_for(template.source, always=False)
-        if chosen is None or (first is None and error.shown and not _encodes_twice(probe)):
+        fixable = not error.shown or error.lossy or _encodes_twice(probe)
+        if chosen is None or (first is None and not fixable):
             raise Unsupported(str(error), shown=error.shown) from error
         found = preset_native(chosen[0], template)
         if first is None:
@@ -113,7 +123,7 @@ def native_of(template: ChatTemplate) -> Native:
 
 
 def _fault(error: NotDerived) -> str:
-    if error.shown:
+    if error.shown and not error.lossy:
         return (
             "the template encodes arguments twice, as text within JSON; rig writes calls as their family does"
         )
@@ -164,6 +174,7 @@ def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:
     if plain.call(FIRST, {"kappa": "x"}) is None and plain.fault:
         others.append(Probe(template, as_text=True))
     for probe in (plain, *others):
+        probe.thoughts_close = find_thinking(probe).close
         try:
             return derive(probe), probe
         except NotDerived as error:
@@ -211,16 +222,13 @@ def _turn(probe: Probe, system: JsonObject, user: JsonObject) -> str:
 
 
 def _words(probe: Probe) -> tuple[str, str]:
-    """What stands around an answer in words, as far as it is marks."""
+    """The marks around an answer in words, where there are some that are not those of thoughts or turns."""
     text = probe.after_question([{"role": "assistant", "content": ANSWER}])
-    if text is None or ANSWER not in text:
+    opened = without_thoughts(probe.words[0]).strip()
+    if text is None or ANSWER not in text or not MARKER.fullmatch(opened):
         return "", ""
-    after = text.partition(ANSWER)[2]
-    opened = MARKER.findall(probe.words[0])
-    closed = MARKER.findall(after)
-    if opened and opened[-1].startswith("<|START_") and closed:
-        return opened[-1], closed[0]
-    return "", ""
+    closed = MARKER.findall(text.partition(ANSWER)[2])
+    return opened, closed[0] if len(closed) > 1 else ""
 
 
 def _encodes_twice(probe: Probe) -> bool:

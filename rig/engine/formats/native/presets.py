@@ -49,6 +49,18 @@ def _listed(begin: str, end: str) -> CallShape:
     )
 
 
+def _as_python(begin: str, end: str) -> CallShape:
+    """Calls as a list of Python's between two marks."""
+    return CallShape(
+        open=f"{begin}[",
+        after_name="(",
+        arguments=_QUOTED,
+        close=f")]{end}",
+        between="), ",
+        trigger=begin,
+    )
+
+
 PRESETS: dict[str, Preset] = {
     "gpt-oss": Preset(
         CallShape(
@@ -80,16 +92,10 @@ PRESETS: dict[str, Preset] = {
         (("functools[",),),
     ),
     "lfm2": Preset(
-        CallShape(
-            open="<|tool_call_start|>[",
-            after_name="(",
-            arguments=_QUOTED,
-            close=")]<|tool_call_end|>",
-            between="), ",
-            trigger="<|tool_call_start|>",
-        ),
+        _as_python("<|tool_call_start|>", "<|tool_call_end|>"),
         (("<|tool_list_start|>",), ("List of tools: [",)),
     ),
+    "llama4": Preset(_as_python("<|python_start|>", "<|python_end|>"), (("<|python_start|>",),)),
     "deepseek-r1": Preset(
         CallShape(
             open=f"<｜tool▁calls▁begin｜>{_R1}",

@@ -17,7 +17,10 @@ SYSTEM = "bandicoot55"
 MARKER = re.compile(r"<[^<>\n]{1,60}>|\[/?[A-Z_]{3,40}\]")
 """What looks like a special token, or a tag."""
 _IDS = ("k7Jq2Lx9A", "m4Rt8Vz1B")
-_ENDS = ("<|eom_id|>", "<|eot_id|>", "<|call|>", "<|return|>", "<|im_end|>", "<|end_of_text|>", "</s>")
+_ENDS = (
+    *("<|eom_id|>", "<|eot_id|>", "<|eom|>", "<|eot|>", "<|call|>", "<|return|>"),
+    *("<|im_end|>", "<|end_of_text|>", "</s>"),
+)
 """Ends of messages that differ from those of words in some families."""
 
 
@@ -42,13 +45,17 @@ class Shown(NamedTuple):
 
 
 class Probe:
-    """Renders, and cuts out what is asked for. `fault` is the last reason why a template refused."""
+    """Renders, and cuts out what is asked for. `fault` is the last reason why a template refused.
+
+    `thoughts_close` is how thoughts end, once that is known.
+    """
 
     def __init__(self, template: ChatTemplate, *, as_text: bool = False, ids: str = "nine") -> None:
         self.template = template
         self.as_text = as_text
         self.ids = ids
         self.fault = ""
+        self.thoughts_close = ""
         self.prompt = self.after_question([], generation=True) or ""
         self.words = self._words()
         last = self.after_question([_words()]) or ""
@@ -88,7 +95,7 @@ class Probe:
         text = self.after_question([self.message(*calls), *following])
         if text is None or calls[0][0] not in text:
             return None
-        text = without_thoughts(self._without_header(text))
+        text = without_thoughts(self._without_header(text), self.thoughts_close)
         for number, (name, _) in enumerate(calls):
             text = text.replace(self.id_of(name, number), ID) if self.ids == "nine" else text
         return Shown(text)
@@ -123,7 +130,13 @@ class Probe:
 
     def _without_header(self, text: str) -> str:
         """What follows on the prompt for an answer, as far as a call's message begins like it."""
-        return text[common_length(text, self.prompt) :]
+        return text[max(common_length(text, self.prompt), self.header(text)) :]
+
+    def header(self, text: str) -> int:
+        """How many characters of a text are what prompts for an answer end with, where marks are in it."""
+        most = min(len(text), len(self.prompt))
+        found = next((n for n in range(most, 0, -1) if self.prompt.endswith(text[:n])), 0)
+        return found if MARKER.search(text[:found]) else 0
 
 
 def common_length(one: str, other: str) -> int:
@@ -141,9 +154,9 @@ def _words() -> JsonObject:
 _THOUGHTS = ("</think>", "[/THINK]", "<|END_THINKING|>", "</seed:think>", "<channel|>", "</think:opensource>")
 
 
-def without_thoughts(text: str) -> str:
-    """What comes after empty thoughts, where a message begins with them."""
-    for mark in _THOUGHTS:
+def without_thoughts(text: str, close: str = "") -> str:
+    """What comes after empty thoughts, where a message begins with them. `close` is a mark of their end."""
+    for mark in (*_THOUGHTS, *filter(None, [close])):
         before, found, rest = text.partition(mark)
         if found and FIRST not in before:
             return rest

@@ -20,7 +20,7 @@ from rig.engine.grammar.language import Thoughts
 from rig.engine.template import TemplateError
 
 Kept = Literal["never", "within a turn", "always"]
-_KEYS = ("reasoning_content", "thinking", "reasoning")
+_KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")
 _MARKS = (
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
@@ -116,7 +116,7 @@ def _shown_marks(probe: Probe) -> tuple[str, tuple[str, str] | None]:
             if text is None or THOUGHT not in text or ANSWER not in text.partition(THOUGHT)[2]:
                 continue
             before, _, rest = text.partition(THOUGHT)
-            return key, (_opening(probe, before), _closing(rest.partition(ANSWER)[0]))
+            return key, (_opening(probe, before), _closing(probe, rest.partition(ANSWER)[0]))
     return _shown_beside_calls(probe)
 
 
@@ -127,7 +127,7 @@ def _shown_beside_calls(probe: Probe) -> tuple[str, tuple[str, str] | None]:
         text = probe.after_question([message], variables=_THINKING)
         if text is not None and THOUGHT in text:
             before, _, rest = text.partition(THOUGHT)
-            return key, (_opening(probe, before), _closing(rest))
+            return key, (_opening(probe, before), _closing(probe, rest))
     return "", None
 
 
@@ -141,9 +141,12 @@ def _opening(probe: Probe, before: str) -> str:
     return before[marks[-1].start() :].rstrip() if marks else own
 
 
-def _closing(between: str) -> str:
-    mark = MARKER.search(between)
-    return mark[0] if mark else between.strip()
+def _closing(probe: Probe, after: str) -> str:
+    """The mark behind thoughts; where they are a message of their own, with how the answer's begins."""
+    mark = MARKER.search(after)
+    if not mark:
+        return after.partition(ANSWER)[0].strip()
+    return mark[0] + after[mark.end() :][: probe.header(after[mark.end() :])]
 
 
 def _kept(probe: Probe, key: str) -> Kept:
