@@ -19,12 +19,12 @@ Scene = Callable[[Talk], None]
 Weighted = Sequence[tuple[Scene, float]]
 
 _ROOMS: tuple[tuple[Weighted, float], ...] = (
-    (accounts.SCENES, 4.5),
+    (accounts.SCENES, 5.5),
     (alarms.SCENES, 4),
     (calendar.SCENES, 7),
     (mail.SCENES, 6.5),
     (reminders.SCENES, 5.5),
-    (weather.SCENES, 4),
+    (weather.SCENES, 4.5),
     (hints.SCENES, 4),
     (several.SCENES, 1.5),
 )

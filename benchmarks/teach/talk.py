@@ -5,6 +5,7 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
+from benchmarks.teach import words
 from benchmarks.teach.speech import capital, expand
 from benchmarks.teach.worlds import Person, Things
 from rig.calls import Call, ExecutedCall, Json, JsonObject
@@ -44,6 +45,7 @@ class Talk:
         self._lower = random.random() < 0.55
         self._bare = random.random() < 0.7
         self._please = random.random() < 0.3
+        self._talkative = random.random() < 0.45
 
     @property
     def now(self) -> datetime:
@@ -57,7 +59,9 @@ class Talk:
     def user(self, pattern: str, *, please: bool = True, **fields: Any) -> None:
         """Let the user say a sentence of a pattern, in this user's way of writing."""
         text = expand(self.random, pattern, **fields)
-        if please and self._please and self.random.random() < 0.6 and "please" not in text.lower():
+        if please and self._talkative and self.random.random() < 0.55:
+            text = self._talked_round(text, list(fields.values()))
+        elif please and self._please and self.random.random() < 0.6 and "please" not in text.lower():
             text = (
                 f"{text.rstrip('.')}{self.random.choice([' please', ', please', ' pls'])}"
                 if text[-1:] != "?"
@@ -75,6 +79,17 @@ class Talk:
         if self._bare and text.endswith("?") and self.random.random() < 0.3:
             text = text[:-1]
         self._turns.append(Turn("user", text))
+
+    def _talked_round(self, text: str, values: list[Any]) -> str:
+        """A wish amid words that mean nothing for it; not behind a value, which they could seem part of."""
+        fields = {
+            "name": self.random.choice(self.things.others).first,
+            "thing": self.random.choice(words.THINGS),
+        }
+        if text.endswith(tuple(map(str, values))) or self.random.random() < 0.6:
+            return f"{expand(self.random, self.random.choice(words.BEGINS), **fields)} {text}"
+        joint = " " if text.endswith("?") else self.random.choice([", ", ". ", " - ", "... "])
+        return f"{text.rstrip('.')}{joint}{expand(self.random, self.random.choice(words.AFTER), **fields)}"
 
     def _is_name(self, word: str) -> bool:
         """Whether a word is spelled as it is: somebody's name, address or password, or no plain word."""

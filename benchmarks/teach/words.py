@@ -33,6 +33,32 @@ VOWELS = _list("vowels")
 CODAS = _list("codas")
 TOWN_ENDINGS = _list("town_endings")
 
+BEGINS = (
+    "[ok|okay|right|hey|so|um|ah|oh|hm|well|alright|sorry|listen|quick one|me again|oh and|one more "
+    "thing|also][,|]",
+    "[hey you|ok so|right so|hi again|oh wait|one sec|hang on|still me|so anyway|before i forget"
+    "|while i think of it][,|:|]",
+    "i'm [late|in a hurry|on the bus|half asleep|in a queue|at {name}'s], so",
+    "[my hands are [full|wet|cold]|the kids are [loud|asleep|fighting]|it's [noisy|dark|freezing] "
+    "here|phone's nearly dead].",
+    "[{name} keeps [asking|calling|laughing at me]|i [slept badly|just woke up|found my glasses]"
+    "|the {thing} broke].",
+    "[could you|can you|would you|any chance you could|you couldn't] [help me out|do me a favor]?",
+)
+"""What people say before they say what they want."""
+
+AFTER = (
+    "[don't ask|long story|as always|of course|for once|at last|sadly|if you can|when you can|no "
+    "rush|quickly|haha|ugh]",
+    "[i'm [late|in a hurry|on the bus|half asleep|in a queue]|my hands are [full|wet|cold]|the kids "
+    "are [loud|asleep]]",
+    "[{name} [wants to know|told me to|is waiting|keeps asking]|i keep forgetting|i can't see it "
+    "from here|it's been a day]",
+    "[before i forget|before {name} comes|while i look for the {thing}|because of the {thing}"
+    "|otherwise {name} gets cross]",
+)
+"""What people say after they have said what they want."""
+
 CHAT = (
     ("[hi|hello|hey|good day] [there|!|]", "[Hello|Hi]! [How can I help|What can I do for you]?"),
     (

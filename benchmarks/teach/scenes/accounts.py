@@ -492,8 +492,8 @@ def needs_login(talk: Talk) -> None:
 OUTSIDE = ((log_in, 2.5), (register, 3), (forgotten, 3), (reset, 2), (needs_login, 1))
 """Where nobody is logged in."""
 
-SCENES = ((change_password, 2), (update, 2.5), (own_account, 3), (query_user, 2.5))
+SCENES = ((change_password, 2.6), (update, 2.5), (own_account, 2.8), (query_user, 2.5))
 """Where the user is logged in, and stays so."""
 
-LAST = ((log_out, 2.5), (close, 3))
+LAST = ((log_out, 2.5), (close, 2))
 """Where the user is logged in, and may be logged out afterwards."""

@@ -15,7 +15,9 @@ def add(talk: Talk) -> None:
         talk.user(
             "[[can you|could you|please|] [set|add|make] [an alarm|a new alarm|an "
             "alarm for me][?|]|i need an alarm"
-            "|i need to be woken up|wake me up tomorrow|i have to get up tomorrow|alarm please]"
+            "|i need to be woken up|wake me up tomorrow|i have to get up tomorrow|alarm please|can "
+            "you get me out of bed"
+            "|could you do an alarm|i want to be up in time tomorrow|make sure i wake up]"
         )
         talk.reply("[At what time|For what time|When] [should it ring|do you need it|should I set it]?")
         talk.user(f"[at|for||] {{said}}{TAIL}", said=said)
@@ -23,7 +25,10 @@ def add(talk: Talk) -> None:
         talk.user(
             "[[[wake me|get me up|wake me up] at|[set|add|make] [an|an|another] "
             "alarm for|alarm at|i need an alarm at"
-            "|can you wake me at] {said}]",
+            "|can you wake me at|i need to be up at|get me out of bed at|do an alarm for|ring me "
+            "out of bed at|alarm, "
+            "|stick an alarm on for|one alarm at|make sure i'm up by] {said}|{said}, [alarm|wake me"
+            "|that's when i get up]]",
             said=said,
         )
     talk.call("AddAlarm", time=f"{moment:%H:%M:%S}")
@@ -78,6 +83,8 @@ def find(talk: Talk) -> None:
         talk.user(
             "[[which|what] alarms [do i have|are on|are set|are there|are active]?|show [me|"
             "] my alarms|list [all|] my alarms|when are my alarms"
+            "|[what|when] have i set alarms for|have i got alarms on|which alarms did i leave on"
+            "|check my alarms"
             "|do i have any alarms set?|what alarms are on?]"
         )
         found = talk.call("FindAlarms")["alarms"]
@@ -141,7 +148,8 @@ def delete_shown(talk: Talk, found: list[dict[str, str]]) -> None:
     talk.user(
         f"[[delete|remove|cancel|turn off|drop|scrap|ditch|bin|kill] {which}|i don't need {which} "
         f"[anymore|any more|]|get rid of {which}"
-        f"|{which} can go]"
+        f"|{which} can go|{which} is [not needed|a leftover|too much], [delete|drop] it|lose "
+        f"{which}|scratch {which}]"
     )
     talk.forget(alarm)
     talk.call("DeleteAlarm", alarm_id=alarm["alarm_id"])

@@ -25,7 +25,9 @@ def look_at_day(talk: Talk, when: date) -> list[dict[str, Any]]:
         "planned|scheduled|on my agenda|on|] {said}?"
         "|do i have [anything|something|any appointments|plans] {said}?|what does my "
         "[day|schedule|calendar] look like {said}?"
-        "|am i [free|busy] {said}?|show me my calendar {said}|what am i doing {said}?]",
+        "|am i [free|busy] {said}?|show me my calendar {said}|what am i doing {said}?"
+        "|what's happening {said}?|anything going on {said}?|{said}, what's on?|how full am i {said}?"
+        "|where do i have to be {said}?|read me my calendar {said}|have i got plans {said}?]",
         said=said,
     )
     found = _query(talk, when, said)
@@ -40,7 +42,8 @@ def look_at_event(talk: Talk, event: dict[str, Any]) -> None:
     talk.user(
         (
             "[[when|what time|at what time] [is|does] {what} {said}?|when's {what} "
-            "{said}?|where is {what} {said}?|{said} there's {what}, when exactly?]"
+            "{said}?|where is {what} {said}?|{said} there's {what}, when exactly?"
+            "|how late is {what} {said}?|{what} {said}, [what time|where] was that?]"
         ),
         what=the(event["name"]),
         said=said,
@@ -165,7 +168,9 @@ def delete_shown(talk: Talk, event: dict[str, Any]) -> None:
         "[[delete|cancel|remove|drop] {what}|[take|get] {what} out of [my|the] "
         "calendar|{what} [is off|was canceled|isn't happening|is canceled], [delete "
         "it|remove it|take it out]"
-        "|i'm not going to {what}[, delete it|, remove it from my calendar]|you can delete {what}]",
+        "|i'm not going to {what}[, delete it|, remove it from my calendar]|you can delete {what}"
+        "|{what} [fell through|got called off|isn't needed now|can go], [bin it|scrap it|clear it|strike it]"
+        "|get rid of {what}|clear {what}|scrap {what}, [they're ill|nobody has time|i can't go]]",
         what=what,
     )
     talk.forget(event)

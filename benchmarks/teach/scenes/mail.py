@@ -22,7 +22,10 @@ def search_inbox(talk: Talk) -> None:
             "sent a mail]|what did {sender} [write|say|email] about the {topic}?|"
             "[find|search for|look for] the email about the {topic}"
             "|who [emailed|wrote] [me |]about the {topic}?|check my [inbox|email] "
-            "for [the |]{topic}|{sender} emailed about the {topic}, {asks}?]",
+            "for [the |]{topic}|{sender} emailed about the {topic}, {asks}?"
+            "|{asks}? [i got an email|it was in an email|must be in my mail]|what was in that email "
+            "about the {topic}?"
+            "|there was something about the {topic} in my mail, {asks}?]",
             topic=mail.topic,
             sender=mail.sender,
             asks=mail.asks,
@@ -165,7 +168,8 @@ def send_message(talk: Talk) -> None:
             (
                 "[[can you|could you|please|] [message|text|send a message to|write a "
                 "message to] {to} [for me|][?|]|i need to [message|text] {to}|[message|"
-                "text] {to}|send {to} a message]"
+                "text] {to}|send {to} a message|drop {to} a line|get a message to {to}|i have to "
+                "tell {to} something]"
             ),
             to=names,
         )
@@ -209,7 +213,9 @@ def search_messages(talk: Talk) -> None:
             "[[has|did] {sender} [messaged|message|texted|text|write|written] me "
             "{when}?|any [messages|message|texts] from {sender} {when}?|what did "
             "{sender} [message|text|write] [me|] {when}?"
-            "|do i have messages from {sender} {when}?|show me {sender}'s messages {when}]",
+            "|do i have messages from {sender} {when}?|show me {sender}'s messages {when}"
+            "|anything from {sender} {when}?|did {sender} get back to me {when}?|{sender} said "
+            "something, what was it?]",
             sender=sender,
             when=when,
         )

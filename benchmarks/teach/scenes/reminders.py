@@ -19,7 +19,8 @@ def add(talk: Talk) -> None:
         talk.user(
             "[[can you|could you|] remind me to {text}[?|]|[i need|add|set] a "
             "reminder to {text}|don't let me forget to {text}"
-            "|new reminder: {text}]",
+            "|new reminder: {text}|{text}, [remind me of that|i need a nudge for that|put that on my list]"
+            "|give me a nudge to {text}|note for me: {text}|i want to be reminded to {text}]",
             text=text,
         )
         talk.reply("[Sure|Of course|Gladly|]. [When should I remind you|When is it due|For when]?")
@@ -31,7 +32,9 @@ def add(talk: Talk) -> None:
     else:
         talk.user(
             "[remind me {when} to {text}|remind me to {text} {when}|[set|add] a reminder {when}: {text}"
-            "|[set|add] a reminder to {text} {when}|can you remind me to {text} {when}?]",
+            "|[set|add] a reminder to {text} {when}|can you remind me to {text} {when}?"
+            "|nudge me {when} to {text}|{text} {when}, [remind me|don't let me forget|put it on my list]"
+            "|i have to {text} {when}, [can you remind me?|remind me]|put down {when}: {text}]",
             text=text,
             when=when,
         )
@@ -98,7 +101,9 @@ def show(talk: Talk) -> None:
         "[[show|list|read|give] me my reminders|what [reminders do i have|are my reminders|do i have to do]?"
         "|what's [on my list|on my to-do list|still open]?|which reminders [are "
         "there|do i have]?|do i have any reminders?"
-        "|my reminders please|what do i need to remember?|tell me what's on my reminder list]"
+        "|my reminders please|what do i need to remember?|tell me what's on my reminder list"
+        "|what did i want to do|read me my list|which things did i note down|what have i still got "
+        "to do|reminders]"
     )
     found = talk.call("GetReminders")["reminders"]
     talk.reply("{listed}.", listed=_listed(talk, found))
@@ -122,7 +127,9 @@ def settle(talk: Talk, reminder: dict[str, Any]) -> None:
             "[[i've done|i already did|i finished] [the one about|] {what}, [tick it "
             "off|mark it as done|check it off|that's done]"
             "|mark {what} as done|tick off {what}|check off {what}|{what} is done[, tick that off|]"
-            "|mark the one about {what} as [done|complete]|{what}: done]",
+            "|mark the one about {what} as [done|complete]|{what}: done|{what}, [sorted|that's "
+            "sorted|all done|finished]"
+            "|i'm through with {what}|{what} can be ticked off|cross out {what}, i did it]",
             what=what,
         )
         talk.forget(reminder)

@@ -26,7 +26,10 @@ def today(talk: Talk) -> None:
             "[today|right now|now|]?|is it [raining|snowing|warm|cold|sunny] in "
             "{city} [today|right now|]?"
             "|how [cold|warm|hot] is it in {city} [today|]?|weather in {city} today?|"
-            "current weather in {city}]",
+            "current weather in {city}|what's it doing in {city}?|is {city} [wet|cold|sunny|any "
+            "better] today?"
+            "|my [sister|brother|boss|aunt] is in {city}, [is it cold there|how's the weather there]?"
+            "|do people need coats in {city} today?]",
             city=city,
         )
     got = talk.call("CurrentWeather", location=city)["weather"]
@@ -65,14 +68,17 @@ def forecast(talk: Talk) -> None:
         talk.user(
             "[[what will the weather be|how will the weather be|what's the weather "
             "going to be like] {near}?|will it [rain|snow|be sunny|be warm] {near}?"
-            "|what's the forecast?|forecast please|do i need [an umbrella|a jacket] {near}?]",
+            "|what's the forecast?|forecast please|do i need [an umbrella|a jacket] {near}?"
+            "|does it [stay like this|get better|clear up] {near}?|what's the sky up to {near}?"
+            "|will the [washing|grass|paint] dry {near}?|what are the coming days like?]",
             near=near,
         )
     elif kind < 0.75:
         talk.user(
             "[[what will the weather be like|how's the weather|what's the weather] "
             "in {city} {near}?|will it [rain|snow|be warm] in {city} {near}?"
-            "|{city} {near}, what's the weather?|what's the forecast for {city}?]",
+            "|{city} {near}, what's the weather?|what's the forecast for {city}?"
+            "|what's coming in {city} {near}?|we're off to {city} {near}, [will it rain|what do i pack]?]",
             near=near,
             city=city,
         )
