@@ -13,7 +13,15 @@ _NO = (
     "[no, |nah, |no need, |thanks, but no, |]"
     "[i'll manage|not now|it's fine|i just wanted to say it|leave it|i was just thinking aloud]"
 )
-_FINE = "[All right|Okay|As you like|Sure][!|.]"
+
+
+def _declines(talk: Talk) -> bool:
+    """Let the user want nothing of it, now and then."""
+    if talk.random.random() > 0.25:
+        return False
+    talk.user(_NO, please=False)
+    talk.reply("[All right|Okay|As you like|Sure][!|.]")
+    return True
 
 
 def early(talk: Talk) -> None:
@@ -24,13 +32,12 @@ def early(talk: Talk) -> None:
         "|tomorrow i'm on the [early|late] shift|i always sleep [too long|through] on days like tomorrow]"
     )
     talk.reply("[When should I wake you|At what time should an alarm ring|Shall I set an alarm? For when]?")
-    if talk.random.random() < 0.25:
-        talk.user(_NO, please=False)
-        return talk.reply(_FINE)
+    if _declines(talk):
+        return
     moment = time(talk.random.randint(4, 9), talk.random.randrange(0, 60, 5))
     talk.user(f"[at|for||make it] {{said}}{TAIL}", said=clock(talk.random, moment, bare="alarm"))
     talk.call("AddAlarm", time=f"{moment:%H:%M:%S}")
-    return talk.reply("[The alarm is set for {at}|I'll wake you at {at}].", at=neat(moment))
+    talk.reply("[The alarm is set for {at}|I'll wake you at {at}].", at=neat(moment))
 
 
 def undone(talk: Talk) -> None:
@@ -42,13 +49,12 @@ def undone(talk: Talk) -> None:
         text=text,
     )
     talk.reply("[Shall I remind you? When|I can remind you. For when|Should I set a reminder? For when]?")
-    if talk.random.random() < 0.25:
-        talk.user(_NO, please=False)
-        return talk.reply(_FINE)
+    if _declines(talk):
+        return
     due = due_moment(talk)
     talk.user(f"[yes, |ok, |sure, |]{{when}}{TAIL}", when=spoken(talk, due))
     talk.call("AddReminder", task=capital(text), due_date=f"{due:{STAMP}}")
-    return talk.reply(
+    talk.reply(
         "[I'll remind you|There's a reminder] {on} at {at}.",
         on=full_day(talk.now, due.date()),
         at=neat(due.time()),
@@ -70,9 +76,8 @@ def planned(talk: Talk) -> None:
         "[Shall I put it in your calendar? From when to when"
         "|Should I add it to your calendar? What are the hours]?"
     )
-    if talk.random.random() < 0.25:
-        talk.user(_NO, please=False)
-        return talk.reply(_FINE)
+    if _declines(talk):
+        return
     start, end = hours(talk.random, when)
     talk.user(f"[yes, |sure, |]{{said}}{TAIL}", said=span(talk.random, start, end))
     talk.call(
@@ -82,7 +87,7 @@ def planned(talk: Talk) -> None:
         start_time=f"{start:{STAMP}}",
         end_time=f"{end:{STAMP}}",
     )
-    return talk.reply(
+    talk.reply(
         "{name} is in your calendar {on}, {start} to {end}.",
         name=name,
         on=full_day(talk.now, when),
@@ -100,13 +105,12 @@ def waited_for(talk: Talk) -> None:
         who=who,
     )
     talk.reply("[Shall I send {who} a message? What should it say|Should I write to {who}? What]?", who=who)
-    if talk.random.random() < 0.25:
-        talk.user(_NO, please=False)
-        return talk.reply(_FINE)
+    if _declines(talk):
+        return
     direct = note(talk.random, talk.now, _names(talk)).direct
     talk.user("[yes: |yes, |just say: |]{direct}", direct=direct.rstrip("."), please=False)
     talk.call("SendMessage", receiver=who, message=direct)
-    return talk.reply("[Sent to {who}|I've told {who}].", who=who)
+    talk.reply("[Sent to {who}|I've told {who}].", who=who)
 
 
 def outdoors(talk: Talk) -> None:
@@ -129,11 +133,9 @@ def outdoors(talk: Talk) -> None:
         "[Shall I [check|get] the forecast? [You'll be in|For] {here}|Do you want the forecast for {here}]?",
         here=here,
     )
-    roll = talk.random.random()
-    if roll < 0.2:
-        talk.user(_NO, please=False)
-        return talk.reply(_FINE)
-    city = here if roll < 0.5 else talk.random.choice(talk.things.cities[1:])
+    if _declines(talk):
+        return
+    city = here if talk.random.random() < 0.35 else talk.random.choice(talk.things.cities[1:])
     if city == here:
         talk.user("[yes|yes please|please do|yes, {here}|exactly|go ahead]", here=here)
     else:
@@ -143,7 +145,7 @@ def outdoors(talk: Talk) -> None:
             city=city,
         )
     got = talk.call("ForecastWeather", location=city)["forecast"][ahead - 1]
-    return talk.reply(
+    talk.reply(
         "{sky} in {city} {on}, {low} to {high} degrees.",
         city=city,
         on=full_day(talk.now, (talk.now + timedelta(days=ahead)).date()),
