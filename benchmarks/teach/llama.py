@@ -149,6 +149,8 @@ class Block(nn.Module):
 class Llama(nn.Module):
     """The whole model. Where the file has no output weight, that is the embedding."""
 
+    frequencies: Tensor
+
     def __init__(self, shape: Shape, weights: dict[str, Tensor], rank: int, alpha: float) -> None:
         super().__init__()
         self.shape, self.rank, self.alpha = shape, rank, alpha
@@ -159,7 +161,13 @@ class Llama(nn.Module):
             Block(shape, _of_block(weights, number), rank, alpha) for number in range(shape.blocks)
         )
         size = shape.head_size
-        self.frequencies = shape.rope_base ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
+        frequencies = shape.rope_base ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
+        self.register_buffer("frequencies", frequencies, persistent=False)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self.embedding.device
 
     def forward(
         self,
@@ -178,7 +186,7 @@ class Llama(nn.Module):
         turn = torch.polar(torch.ones_like(angles), angles)
         mask = None
         if sees is not None:
-            bias = torch.zeros(sees.shape).masked_fill(~sees, float("-inf")).to(self.embedding.dtype)
+            bias = torch.zeros_like(sees, dtype=self.embedding.dtype).masked_fill(~sees, float("-inf"))
             mask = bias.repeat(self.shape.heads // self.shape.key_heads, 1)
         made: list[KeysValues] = []
         for number, block in enumerate(self.blocks):

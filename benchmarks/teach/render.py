@@ -2,10 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
+from benchmarks.teach.generate import conversations
+from benchmarks.teach.lessons import Lesson, Lessons, Wanted
 from rig.calls import Call
 from rig.engine.formats import choose
 from rig.engine.formats.rig import RigFormat
@@ -18,6 +20,9 @@ from rig.engine.tokenizer import Tokenizer
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import Settings, call_message, opening
 from rig.models import CallMessage, Message, ReplyMessage, UserMessage
+
+HELD_OUT_SEED = 1_000_003
+"""Conversations of this seed are never trained on; the loss on them is the held-out loss."""
 
 SETTINGS = Settings()
 """The prompt of a run with no options."""
@@ -33,20 +38,6 @@ They are one token in thirty, and what comes after a wrong one is lost.
 
 _WEIGHTS = {"answer": DECISION_WEIGHT, "tool": DECISION_WEIGHT, None: REPLY_WEIGHT}
 """By what a token decides; 1 for what is not here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """One conversation behind the prefix that all conversations share.
-
-    `weights` says of each token how much it counts that the model predicts it: 0 for all that it is told.
-    """
-
-    name: str
-    tokens: tuple[int, ...]
-    weights: tuple[float, ...]
-    tools: frozenset[str] = frozenset()
-    """Those that it calls."""
 
 
 class Renderer:
@@ -108,6 +99,19 @@ class Renderer:
             end = start + len(declaration.encode())
             found[tool.name] = range(bisect_right(ends, start), bisect_left(ends, end) + 1)
         return found
+
+
+def lessons(base: Path, wanted: Wanted, renderer: Renderer | None = None) -> Lessons:
+    """Generate conversations and render them. Raises ValueError where they do not share their prefix."""
+    renderer = renderer or Renderer(base, form=wanted.form)
+    parts = ((wanted.seed, wanted.conversations), (HELD_OUT_SEED, wanted.held_out))
+    taught, held_out = ([renderer.render(each) for each in conversations(*part)] for part in parts)
+    prefixes = {prefix for prefix, _ in taught}
+    if len(prefixes) != 1:
+        raise ValueError("the conversations do not share their prefix")
+    prefix = prefixes.pop()
+    found = renderer.declarations(prefix)
+    return Lessons(prefix, found, [each for _, each in taught], [each for _, each in held_out])
 
 
 def messages_of(conversation: Conversation) -> Iterator[Message]:

@@ -10,7 +10,7 @@ through the model once, without gradient, and again after every --refresh conver
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import cos, pi
 from pathlib import Path
 from random import Random
@@ -21,13 +21,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.teach.adapter import write_adapter
-from benchmarks.teach.generate import conversations
+from benchmarks.teach.lessons import Lesson, Lessons, Wanted, batches, load, save
 from benchmarks.teach.llama import KeysValues, Llama, read_model
-from benchmarks.teach.render import Lesson, Renderer
 from rig.engine.files.merge import read_pairs
-
-HELD_OUT_SEED = 1_000_003
-"""Conversations of this seed are never trained on; the loss on them is the held-out loss."""
 
 PART = 256
 """So many tokens of the prefix go through the model at once."""
@@ -47,6 +43,10 @@ class Batch:
     targets: Tensor
     weights: Tensor
 
+    def on(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        return Batch(*(getattr(self, field.name).to(device) for field in fields(self)))
+
 
 def pack(lessons: Sequence[Lesson], after: int) -> Batch:
     """Put conversations side by side. The shared prefix has `after` tokens."""
@@ -60,21 +60,9 @@ def pack(lessons: Sequence[Lesson], after: int) -> Batch:
     return Batch(tokens, positions, sees, spoken, tokens[spoken + 1], weights[spoken + 1])
 
 
-def batches(lessons: Sequence[Lesson], size: int) -> list[list[Lesson]]:
-    """Lessons in order, as many together as fit into `size` tokens, or one that alone is longer."""
-    packed: list[list[Lesson]] = []
-    room = 0
-    for lesson in lessons:
-        if len(lesson.tokens) > room:
-            packed.append([])
-            room = size
-        packed[-1].append(lesson)
-        room -= len(lesson.tokens)
-    return packed
-
-
 def loss_of(model: Llama, batch: Batch, prefix: Sequence[KeysValues]) -> Tensor:
     """The weighted mean loss of the tokens that the model has to say, in nats."""
+    batch = batch.on(model.device)
     hidden, _ = model(batch.tokens, batch.positions, prefix, batch.sees)
     losses = F.cross_entropy(model.logits(hidden[batch.spoken]), batch.targets, reduction="none")
     return (losses * batch.weights).sum() / batch.weights.sum()
@@ -88,9 +76,9 @@ def prefix_state(model: Llama, prefix: Sequence[int]) -> list[KeysValues]:
     """
     state: list[KeysValues] = []
     for start in range(0, len(prefix), PART):
-        part = torch.tensor(prefix[start : start + PART])
-        places = torch.arange(start, start + len(part))
-        sees = torch.ones(len(part), len(part), dtype=torch.bool).tril()
+        part = torch.tensor(prefix[start : start + PART], device=model.device)
+        places = torch.arange(start, start + len(part), device=model.device)
+        sees = torch.ones(len(part), len(part), dtype=torch.bool, device=model.device).tril()
         _, made = model(part, places, state, sees) if state else model(part, places)
         state = [_joined(*pair) for pair in zip(state, made, strict=True)] if state else made
     return [(keys.contiguous(), values.contiguous()) for keys, values in state]
@@ -100,13 +88,18 @@ def _joined(before: KeysValues, after: KeysValues) -> KeysValues:
     return torch.cat([before[0], after[0]], 1), torch.cat([before[1], after[1]], 1)
 
 
-def lessons_of(seed: int, count: int, renderer: Renderer) -> tuple[tuple[int, ...], list[Lesson]]:
-    """The shared prefix, and so many generated conversations of a seed."""
-    rendered = [renderer.render(conversation) for conversation in conversations(seed, count)]
-    prefixes = {prefix for prefix, _ in rendered}
-    if len(prefixes) != 1:
-        raise ValueError("the conversations do not share their prefix")
-    return prefixes.pop(), [lesson for _, lesson in rendered]
+def prepared(options: argparse.Namespace) -> Lessons:
+    """What is taught: rendered now, or read from the file of an earlier time, which needs no llama.cpp."""
+    base: Path = options.base
+    wanted = Wanted(base.name, options.form, options.seed, options.conversations, options.held_out)
+    if options.lessons and options.lessons.exists():
+        return load(options.lessons, wanted)
+    from benchmarks.teach import render
+
+    made = render.lessons(base, wanted)
+    if options.lessons:
+        save(options.lessons, made, wanted)
+    return made
 
 
 def rate(step: int, done: float, options: argparse.Namespace) -> float:
@@ -124,19 +117,17 @@ class Training:
     """A model, its optimizer, what it is taught, and how far it is."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        torch.manual_seed(options.seed)
         torch.set_num_threads(options.threads)
         self.options = options
         self.out: Path = options.out
+        lessons = prepared(options)
+        self.prefix, self.declarations = lessons.prefix, lessons.declarations
+        self.batches = batches(lessons.taught, options.batch_tokens)
+        self.held_out = batches(lessons.held_out, options.batch_tokens)
+        torch.manual_seed(options.seed)
         self.model = read_model(
             options.base, rank=options.rank, alpha=options.alpha, dtype=DTYPES[options.dtype]
-        )
-        renderer = Renderer(options.base, form=options.form)
-        self.prefix, lessons = lessons_of(options.seed, options.conversations, renderer)
-        _, held_out = lessons_of(HELD_OUT_SEED, options.held_out, renderer)
-        self.declarations = renderer.declarations(self.prefix)
-        self.batches = batches(lessons, options.batch_tokens)
-        self.held_out = batches(held_out, options.batch_tokens)
+        ).to(options.device)
         trained = [value for value in self.model.parameters() if value.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=options.rate, betas=(0.9, 0.99), weight_decay=0.0)
         self.step = 0
@@ -180,7 +171,7 @@ class Training:
         batch = pack(lessons, len(self.prefix))
         state = self._state
         if self.done < 1 - self.options.whole:
-            kept = self.seen(lessons)
+            kept = self.seen(lessons).to(self.model.device)
             state = [(keys[:, kept], values[:, kept]) for keys, values in state]
         now = rate(self.step, self.done, self.options)
         for group in self.optimizer.param_groups:
@@ -247,7 +238,7 @@ class Training:
 
     def resume(self) -> None:
         """Go on from what was saved, forgetting the curve after it."""
-        state = torch.load(self.out / "state.pt", weights_only=True)
+        state = torch.load(self.out / "state.pt", weights_only=True, map_location=self.model.device)
         self.model.load_state_dict(state["adapter"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds = state["step"], state["seconds"]
@@ -258,7 +249,7 @@ class Training:
 def write_model(path: Path, model: Llama, base: str) -> None:
     """Write a model's adapter as GGUF."""
     pairs = {
-        name: (layer.a.detach().float().numpy(), layer.b.detach().float().numpy())
+        name: (layer.a.detach().float().cpu().numpy(), layer.b.detach().float().cpu().numpy())
         for name, layer in model.adapted()
     }
     part = path.with_suffix(".part")
@@ -305,6 +296,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--dtype", choices=sorted(DTYPES), default="bf16")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="where torch computes, such as cuda")
+    parser.add_argument(
+        "--lessons",
+        type=Path,
+        metavar="FILE",
+        help="rendered conversations: written where the file is not there, else read, without llama.cpp",
+    )
     parser.add_argument("--save-minutes", type=float, default=8.0)
     parser.add_argument("--init", type=Path, metavar="ADAPTER", help="go on from this adapter, not from none")
     parser.add_argument("--resume", action="store_true")

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.teach import train
-from benchmarks.teach.render import Lesson, Renderer
-from benchmarks.teach.train import Training, batches, main, pack, rate
+from benchmarks.teach import render, train
+from benchmarks.teach.lessons import Lesson, batches
+from benchmarks.teach.render import Renderer
+from benchmarks.teach.train import Training, main, pack, rate
 from rig.engine.files.merge import Floats, read_pairs
+from rig.errors import RigError
 from rig.methods.tooltalk.prompt import Settings
 
 STEPS = 20
@@ -23,7 +25,7 @@ STEPS = 20
 def short_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tools by name alone: the tiny model's tokens are bytes, and described tools are thousands of them."""
     settings = Settings(docs="names")
-    monkeypatch.setattr(train, "Renderer", lambda base, form: Renderer(base, settings, form))
+    monkeypatch.setattr(render, "Renderer", lambda base, form: Renderer(base, settings, form))
 
 
 def _train(tiny: Path, out: Path, *more: str) -> list[dict[str, Any]]:
@@ -98,6 +100,19 @@ def test_conversations_are_packed_in_order() -> None:
         ["200"],
         ["10"],
     ]
+
+
+def test_lessons_are_rendered_once_and_trained_without_llama_cpp(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "lessons"
+    rendered = _train(tiny, tmp_path / "rendered", "--steps", "2", "--lessons", str(file))
+    monkeypatch.setattr(render, "Renderer", None)
+    read = _train(tiny, tmp_path / "read", "--steps", "2", "--lessons", str(file))
+    timeless = [[{**line, "seconds": 0} for line in curve] for curve in (rendered, read)]
+    assert timeless[0] == timeless[1]
+    with pytest.raises(RigError, match=r"'seed': 1.* not of .*'seed': 2"):
+        _train(tiny, tmp_path / "other", "--steps", "2", "--lessons", str(file), "--seed", "2")
 
 
 def test_a_batch_sees_the_tools_it_calls_and_some_others(tiny: Path, tmp_path: Path) -> None:
