@@ -166,6 +166,19 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class WentBack:
+    """A search goes back: the step about to be made follows not the one before, but the step `parent`.
+
+    -1 stands for the beginning of the turn.
+    """
+
+    where: Where
+    turn: int
+    step: int
+    parent: int
+
+
+@dataclass(frozen=True, slots=True)
 class PersonAsked:
     """A role that a person plays is to speak. `Control.answer` takes what they say.
 
@@ -301,6 +314,7 @@ Event: TypeAlias = (
     | ArmReady
     | ConversationStarted
     | TurnStarted
+    | WentBack
     | PersonAsked
     | PieceGenerated
     | PredictionMade

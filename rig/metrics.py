@@ -129,13 +129,26 @@ class Part(NamedTuple):
         return f"{count:g} {self.short or self.noun}" if count else ""
 
 
+class Caution(NamedTuple):
+    """What has to be said of a run wherever its rates are printed.
+
+    Unless it `decides`, nothing may be decided by those rates.
+    """
+
+    text: str = ""
+    decides: bool = True
+
+
+NO_CAUTION = Caution()
+
+
 class Declaration(NamedTuple):
     """What a method counts and what is made of the counts. A run keeps the one that it was played by.
 
     `success` names the count that is 1 of a task that succeeded and 0 of any other. `counts` have rows of
     their own in tables, `outcome` is what is said of a single task. `error_types` is what tables call the
     types of error that scores have; empty where they have none. `caution` is what has to be said of one run
-    wherever its rates are printed.
+    wherever its rates are printed; unless it `decides`, nothing may be decided by them.
     """
 
     method: str = ""
@@ -145,6 +158,11 @@ class Declaration(NamedTuple):
     outcome: tuple[Part, ...] = ()
     error_types: str = ""
     caution: str = ""
+    decides: bool = True
+
+    def cautioned(self, caution: Caution) -> "Declaration":
+        """The same of a run of which this has to be said."""
+        return self._replace(caution=caution.text, decides=caution.decides)
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "Declaration":
@@ -157,13 +175,15 @@ class Declaration(NamedTuple):
             tuple(_of(Part, each) for each in data["outcome"]),
             data.get("error_types", ""),
             data.get("caution", ""),
+            data.get("decides", True),
         )
 
     def to_json(self) -> JsonObject:
         """All of it by name."""
         parts = {name: [each._asdict() for each in getattr(self, name)] for name in _SEVERAL}
         named = {"method": self.method, "success": self.success, "error_types": self.error_types}
-        return {**named, **parts, **({"caution": self.caution} if self.caution else {})}
+        said = {"caution": self.caution, "decides": self.decides} if self.caution else {}
+        return {**named, **parts, **said}
 
     def shown(self, place: Place) -> tuple[Metric, ...]:
         """The metrics that are shown there, in order."""

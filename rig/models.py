@@ -14,9 +14,10 @@ from rig.errors import ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Words of the user."""
+    """Words of the user. So many of the first characters as are `shared` begin other requests, too."""
 
     text: str
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """`rig runs`: the runs that are stored."""
 
 import importlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from rig.calls import JsonObject
-from rig.cli.output import print_json, print_table
+from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import headline, measured, out_of
 from rig.errors import RigError
 from rig.paths import runs_file
@@ -47,6 +48,17 @@ def command(context: click.Context, runs: Path | None, live: bool, datasette: bo
     else:
         header = ("run", "name", "started", "state", "conversations", "turns", "success by arm")
         print_table(header, [_row(run) for run in found])
+        print_cautions(found)
+
+
+def print_cautions(runs: Iterable[StoredRun]) -> None:
+    """What has to be said of runs whose rates were printed, once for all of which it has to be said."""
+    said: dict[str, list[str]] = {}
+    for run in runs:
+        if run.declaration.caution:
+            said.setdefault(run.declaration.caution, []).append(run.id)
+    for caution, ids in said.items():
+        click.echo(printable(f"{', '.join(ids)}: {caution}"))
 
 
 def go_on(context: click.Context, run: str, store: Path) -> None:
@@ -70,6 +82,7 @@ def run_json(run: StoredRun) -> JsonObject:
         "turns": run.turns,
         "turns_done": run.turns_done,
         "arms": [arm.as_json(run.declaration) for arm in run.arms],
+        "caution": run.declaration.caution,
     }
 
 

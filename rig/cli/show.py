@@ -17,7 +17,7 @@ from rig.displays.steps import ended
 from rig.errors import RigError
 from rig.methods.base import Publishes
 from rig.paths import runs_file
-from rig.rescore import arm_scores, effects_of
+from rig.rescore import arm_scores, effects_of, places_of_path
 from rig.store import Cell, Runs, StoredRun, StoredScore
 
 
@@ -136,7 +136,8 @@ def _show_conversation(
         shown = [transcript_json(*each) for each in both]
         print_json({"run": run.id, "conversation": conversation, "transcripts": shown})
     else:
-        click.echo(printable("\n\n".join(transcript_text(*each) for each in both)))
+        texts = (transcript_text(*each, places_of_path(run, each[0])) for each in both)
+        click.echo(printable("\n\n".join(texts)))
     if any(each is not None and each.other_world for each in effects):
         click.echo(
             "rig: the world is not the one this run was made in; --diff shows the present one", err=True

@@ -229,5 +229,6 @@ class Comparison:
             "bootstrap": {"resamples": self.resamples, "seed": self.seed},
             "noise": self.noise.as_json() if self.noise else None,
             "notes": list(self.notes),
+            "caution": self.declaration.caution,
             "left_out": dict(self.left_out),
         }

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from rig.compare.arms import ChosenArm
 from rig.errors import RigError
-from rig.metrics import Declaration, Metric
+from rig.metrics import Caution, Declaration, Metric
 
 
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
     """What all these arms' runs count: the first's, less the metrics that another has not, or has otherwise.
+
+    What has to be said of any of the runs has to be said of all of them together.
 
     Raises RigError where they are of different methods.
     """
@@ -21,7 +23,10 @@ def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
             )
     others = [{_made(metric) for metric in each.run.declaration.metrics} for each in chosen]
     kept = (metric for metric in first.metrics if all(_made(metric) in made for made in others))
-    return first._replace(metrics=tuple(kept))
+    declared = [each.run.declaration for each in chosen]
+    said = "; ".join(dict.fromkeys(each.caution for each in declared if each.caution))
+    caution = Caution(said, all(each.decides for each in declared))
+    return first._replace(metrics=tuple(kept)).cautioned(caution)
 
 
 def _made(metric: Metric) -> tuple[str, ...]:

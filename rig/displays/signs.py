@@ -26,6 +26,7 @@ RESPONSE = Sign("<", "response", "muted", is_outcome=False)
 REFUSED = Sign("^", "refused", "failure", is_outcome=False)
 THOUGHT = Sign("?", "thought", "muted", is_outcome=False)
 REPLY = Sign("=", "reply", "user", is_outcome=False)
+BACK = Sign("~", "back", "muted", is_outcome=False)
 
 MATCH = Sign("+", "match", "success")
 NO_MATCH = Sign("x", "no match", "failure")

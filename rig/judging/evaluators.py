@@ -80,6 +80,12 @@ class Function(NamedTuple):
         """The prompt with its fields."""
         return _FIELD.sub(lambda found: _filled(found, fields), self.prompt)
 
+    @property
+    def beginning(self) -> str:
+        """The prompt up to its first field, as it begins whatever is asked."""
+        first = next((found for found in _FIELD.finditer(self.prompt) if found.group(1) is not None), None)
+        return self._replace(prompt=self.prompt[: first.start()] if first else self.prompt).filled({})
+
 
 @dataclass(frozen=True)
 class Evaluator:

@@ -50,7 +50,7 @@ def request(
     """A question as a judge is asked it. Each vote lists the choices in another order."""
     schema = _schema(function, question, vote, place)
     tool = ToolDoc(function.name, function.description, schema)
-    prompt = UserMessage(function.filled(question.fields(cut)))
+    prompt = UserMessage(function.filled(question.fields(cut)), len(function.beginning))
     return Request(key, function.system or INSTRUCTIONS, (tool,), "", (prompt,), tools_are_shared=False)
 
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rig import methods
 from rig.errors import RigError
 from rig.judging.judgements import Judgement, joined
-from rig.methods.base import Solving, by_arm
-from rig.rescore import settings_of, setup_of
+from rig.methods.base import by_arm
+from rig.rescore import path_of, settings_of, setup_of
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import solution_of
-from rig.store import Runs, StoredRun, Transcript
+from rig.store import Runs, StoredRun
 
 
 class Finished(NamedTuple):
@@ -64,7 +64,7 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
         settings = by[cell.arm]
         tools = setup.opening(transcript.conversation, settings, role).tools
         turns = tuple(transcript.turns.values())
-        path = _path(by_arm(setup, settings), transcript)
+        path = path_of(by_arm(setup, settings), transcript)
         name = run.arms[cell.arm].name
         solution = solution_of(transcript.conversation, turns, tools, role, method.name, path)
         yield Finished(
@@ -74,9 +74,3 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
             solution,
             run.declaration.succeeded(cell.counts),
         )
-
-
-def _path(setup: Any, transcript: Transcript) -> Any:
-    """The steps that count, where a method says which these are."""
-    turns = tuple(transcript.turns.values())
-    return setup.path(transcript.conversation, turns) if isinstance(setup, Solving) else None

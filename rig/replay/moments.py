@@ -21,6 +21,7 @@ from rig.events import (
     RunStarted,
     TurnFinished,
     TurnStarted,
+    WentBack,
     Where,
 )
 from rig.metrics import Counts
@@ -163,6 +164,8 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
     pace, rest = _pace(played), _rest(played)
     for number, step in enumerate(played.steps):
         prediction = step.prediction
+        if step.parent is not None and step.parent != number - 1:
+            yield Moment(0, WentBack(where, played.turn, number, step.parent))
         if prediction.usage.prefill_s:
             yield Moment(0, PieceGenerated(where, played.turn, number, "", 0, False, step.role))
         thoughts = prediction.usage.reasoning_tokens

@@ -125,6 +125,8 @@ class Player(Playback):
         self._done_s = sum(entry.wall_s for entry in entries if entry.where in finished)
         self._turns, self._turns_s = len(entries), sum(entry.wall_s for entry in entries)
         emit(events.start())
+        if run.declaration.caution:
+            emit(Notice(run.declaration.caution))
         left = [entry for entry in entries if entry.where not in finished]
         if self._at_end:
             for entry in left:

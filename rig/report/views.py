@@ -8,6 +8,7 @@ from rig.compare import Comparison, ConversationResult
 from rig.displays.clip import Clip, clip
 from rig.displays.signs import Sign
 from rig.displays.steps import Called, Failed, Replied, Returned, StepView, ended, expected, step_view
+from rig.displays.trees import back
 from rig.episodes import PlayedTurn
 from rig.metrics import Declaration
 from rig.store import Transcript
@@ -20,7 +21,10 @@ _TRUTH = 300
 
 @dataclass(frozen=True, slots=True)
 class StepBox:
-    """One step, or `times` alike one after the other: the first's `answer` stands for theirs."""
+    """One step, or `times` alike one after the other: the first's `answer` stands for theirs.
+
+    `back` says where a search went back to before it.
+    """
 
     sign: Sign
     text: str
@@ -28,6 +32,7 @@ class StepBox:
     judged: Sign | None = None
     reason: str = ""
     times: int = 1
+    back: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +183,10 @@ def _cells(
         played: PlayedTurn | None = transcript.turns.get(index)
         said = " ".join(fault.text for fault in transcript.faults if fault.turn == index)
         steps = _merged(
-            step_box(step_view(index, number, step, longest), said, longest)
+            replace(
+                step_box(step_view(index, number, step, longest), said, longest),
+                back=went.text if (went := back(index, number, step)) else "",
+            )
             for number, step in enumerate(played.steps if played else ())
         )
         cell = CellView((), steps, tuple(_faults(transcript, index, longest)), played is not None)

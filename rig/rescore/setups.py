@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from rig import methods
+from rig.episodes import Step
 from rig.errors import RigError
-from rig.methods.base import Method, Settings, Setup, adjudicated
+from rig.methods.base import Method, Settings, Setup, Solving, adjudicated, by_arm
 from rig.running.options import Options
 from rig.scoring import Named
-from rig.store import StoredArm, StoredRun
+from rig.store import StoredArm, StoredRun, Transcript
+from rig.verdicts import StepPlace
 
 
 def setup_of(
@@ -39,6 +41,26 @@ def _varied(arm: StoredArm, several: Sequence[str], values: Mapping[str, Any]) -
     """The options that can have several values in a run, as an arm had them."""
     own = arm.fingerprint or {}
     return {name: own.get(f"protocol.{name}", values[name]) for name in several}
+
+
+def path_of(setup: Setup, transcript: Transcript) -> Sequence[Step] | None:
+    """The steps that lead to the answer, where the method says which these are; else None."""
+    turns = tuple(transcript.turns.values())
+    return setup.path(transcript.conversation, turns) if isinstance(setup, Solving) else None
+
+
+def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlace]:
+    """Where these steps are in a stored task whose steps say what they follow; else nowhere."""
+    if all(step.parent is None for played in transcript.turns.values() for step in played.steps):
+        return frozenset()
+    arm = next(number for number, arm in enumerate(run.arms) if arm.name == transcript.arm)
+    leading = {id(step) for step in path_of(by_arm(setup_of(run), settings_of(run)[arm]), transcript) or ()}
+    return frozenset(
+        StepPlace(turn, number)
+        for turn, played in transcript.turns.items()
+        for number, step in enumerate(played.steps)
+        if id(step) in leading
+    )
 
 
 def folders_of(place: Path) -> list[Path]:

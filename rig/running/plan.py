@@ -9,7 +9,7 @@ from typing import TypeAlias
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
-from rig.metrics import Declaration
+from rig.metrics import NO_CAUTION, Caution, Declaration
 from rig.models import Model, Notify
 from rig.store import GraderInfo, NewRun
 from rig.tasks import Task
@@ -51,12 +51,12 @@ class Plan:
     repeats: int = 1
     recipe: JsonObject = field(default_factory=dict)
     resume: bool = False
-    caution: str = ""
+    caution: Caution = NO_CAUTION
 
     @property
     def declaration(self) -> Declaration:
         """What is counted, and what must be said of it."""
-        return self.method.declaration._replace(caution=self.caution)
+        return self.method.declaration.cautioned(self.caution)
 
     @property
     def grader(self) -> GraderInfo:

@@ -8,6 +8,7 @@ from typing import Any
 from rig import engine, methods
 from rig.errors import RigError
 from rig.methods.base import Method, adjudicated
+from rig.metrics import Caution
 from rig.running.arms import make_arms
 from rig.running.options import Options
 from rig.running.plan import Plan
@@ -48,7 +49,7 @@ def plan_resume(text: str, given: Mapping[str, Any], store: Path) -> Plan:
     method = methods.get(stored.declaration.method)
     _require_same(stored, given, method.models(()).keys())
     again = _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
-    return replace(again, caution=stored.declaration.caution)
+    return replace(again, caution=Caution(stored.declaration.caution, stored.declaration.decides))
 
 
 def _require_same(stored: StoredRun, given: Mapping[str, Any], known: Container[str]) -> None:

@@ -100,8 +100,8 @@ class _Run:
             self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
             self._remind()
         self.emit(self._started())
-        if plan.caution:
-            self.emit(Notice(plan.caution))
+        if plan.caution.text:
+            self.emit(Notice(plan.caution.text))
         try:
             for position in range(len(plan.arms)):
                 self._arm(position)

@@ -91,7 +91,7 @@ def live(step: Step) -> str:
 
 def stored(step: Step) -> str:
     writer = PageWriter(120)
-    write_step(writer, StepRecord(1, 0, step.prediction, step.executed, step.verdict), None)
+    write_step(writer, StepRecord(1, 0, step), None)
     return plain(writer.lines)
 
 

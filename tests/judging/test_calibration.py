@@ -91,6 +91,7 @@ def test_what_a_calibration_came_to_is_said_with_every_run_of_the_judge(rig: Rig
     store = tmp_path / "runs.sqlite"
     before = judged(planned(tmp_path / "answers", store), Stub(**STATUSES))
     assert "is not calibrated" in before.declaration.caution
+    assert not before.declaration.decides
     found = calibrated(store, Stub(**STATUSES), PASS, votes=3)
     calibration.note(store, found)
     with Runs.open(store) as runs:
@@ -98,16 +99,26 @@ def test_what_a_calibration_came_to_is_said_with_every_run_of_the_judge(rig: Rig
     assert (
         "nobody is no better than chance: kappa 0.00 (0.00 to 0.00) on 60 labels" in again.declaration.caution
     )
-    for asked in (("show", before.id), ("compare", before.id), ("report", before.id, "-o", "r.md")):
-        done = rig(*asked, "--runs", str(store))
-        text = (
-            (tmp_path / "r.md").read_text()
-            if asked[0] == "report" and (tmp_path / "r.md").exists()
-            else done.out
-        )
-        assert "no better than chance" in text or asked[0] == "report"
+    for asked in (
+        *(("show", before.id), ("judge", "rates", before.id), ("runs",), ("compare", before.id)),
+        *(
+            ("leaderboard", "--method", "judge-pass", "--suite", "G1"),
+            ("watch", before.id, "--display", "plain"),
+        ),
+    ):
+        assert "no better than chance" in rig(*asked, "--runs", store).out, asked
+        if asked[0] != "watch":
+            assert "no better than chance" in rig(*asked, "--runs", store, "--json").out, asked
+    for name in ("r.md", "r.html", "r.json"):
+        rig("report", before.id, "-o", tmp_path / name, "--runs", store)
+        assert "no better than chance" in (tmp_path / name).read_text(), name
+    decided = rig("compare", before.id, "--fail-if-worse", "5", "--runs", store)
+    assert (decided.code, "--fail-if-worse decides nothing here: the judge nobody" in decided.err) == (
+        2,
+        True,
+    )
     after = planned(tmp_path / "answers", store)
-    assert "no better than chance" in after.caution
+    assert "no better than chance" in after.caution.text
     refused = rig(
         *("judge", str(tmp_path / "answers"), "--judge", NOBODY, "--fail-if-worse", "--runs", str(store))
     )

@@ -7,6 +7,8 @@ import pytest
 from tool_answers import given_up, solution
 
 from rig.calls import JsonObject
+from rig.engine.formats.object import ObjectFormat
+from rig.engine.template import ChatTemplate
 from rig.judging.decisions import Rules, decide
 from rig.judging.evaluators import find
 from rig.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations
@@ -205,6 +207,23 @@ def test_votes_never_are_the_same_prompt() -> None:
         tuple(asked(vote).tools[0].parameters["properties"]["answer_status"]["enum"]) for vote in range(count)
     }
     assert (count, len(orders)) == (6, 6)
+
+
+def test_votes_share_the_prompt_up_to_the_choices_and_questions_their_beginning() -> None:
+    template = ChatTemplate("{% for each in messages %}{{ each.content }}{% endfor %}")
+
+    def parts(vote: int) -> tuple[str, ...]:
+        put = asked(vote)
+        [message] = ObjectFormat(put.tools, "json", template).write(put.messages)
+        return message.parts
+
+    first, second = parts(0), parts(1)
+    assert first[:-1] == second[:-1]
+    assert first[-1] != second[-1]
+    assert all('"answer_status": ' in each[-1] for each in (first, second))
+    assert first[0] == find("default").function("parse_answer_status").beginning
+    assert first[0].endswith("Query:\n")
+    assert first[1].startswith("q\n")
 
 
 def test_responses_are_cut_first_and_finish_never() -> None:

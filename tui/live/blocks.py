@@ -19,6 +19,7 @@ from rig.displays.steps import (
     Thought,
     TurnHeading,
 )
+from rig.displays.trees import Back
 from tui.live.transcript import Draft, Entry, Remark
 from tui.text.flow import Flow, wrap
 from tui.text.inert import inert, inert_line
@@ -133,6 +134,10 @@ def _said(entry: Said, form: Form) -> list[Line]:
     return _beside(signs.USER, _words(entry.text, Tint.STRONG, form), form)
 
 
+def _back(entry: Back, form: Form) -> list[Line]:
+    return [BLANK, *_beside(entry.sign, wrap([(entry.text, Tint.MUTED)], form.text), form)]
+
+
 def _thought(entry: Thought, form: Form) -> list[Line]:
     text, omitted = _shortened(entry.text, THOUGHT_LINES, form)
     spans = [(f"{entry.words} ", Tint.MUTED), (text, Tint.MUTED), *_omitted(omitted)]
@@ -207,6 +212,7 @@ def _remark(entry: Remark, form: Form) -> list[Line]:
 _BLOCKS: dict[type[Entry], Callable[[Any, Form], list[Line]]] = {
     TurnHeading: _turn_heading,
     Said: _said,
+    Back: _back,
     Thought: _thought,
     Called: _called,
     Returned: _returned,

@@ -19,6 +19,7 @@ from rig.events import (
     PredictionMade,
     RunStarted,
     TurnStarted,
+    WentBack,
     Where,
 )
 from rig.running.control import Control
@@ -33,7 +34,7 @@ from tui.terminal import guarded, has_terminal
 
 T = TypeVar("T")
 
-_DETAILS = (TurnStarted, PieceGenerated, PredictionMade, CallJudged)
+_DETAILS = (TurnStarted, WentBack, PieceGenerated, PredictionMade, CallJudged)
 _LOOK_S = 0.5
 
 

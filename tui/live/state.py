@@ -11,6 +11,7 @@ from enum import Enum
 from rig.calls import ExecutedCall
 from rig.displays.clip import Clip, clip
 from rig.displays.steps import Said, TurnHeading, ended, pairs_of
+from rig.displays.trees import Back
 from rig.events import (
     ArmFinished,
     ArmInfo,
@@ -30,6 +31,7 @@ from rig.events import (
     Speed,
     TurnFinished,
     TurnStarted,
+    WentBack,
     Where,
 )
 from rig.metrics import UNDECLARED, Counts, Declaration
@@ -189,6 +191,8 @@ class RunState:
                 )
             case PredictionMade():
                 self._transcript(event.where).predicted(event.turn, event.step, event.prediction, event.role)
+            case WentBack():
+                self._transcript(event.where).add(Back(event.turn, event.step, event.parent))
             case CallJudged():
                 self._call_judged(event)
             case TurnStarted():

@@ -24,6 +24,7 @@ from rig.displays.steps import (
     returned,
     thought,
 )
+from rig.displays.trees import Back
 from rig.episodes import ASSISTANT
 from rig.models import Prediction
 from rig.verdicts import Verdict
@@ -69,7 +70,18 @@ class Remark:
 
 
 Entry: TypeAlias = (
-    TurnHeading | Said | Draft | Thought | Called | Returned | Judged | Replied | Failed | Ended | Remark
+    TurnHeading
+    | Said
+    | Back
+    | Draft
+    | Thought
+    | Called
+    | Returned
+    | Judged
+    | Replied
+    | Failed
+    | Ended
+    | Remark
 )
 
 

@@ -72,14 +72,14 @@ def sign_of(record: Record) -> Sign:
 
 def _row(step: StepRecord, number: int) -> Row:
     view = step.view(_LONGEST)
-    return Row(step.turn, step.step, view.sign, view.words, "", number, view.is_wrong)
+    return Row(step.turn, step.step, view.sign, step.drawn + view.words, "", number, view.is_wrong)
 
 
 def _sign_of_turn(steps: list[StepRecord], is_complete: bool) -> Sign:
     if not steps:
         return signs.WAITING
     incorrect = any(step.verdict and step.verdict.bad_action for step in steps)
-    error = steps[-1].prediction.error is not None
+    error = max(steps, key=lambda each: each.step).prediction.error is not None
     return signs.ended(success=is_complete and not incorrect and not error, incorrect=incorrect, error=error)
 
 

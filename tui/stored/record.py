@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rig.calls import ExecutedCall
 from rig.displays.steps import Ended, StepView, ended, errors_of, step_view
+from rig.displays.trees import Back, back, branches
 from rig.episodes import Step
 from rig.events import Where
 from rig.models import Prediction
@@ -23,9 +24,26 @@ class StepRecord:
 
     turn: int
     step: int
-    prediction: Prediction
-    executed: ExecutedCall | None
-    verdict: Verdict | None
+    made: Step
+    drawn: str = ""
+    """What an outline draws before it, where the steps of its turn are a tree."""
+
+    @property
+    def prediction(self) -> Prediction:
+        return self.made.prediction
+
+    @property
+    def executed(self) -> ExecutedCall | None:
+        return self.made.executed
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return self.made.verdict
+
+    @property
+    def back(self) -> Back | None:
+        """Where a search went back to before it, if it did."""
+        return back(self.turn, self.step, self.made)
 
     @property
     def place(self) -> StepPlace:
@@ -33,7 +51,7 @@ class StepRecord:
 
     def view(self, longest: int) -> StepView:
         """What is seen of it, in texts of so many characters."""
-        return step_view(self.turn, self.step, Step(self.prediction, self.executed, self.verdict), longest)
+        return step_view(self.turn, self.step, self.made, longest)
 
     @property
     def words(self) -> str:
@@ -71,10 +89,9 @@ class Record:
     def steps(self, turn: int) -> list[StepRecord]:
         """What was predicted in a turn; nothing while it is not played."""
         played = self.transcript.turns.get(turn)
-        return [
-            StepRecord(turn, number, step.prediction, step.executed, step.verdict)
-            for number, step in enumerate(played.steps if played else ())
-        ]
+        made = played.steps if played else ()
+        drawn = branches(made) or [(number, "") for number in range(len(made))]
+        return [StepRecord(turn, number, made[number], lines) for number, lines in drawn]
 
     @property
     def columns(self) -> list[Where]:

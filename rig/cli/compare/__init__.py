@@ -11,6 +11,7 @@ from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import Comparison, Noise, Pair, Question, VerdictKind, compare, noise_of
 from rig.displays.pages.compare import compare_text
+from rig.errors import RigError
 from rig.paths import runs_file
 from rig.store import Runs
 
@@ -93,6 +94,8 @@ def command(
     with Runs.open(runs or runs_file()) as stored:
         measured = noise_beside(stored, noise, alpha)
         found = compare(stored, addresses, Question(baseline, metric, alpha, across_settings), measured)
+    if fail_if_worse is not None and not found.declaration.decides:
+        raise RigError(f"--fail-if-worse decides nothing here: {found.declaration.caution}")
     worse = [pair for pair in found.pairs if _is_worse(found, pair, fail_if_worse)]
     if as_json:
         print_json({**found.as_json(), "failed": [pair.arm for pair in worse]})

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rig.cli.output import print_json, print_table, printable
+from rig.cli.runs import print_cautions
 from rig.compare.board.leaderboard import Board, board
 from rig.compare.board.toolbench import Entry, entries, read_csv, write_csv
 from rig.errors import RigError
@@ -61,9 +62,7 @@ def _print(found: Board) -> None:
     print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
     if any(place.tasks != found.tasks for place in found.places):
         click.echo(f"* has other tasks, too; all have {len(found.tasks)} in common")
-    for caution in dict.fromkeys(place.run.declaration.caution for place in found.places):
-        if caution:
-            click.echo(printable(caution))
+    print_cautions({place.run.id: place.run for place in found.places}.values())
 
 
 def _estimate(metric: Metric, found: Estimate) -> str:

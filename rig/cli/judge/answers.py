@@ -17,7 +17,6 @@ from rig.judging.evaluators import DEFAULT
 from rig.judging.files import write_results
 from rig.judging.planning import Wanted, plan_judging
 from rig.judging.questions import ReasonPlace
-from rig.judging.trust.calibration import judgement_of
 from rig.judging.voting import Orders
 from rig.paths import runs_file
 from rig.running.plan import Plan
@@ -103,7 +102,7 @@ def command(context: click.Context, /, places: tuple[str, ...], **given: Any) ->
     else:
         todo = plan_judging(_wanted(context, places, given), store, given["name"])
     if given["fail_if_worse"]:
-        require_trusted(store, todo)
+        require_trusted(todo)
     finish(todo, given, store)
 
 
@@ -123,19 +122,17 @@ def finish(todo: Plan, given: dict[str, Any], store: Path) -> None:
     sys.exit(code)
 
 
-def require_trusted(store: Path, todo: Plan) -> None:
+def require_trusted(todo: Plan) -> None:
     """Raise RigError unless the judge of a plan was found to be better than chance."""
-    judged = judgement_of(store, todo.recipe, todo.method.name)
-    if not todo.caution:
-        return  # a rule, and no judge
-    if judged is None or judged.is_chance:
-        raise RigError(f"--fail-if-worse: {todo.caution}")
+    if not todo.caution.decides:
+        raise RigError(f"--fail-if-worse: {todo.caution.text}")
 
 
 def _as_json(stored: StoredRun, store: Path, files: list[Path]) -> dict[str, Any]:
     arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-    said = {"caution": stored.declaration.caution, "files": [str(each) for each in files]}
-    return {"run": stored.id, "store": str(store), "arms": arms, **said}
+    said = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
+    found = [str(each) for each in files]
+    return {"run": stored.id, "store": str(store), "arms": arms, **said, "files": found}
 
 
 def engine_options(context: click.Context) -> dict[str, Any]:

@@ -48,9 +48,11 @@ def command(
         data = read_json(Path(what))
         rows = data if isinstance(data, dict) else {}
         found: list[PassRates] | list[WinRates] = [recorded_rates(read_passes(rows, what), Path(what).stem)]
+        caution = ""
     else:
         with Runs.open(store) as opened:
             run = opened.get(what)
+        caution = run.declaration.caution
         rules, votes = read_votes(store, run)
         if votes and votes[0].settings.reference:
             found = win_rates(votes)
@@ -59,9 +61,11 @@ def command(
         if output is not None:
             write_results(store, run, output)
     if as_json:
-        print_json([each.as_json() for each in found])
-    else:
-        _print(found)
+        print_json([{**each.as_json(), "caution": caution} for each in found])
+        return
+    _print(found)
+    if caution:
+        click.echo(printable(caution))
 
 
 def _rules(rules: Rules, given: dict[str, Any]) -> Rules:

@@ -1,6 +1,6 @@
 """A stored conversation as text for people, and as JSON."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
 from rig.calls import Json, JsonObject
@@ -17,6 +17,7 @@ from rig.displays.steps import (
     expected,
     step_view,
 )
+from rig.displays.trees import back, branches, parent_of
 from rig.episodes import Step
 from rig.rescore import Effect, Effects
 from rig.store import Transcript
@@ -26,12 +27,17 @@ from rig.verdicts import CallPlace, StepPlace
 
 _LONGEST = 2000
 """Characters shown of one value; `--json` has all of it."""
+_SHORT = 60
+"""Characters shown of it in an outline."""
 
 
-def transcript_text(transcript: Transcript, effects: Effects | None = None) -> str:
+def transcript_text(
+    transcript: Transcript, effects: Effects | None = None, path: Container[StepPlace] = ()
+) -> str:
     """What was said, called, answered and judged, turn by turn, with the ground truth beside it.
 
-    With `effects`, what each call did to the world is below it.
+    With `effects`, what each call did to the world is below it. Where steps are a tree, `path` are those
+    that lead to the answer.
     """
     task = transcript.conversation
     repeat = f" #{transcript.repeat + 1}" if transcript.repeat else ""
@@ -44,7 +50,11 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
         lines += _said(task.expected(index).said)
         lines += ["", f"turn {turn_number(task, index)}"]
         played = transcript.turns.get(index)
-        for number, step in enumerate(played.steps if played else ()):
+        steps = played.steps if played else ()
+        lines += [f"  {line}" for line in _outline(index, steps, path)]
+        for number, step in enumerate(steps):
+            went = back(index, number, step)
+            lines += [f"  {went.sign.label}: {went.text}"] if went else []
             lines += [f"  {line}" for line in _step(step_view(index, number, step, _LONGEST))]
             effect = effects.by_call.get(StepPlace(index, number)) if effects else None
             lines += [f"     {line}" for line in (effect_lines(effect) if effect else ())]
@@ -54,6 +64,19 @@ def transcript_text(transcript: Transcript, effects: Effects | None = None) -> s
         faults = (fault for fault in transcript.faults if fault.turn == index)
         lines += [f"  fault: {fault.kind}: {fault.text}" for fault in faults]
     return "\n".join([*lines, *_said(task.closing)])
+
+
+def _outline(index: int, steps: Sequence[Step], path: Container[StepPlace]) -> list[str]:
+    """The steps of a turn as a tree, where they are one: what follows on what, and what led to the answer."""
+    lines = []
+    for number, drawn in branches(steps):
+        view = step_view(index, number, steps[number], _SHORT)
+        label = f"{view.made.sign.label}: " if not isinstance(view.made, Called) else ""
+        arguments = f" {_line(view.made.arguments)}" if isinstance(view.made, Called) else ""
+        mark = " *" if StepPlace(index, number) in path else ""
+        lines.append(f"{drawn}{number + 1}.{mark} {label}{_line(clip(view.words, _SHORT))}{arguments}")
+    said = ", of which those with * lead to the answer" if path else ""
+    return [f"tree of {len(lines)} steps{said}:", *lines, ""] if lines else []
 
 
 def _said(texts: Iterable[str]) -> list[str]:
@@ -177,7 +200,11 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
             {**call.as_json(), "match": CallPlace(index, number) in matched}
             for number, call in enumerate(truth.calls)
         ]
-        shown["steps"] = None if played is None else [_step_json(step, task) for step in played.steps]
+        shown["steps"] = (
+            None
+            if played is None
+            else [_step_json(number, step, task) for number, step in enumerate(played.steps)]
+        )
         if effects is not None and played is not None:
             for number in range(len(played.executed)):
                 shown["steps"][number]["effect"] = effects.by_call[StepPlace(index, number)].as_json()
@@ -204,11 +231,12 @@ def _said_json(texts: Sequence[str], first: int, turn: int | None) -> list[JsonO
     ]
 
 
-def _step_json(step: Step, task: Task) -> JsonObject:
+def _step_json(number: int, step: Step, task: Task) -> JsonObject:
     prediction = step.prediction
     shown: JsonObject = {
         "kind": prediction.kind,
         "role": step.role,
+        "follows": parent_of(number, step),
         **{field.name: getattr(prediction, field.name) for field in fields(prediction)},
         # `asdict` of the whole would recurse into arguments, which a model may have nested deeply.
         "call": prediction.call and {"name": prediction.call.name, "arguments": prediction.call.arguments},

@@ -1,11 +1,13 @@
 """A form of answers for models that are to say one thing only: the arguments of one function, as JSON.
 
 Where a judge has to give a reason and then a verdict there is nothing to choose and nothing to reply. The
-fields come in the order in which the function's parameters are declared.
+fields come in the order in which the function's parameters are declared. They are told of behind the
+question, so that the same question with other choices is read from the cache.
 """
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -24,7 +26,7 @@ class ObjectFormat(AnswerFormat):
     """One JSON object on one line: the arguments of the only function there is."""
 
     name = "object"
-    version = "1"
+    version = "2"
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         super().__init__(tools, grammar, template)
@@ -36,11 +38,16 @@ class ObjectFormat(AnswerFormat):
         self._language = Language(schema, marks=MARKS)
 
     def offer(self) -> Offer:
+        return Offer()
+
+    @property
+    def _fields(self) -> str:
         lines = [
             f'- "{name}": {_described(part)}' for name, part in self._tool.parameters["properties"].items()
         ]
-        rules = "Answer with exactly one JSON object on one line. Its fields, in this order:"
-        return Offer("\n".join((rules, *lines)))
+        return "\n".join(
+            ("Answer with exactly one JSON object on one line. Its fields, in this order:", *lines)
+        )
 
     def language(self) -> Language:
         return self._language
@@ -49,13 +56,16 @@ class ObjectFormat(AnswerFormat):
         chat: list[ChatMessage] = []
         for message in messages:
             match message:
-                case UserMessage(text):
-                    chat.append(ChatMessage("user", (text,)))
+                case UserMessage(text, shared):
+                    parts = (text[:shared], text[shared:]) if shared else (text,)
+                    chat.append(ChatMessage("user", parts))
                 case ReplyMessage(text):
                     chat.append(ChatMessage("assistant", (text,)))
                 case CallMessage(call, outcome):
                     chat.append(ChatMessage("assistant", (_json(call.arguments),)))
                     chat.append(ChatMessage("user", (_json(outcome.as_json()),)))
+        if chat and chat[-1].role == "user":
+            chat[-1] = replace(chat[-1], parts=(*chat[-1].parts, f"\n\n{self._fields}"))
         return chat
 
     def read(self, text: str) -> Reading:

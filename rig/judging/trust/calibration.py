@@ -15,6 +15,7 @@ from rig.judging.rates import share
 from rig.judging.trust import agreement
 from rig.judging.trust.agreement import Label, Upstream
 from rig.judging.voting import PreferenceVote, StatusVote
+from rig.metrics import Caution
 from rig.rates import Estimate
 from rig.solutions.solution import Solution
 from rig.store import Runs, RunWriter, StoredRun
@@ -130,19 +131,15 @@ def judge_of(settings: JsonObject) -> JsonObject:
     return {**{name: settings.get(name) for name in of_engine}, **of_method}
 
 
-def caution_for(store: Path, settings: JsonObject, method: str) -> str:
+def caution_for(store: Path, settings: JsonObject, method: str) -> Caution:
     """What has to be said of the judge of a run with these settings, by its latest calibration there is."""
     name = Path(judge_of(settings)["models"][0]).stem
     found = _latest(store, settings, method)
     if found is None:
-        return f"the judge {name} is not calibrated: `rig judge calibrate` says how far it can be trusted"
-    return line(name, measure(store, found), found.id)
-
-
-def judgement_of(store: Path, settings: JsonObject, method: str) -> Measured | None:
-    """What the latest calibration of a judge came to; None where there is none."""
-    found = _latest(store, settings, method)
-    return None if found is None else measure(store, found)
+        text = f"the judge {name} is not calibrated: `rig judge calibrate` says how far it can be trusted"
+        return Caution(text, decides=False)
+    measured = measure(store, found)
+    return Caution(line(name, measured, found.id), not measured.is_chance)
 
 
 def _latest(store: Path, settings: JsonObject, method: str) -> StoredRun | None:
@@ -174,7 +171,7 @@ def estimate(found: Estimate) -> str:
 def note(store: Path, calibrated: StoredRun) -> None:
     """Say with every run of the same judge what its calibration says, those being written excepted."""
     settings, method = calibrated.settings, calibrated.declaration.method
-    text = caution_for(store, settings, method)
+    caution = caution_for(store, settings, method)
     with Runs.open(store) as runs:
         others = [
             run
@@ -182,9 +179,10 @@ def note(store: Path, calibrated: StoredRun) -> None:
             if run.declaration.method == method and judge_of(run.settings) == judge_of(settings)
         ]
     for run in others:
-        if not run.is_running and run.declaration.caution != text:
+        again = run.declaration.cautioned(caution)
+        if not run.is_running and run.declaration != again:
             with RunWriter.claim(store, run.id) as writer:
-                writer.caution(run.declaration._replace(caution=text))
+                writer.caution(again)
 
 
 def _is_calibration(run: StoredRun, settings: Any, method: str) -> bool:

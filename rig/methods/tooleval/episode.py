@@ -5,7 +5,7 @@ from time import perf_counter
 
 from rig.calls import ExecutedCall, Outcome
 from rig.episodes import ASSISTANT, PlayedTurn, Step
-from rig.events import CallJudged, Emit, PredictionMade, TurnStarted, Where
+from rig.events import CallJudged, Emit, PredictionMade, TurnStarted, WentBack, Where
 from rig.methods.base import Ask, Playing
 from rig.methods.tooleval.judgement import Judgement
 from rig.methods.tooleval.prompt import Settings, comparison, messages, opening
@@ -56,6 +56,8 @@ class Search:
         try:
             asked = next(course)
             while True:
+                if asked.node.step != len(steps) - 1:
+                    self._emit(WentBack(self._where, 0, len(steps), asked.node.step))
                 prediction = yield self._ask(asked, len(steps))
                 self._emit(PredictionMade(self._where, 0, len(steps), prediction))
                 clock = perf_counter()

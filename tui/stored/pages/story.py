@@ -61,6 +61,8 @@ def write_step_page(page: PageWriter, record: Record, step: StepRecord, effects:
 def write_step(page: PageWriter, step: StepRecord, effects: Effects | None) -> None:
     """A call with its response, its verdict and what it did to the world; a reply; or an error."""
     view = step.view(page.limit)
+    if step.back is not None:
+        page.words(step.back.sign, step.back.text, Tint.MUTED)
     if view.thought is not None:
         page.words(view.thought.sign, view.thought.text, Tint.MUTED)
     match view.made:

@@ -1,0 +1,71 @@
+"""Steps of a turn as a tree, where a search went back to an earlier step and tried something else.
+
+Most turns are a line. Of a line nothing is said here, so that it is shown as ever.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rig.displays import signs
+from rig.displays.signs import Sign
+from rig.episodes import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """The step that comes now does not follow the one before, but an earlier one; -1 for the beginning."""
+
+    turn: int
+    step: int
+    parent: int
+
+    @property
+    def sign(self) -> Sign:
+        return signs.BACK
+
+    @property
+    def text(self) -> str:
+        """Where it goes back to."""
+        return "again from the beginning" if self.parent < 0 else f"again from step {self.parent + 1}"
+
+
+def back(turn: int, number: int, step: Step) -> Back | None:
+    """Where a search went back to before a step, if it did."""
+    parent = parent_of(number, step)
+    return None if parent == number - 1 else Back(turn, number, parent)
+
+
+def parent_of(number: int, step: Step) -> int:
+    """The number of the step that a step follows, -1 for none. One that cannot be is the step before."""
+    return step.parent if step.parent is not None and -1 <= step.parent < number else number - 1
+
+
+def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:
+    """The steps as an outline, each by its number with the lines that are drawn before it.
+
+    Empty for steps that are a line. Steps are set in where one has several that follow it, and nowhere else.
+    """
+    below: dict[int, list[int]] = {}
+    for number, step in enumerate(steps):
+        below.setdefault(parent_of(number, step), []).append(number)
+    if all(len(each) == 1 for each in below.values()):
+        return []
+    rows: list[tuple[int, str]] = []
+    waiting = _following(below, -1, "")
+    while waiting:
+        number, drawn, further = waiting.pop()
+        rows.append((number, drawn))
+        waiting += _following(below, number, further)
+    return rows
+
+
+def _following(below: dict[int, list[int]], number: int, drawn: str) -> list[tuple[int, str, str]]:
+    """What follows on a step, the first of it last: its number, its lines, and those of what follows it."""
+    numbers = below.get(number, [])
+    if len(numbers) == 1:
+        return [(numbers[0], drawn, drawn)]
+    last = numbers[-1] if numbers else -1
+    return [
+        (each, f"{drawn}{'`- ' if each == last else '|- '}", f"{drawn}{'   ' if each == last else '|  '}")
+        for each in reversed(numbers)
+    ]
