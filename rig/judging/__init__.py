@@ -4,7 +4,8 @@ from typing import Any
 
 
 def register(registry: Any) -> None:
-    """Offer judging as two methods, and ToolBench's files for any run (`rig.plugins`)."""
+    """Offer judging as two methods, and ToolBench's files: taken in as runs, and written of any run."""
     registry.methods.later("judge-pass", "rig.judging.method:PASSES", roles=("judge",))
     registry.methods.later("judge-win", "rig.judging.method:WINS", roles=("judge",))
-    registry.exports.later("toolbench", "rig.judging.exporting:TOOLBENCH")
+    registry.methods.later("toolbench", "rig.judging.toolbench.recorded:TOOLBENCH", roles=("assistant",))
+    registry.exports.later("toolbench", "rig.judging.toolbench.exporting:TOOLBENCH")

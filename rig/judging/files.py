@@ -11,7 +11,7 @@ from rig.judging.decisions import Rules, tally
 from rig.judging.judgements import Judgement
 from rig.judging.method import PassSetup, Settings, WinSetup
 from rig.judging.metrics import PASSES
-from rig.judging.tables import (
+from rig.judging.toolbench.tables import (
     Judged,
     Preference,
     pass_json,
@@ -83,7 +83,7 @@ def _pass_texts(rows: Sequence[Votes], model: str, rules: Rules) -> tuple[str, s
         if solution is not None:
             cast_votes = tuple(each.vote for each in votes)
             made = tally(cast_votes, rules, f"{model}/{task.query_id}")
-            judged[task.query_id] = Judged(solution, cast_votes, made, votes[-1].reasons)
+            judged[task.own_id] = Judged(solution, cast_votes, made, votes[-1].reasons)
     text = pass_json(judged)
     rows_of: dict[str, JsonObject] = json.loads(text)
     return text, pass_table(rows_of, model)
@@ -95,12 +95,12 @@ def _win_texts(rows: Sequence[Votes], model: str) -> tuple[str, str]:
     for row in rows:
         votes = cast(Sequence[PreferenceVote], row.votes)
         wins = [0.5 if vote.winner is None else float(vote.winner) for vote in votes]
-        preferences[row.task.query_id] = Preference(
+        preferences[row.task.own_id] = Preference(
             len(wins) - sum(wins), sum(wins), sum(vote.winner is None for vote in votes), len(wins)
         )
         pair = row.task.answers[reference], row.task.answers[model]
         if pair[0] is not None and pair[1] is not None:
-            solutions[row.task.query_id] = pair[0], pair[1]
+            solutions[row.task.own_id] = pair[0], pair[1]
     table = {name: vote for name, vote in preferences.items() if name in solutions}
     return preference_json(preferences, reference, model), preference_table(
         table, solutions, reference, model

@@ -37,6 +37,11 @@ class Judgement:
     suite: str = ""
 
     @property
+    def own_id(self) -> str:
+        """The id of the query within its test set."""
+        return own_id(self.query_id, self.suite)
+
+    @property
     def known_turns(self) -> tuple[int, ...]:
         """A turn for each vote."""
         return tuple(range(self.votes))
@@ -83,6 +88,11 @@ class Judgement:
         }
 
 
+def own_id(name: str, suite: str) -> str:
+    """The id of a query within its test set, without the set's name that tells several sets apart."""
+    return name.removeprefix(f"{suite}/")
+
+
 def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgement:
     """A judgement from its `source`. Raises RigError for what is none."""
     try:
@@ -107,7 +117,7 @@ def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgemen
 
 
 def joined(
-    answers: Mapping[str, Mapping[str, Solution]],
+    answers: Mapping[str, Mapping[str, Solution | None]],
     votes: int,
     suite: str,
     truths: Mapping[str, Mapping[str, bool]] | None = None,

@@ -84,7 +84,7 @@ def pass_score(
     counts: Counts = {
         "votes": len(votes),
         **counted,
-        **_without_judge(solution),
+        **without_judge(solution),
         "known": int(known is not None),
         "true_passes": int(bool(known)),
         "right": int(known is not None and bool(passes) == known),
@@ -110,7 +110,8 @@ def _counted(task: Judgement, model: str, votes: Sequence[StatusVote], rules: Ru
     }
 
 
-def _without_judge(solution: Solution | None) -> dict[str, float]:
+def without_judge(solution: Solution | None) -> dict[str, float]:
+    """What is counted of an answer that nobody has judged."""
     if solution is None:
         return {"answered": 0}
     return {

@@ -1,6 +1,6 @@
 """From what is to be judged to the plan of a run, in which a judge plays and every model is an arm."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from rig.judging.voting import StatusVote
 from rig.running.options import Options
 from rig.running.plan import Plan
 from rig.running.planning import plan_tasks
-from rig.solutions.answers import Answers, load, read_json
+from rig.solutions.answers import Answers, load, test_ids
 from rig.solutions.converting import SEED, Shape
 from rig.store import Runs
 
@@ -94,7 +94,8 @@ def gather(wanted: Wanted, store: Path, votes: int) -> list[Judgement]:
         else:
             found = merged(found, judgements_of_run(store, text, votes)[1])
     if answers:
-        found = merged(found, judgements_of(answers, votes, _ids(wanted.test_ids)))
+        ids = test_ids(wanted.test_ids) if wanted.test_ids else None
+        found = merged(found, judgements_of(answers, votes, ids))
     require_unique(found, " ".join(wanted.places))
     if wanted.answered_only:
         found = [task for task in found if all(task.answers.values())]
@@ -149,22 +150,6 @@ def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judge
         }
         truths = {**(one.truths if one else {}), **(other.truths if other else {})}
         found.append(replace(first, answers=answers, truths=truths))
-    return found
-
-
-def _ids(place: Path | None) -> dict[str, Collection[str]] | None:
-    """The ids of the queries of each test set, by the names of the files."""
-    if place is None:
-        return None
-    paths = [place] if place.is_file() else sorted(place.glob("*.json"))
-    found: dict[str, Collection[str]] = {}
-    for path in paths:
-        data = read_json(path)
-        if not isinstance(data, dict):
-            raise RigError(f"{path}: no test set: it holds no object whose keys are ids")
-        found[path.stem] = list(data)
-    if not found:
-        raise RigError(f"{place}: holds no test sets (*.json)")
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from rig.calls import JsonObject
 from rig.judging.decisions import Rules, sopr, tally
 from rig.judging.files import Votes
-from rig.judging.tables import Recorded
+from rig.judging.toolbench.tables import Recorded
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.rates import Estimate, interval, mean_interval
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rig import methods
 from rig.errors import RigError
 from rig.judging.judgements import Judgement, joined
-from rig.methods.base import by_arm
+from rig.methods.base import Answering, by_arm
 from rig.rescore import path_of, settings_of, setup_of
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import solution_of
@@ -15,13 +15,16 @@ from rig.store import Runs, StoredRun
 
 
 class Finished(NamedTuple):
-    """One finished task of one arm. `model` is the arm's name, and which repeat it was after the first."""
+    """One finished task of one arm. `model` is the arm's name, and which repeat it was after the first.
+
+    There is no `solution` where it was to be made elsewhere and was not, and then nobody knows of `success`.
+    """
 
     model: str
     name: str
     suite: str
-    solution: Solution
-    success: bool
+    solution: Solution | None
+    success: bool | None
 
 
 def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
@@ -39,11 +42,12 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
 def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, list[Judgement]]:
     """What there is to judge in a run: its tasks, each with the answers of all arms."""
     run, rows = finished(store, text)
-    answers: dict[str, dict[str, Solution]] = {}
+    answers: dict[str, dict[str, Solution | None]] = {}
     truths: dict[str, dict[str, bool]] = {}
     for row in rows:
         answers.setdefault(row.model, {})[row.name] = row.solution
-        truths.setdefault(row.model, {})[row.name] = row.success
+        if row.success is not None:
+            truths.setdefault(row.model, {})[row.name] = row.success
     wanted = dict.fromkeys(
         name for name in run.conversations if any(name in each for each in answers.values())
     )
@@ -64,13 +68,20 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
         settings = by[cell.arm]
         tools = setup.opening(transcript.conversation, settings, role).tools
         turns = tuple(transcript.turns.values())
-        path = path_of(by_arm(setup, settings), transcript)
+        of_arm = by_arm(setup, settings)
         name = run.arms[cell.arm].name
-        solution = solution_of(transcript.conversation, turns, tools, role, method.name, path)
+        solution: Solution | None
+        success: bool | None = None
+        if isinstance(of_arm, Answering):
+            solution = of_arm.solution(transcript.conversation, turns)
+        else:
+            path = path_of(of_arm, transcript)
+            solution = solution_of(transcript.conversation, turns, tools, role, method.name, path)
+            success = run.declaration.succeeded(cell.counts)
         yield Finished(
             f"{name} repeat {cell.repeat + 1}" if cell.repeat else name,
             cell.conversation,
             transcript.conversation.suite,
             solution,
-            run.declaration.succeeded(cell.counts),
+            success,
         )

@@ -15,6 +15,7 @@ from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.metrics import Counts, Declaration, Score
 from rig.models import Model, Prediction, Request
+from rig.solutions.solution import Solution
 from rig.tasks import Task
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
@@ -147,6 +148,15 @@ class Adjudicable(Protocol):
 
     def adjudicated(self, answers: Path) -> Setup:
         """The setup with what people said of unclear texts, in a file of `rig.scoring.answers`."""
+        ...
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """A setup of answers that were made elsewhere: it has them whole. Nobody knows which are right."""
+
+    def solution(self, task: Any, turns: Sequence[PlayedTurn]) -> Solution | None:
+        """The answer of a finished episode; None where there is none."""
         ...
 
 
@@ -386,9 +396,10 @@ class RecordedRun(NamedTuple):
 class Imports(Protocol):
     """A method that can read what its upstream recorded."""
 
-    def recorded(self, files: Sequence[Path], place: Path | None) -> RecordedRun:
-        """The results in these files; `place` has the tasks, where they do not lie beside them.
+    def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
+        """The results in these files, read with these options of the method.
 
+        `place` has the tasks, or their names, where they do not lie beside the files.
         Raises RigError for files that hold none, and where there are no tasks.
         """
         ...

@@ -5,7 +5,7 @@ Raw answers lie in `MODEL/TEST_SET/ID_METHOD.json`, converted ones in `MODEL/TES
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,22 +42,52 @@ def holds_answers(place: Path) -> bool:
     return converting.is_raw(data) or is_converted(data)
 
 
-def load(place: Path, shape: Shape = "seeded", seed: int = SEED) -> list[Answers]:
-    """All answers in a folder or file, by model and test set. Raises RigError where there are none."""
+def load(
+    place: Path, shape: Shape = "seeded", seed: int = SEED, faults: list[str] | None = None
+) -> list[Answers]:
+    """All answers in a folder or file, by model and test set. Raises RigError where there are none.
+
+    A file that cannot be read stops it, unless `faults` are asked for, which then have a line on each.
+    """
     found: dict[tuple[str, str], dict[str, Solution]] = {}
     for path in _files(place):
-        data = read_json(path)
-        if converting.is_raw(data):
-            name = converting.query_id(path.stem)
-            method = converting.method_of(path.stem)
-            key = path.absolute().parent.parent.name, path.absolute().parent.name
-            found.setdefault(key, {})[name] = converting.convert(data, method, str(path), shape, seed)
-        elif is_converted(data):
-            key = path.absolute().parent.name, path.stem
-            found[key] = {name: parse(each, f"{path}, {name}") for name, each in data.items()}
+        try:
+            for key, solutions in _read(path, shape, seed):
+                found.setdefault(key, {}).update(solutions)
+        except RigError as error:
+            if faults is None:
+                raise
+            faults.append(str(error))
     if not found:
         raise RigError(f"{place}: holds no answers, neither raw nor converted ones")
     return [Answers(*key, solutions) for key, solutions in found.items()]
+
+
+def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str], dict[str, Solution]]]:
+    """The answers in a file, with their model and test set. Nothing where it is a file of something else."""
+    data = read_json(path)
+    folder = path.absolute().parent
+    if converting.is_raw(data):
+        method = converting.method_of(path.stem)
+        made = converting.convert(data, method, str(path), shape, seed)
+        yield (folder.parent.name, folder.name), {converting.query_id(path.stem): made}
+    elif is_converted(data):
+        solutions = {name: parse(each, f"{path}, {name}") for name, each in data.items()}
+        yield (folder.name, path.stem), solutions
+
+
+def test_ids(place: Path) -> dict[str, Collection[str]]:
+    """The ids of the queries of each test set, by the files' names. Raises RigError for what has none."""
+    paths = [place] if place.is_file() else sorted(place.glob("*.json"))
+    found: dict[str, Collection[str]] = {}
+    for path in paths:
+        data = read_json(path)
+        if not isinstance(data, dict):
+            raise RigError(f"{path}: no test set: it holds no object whose keys are ids")
+        found[path.stem] = list(data)
+    if not found:
+        raise RigError(f"{place}: holds no test sets (*.json)")
+    return found
 
 
 def is_converted(data: Json) -> bool:

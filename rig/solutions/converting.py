@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
@@ -21,6 +21,13 @@ SEED = 42
 """Upstream's own."""
 
 _METHOD = re.compile(r"(?:CoT@\d+|DFS\w*)$", re.IGNORECASE)
+
+
+def checked_shape(text: str) -> Shape:
+    """The shape of this name. Raises RigError for none."""
+    if text not in get_args(Shape):
+        raise RigError(f"no shape of answers is called {text}; there are: {', '.join(get_args(Shape))}")
+    return cast(Shape, text)
 
 
 def is_raw(data: Json) -> bool:
@@ -45,10 +52,8 @@ def convert(data: JsonObject, method: str, where: str, shape: Shape = "seeded", 
 
     Each answer has a walk by chance of its own, so that none depends on the files beside it.
     """
-    if shape not in get_args(Shape):
-        raise RigError(f"no shape of answers is called {shape}; there are: {', '.join(get_args(Shape))}")
     try:
-        return _convert(data, method, shape, Random(seed))
+        return _convert(data, method, checked_shape(shape), Random(seed))
     except KeyError as error:
         raise RigError(f"{where}: not a raw answer: {error.args[0]} is missing") from error
     except (TypeError, ValueError, AttributeError, IndexError) as error:

@@ -7,7 +7,7 @@ from tool_answers import PUBLIC, needs_public_data, solution
 
 from rig.errors import RigError
 from rig.judging.decisions import Rules, Vote, tally
-from rig.judging.tables import (
+from rig.judging.toolbench.tables import (
     Judged,
     Preference,
     pass_json,

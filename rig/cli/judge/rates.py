@@ -12,7 +12,7 @@ from rig.errors import RigError
 from rig.judging.decisions import UPSTREAM, Rules, Ties, Unsolvable, Unsure
 from rig.judging.files import read_votes, write_results
 from rig.judging.rates import PassRates, WinRates, pass_rates, recorded_rates, win_rates
-from rig.judging.tables import read_passes
+from rig.judging.toolbench.tables import read_passes
 from rig.paths import runs_file
 from rig.rates import Estimate
 from rig.solutions.answers import read_json

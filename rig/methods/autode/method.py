@@ -60,7 +60,7 @@ class AutoDE:
     def check(self, place: Path) -> Checked:
         return check(place)
 
-    def recorded(self, files: Sequence[Path], place: Path | None) -> RecordedRun:
+    def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
         from rig.methods.autode.recorded.importing import recorded_run
 
         return recorded_run(files, place)

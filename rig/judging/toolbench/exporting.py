@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rig.errors import RigError
+from rig.judging.judgements import own_id
 from rig.judging.stored import finished
 from rig.methods.base import Exports
 from rig.solutions.answers import Answers, file_name, write, write_text
@@ -26,8 +27,9 @@ class ToolBench:
         ids: dict[str, dict[str, int]] = {}
         for row in rows:
             suite = row.suite or "tasks"
-            sets.setdefault((row.model, suite), {})[row.name] = row.solution
-            ids.setdefault(suite, {})[row.name] = 0
+            ids.setdefault(suite, {})[own_id(row.name, suite)] = 0
+            if row.solution is not None:
+                sets.setdefault((row.model, suite), {})[own_id(row.name, suite)] = row.solution
         answers = [Answers(model, suite, solutions) for (model, suite), solutions in sets.items()]
         written = write(answers, directory / "converted")
         for each in answers:

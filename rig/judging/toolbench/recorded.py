@@ -1,0 +1,210 @@
+"""Answers that were made elsewhere, as a run: ToolBench's files of them, raw or converted.
+
+Nobody plays this method. Its tasks are queries, a turn has the steps of an answer, and what it counts needs
+no judge. Every model whose answers there are is an arm.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rig.calls import JsonObject
+from rig.episodes import ASSISTANT, PlayedTurn, Step
+from rig.errors import RigError
+from rig.events import Emit, Where
+from rig.judging.judgements import Judgement, judgements_of, parse_judgement
+from rig.judging.metrics import without_judge
+from rig.judging.toolbench.steps import calls_of, path_of, steps_of
+from rig.methods.base import Grading, Imports, Option, RecordedArm, RecordedRun
+from rig.metrics import TASKS, Declaration, Metric, Part, Score
+from rig.models import Model, Request, StepKey, ToolDoc
+from rig.solutions import answers
+from rig.solutions.converting import SEED, Shape, checked_shape
+from rig.solutions.solution import Solution
+from rig.tasks import ExpectedTurn
+
+NAME = "toolbench"
+VERSION = "1"
+"""Of the scores; to be raised with any change that can change one."""
+
+DECLARATION = Declaration(
+    method=NAME,
+    metrics=(
+        Metric("keyword_pass_rate", "keyword pass rate", "keyword_passes"),
+        Metric("answer_rate", "answered", "finished", place="meters"),
+        Metric("give_up_rate", "gave up", "gave_up", better="lower", place="tables"),
+        Metric("detail_score", "detail score", "detail_score", "answered", format="number", place="tables"),
+        Metric("invented_rate", "invented tool names", "invented", better="lower", place="tables"),
+        Metric("failed_calls", "failed calls", "calls_failed", "calls", "lower", place="tables"),
+        Metric("steps", "steps", "steps", TASKS, "lower", "number", place="tables"),
+    ),
+    success="keyword_passes",
+    outcome=(
+        Part("unfinished", "no answer", better="lower"),
+        Part("gave_up", "gave up", better="lower"),
+        Part("invented", "invented tool names", better="lower"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Recorded(Judgement):
+    """A query with the answers to it that were made elsewhere."""
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        return {"query": self.query_id}
+
+    def expected(self, turn: int) -> ExpectedTurn:
+        """The query. What is right nobody knows."""
+        return ExpectedTurn((self.query,))
+
+
+def recorded(task: Judgement) -> Recorded:
+    """A judgement as a task of this method."""
+    return Recorded(**{each.name: getattr(task, each.name) for each in fields(task)})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Whose answers an arm has, and what stands for those without an end."""
+
+    answers: str
+    invalid: Shape = "seeded"
+    walk_seed: int = SEED
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        return {
+            "protocol": NAME,
+            "answers_of": self.answers,
+            "invalid": self.invalid,
+            "walk_seed": self.walk_seed,
+        }
+
+
+class ToolBench:
+    """Answers of ToolBench and StableToolBench."""
+
+    name = NAME
+    declaration = DECLARATION
+    roles: tuple[str, ...] = (ASSISTANT,)
+    options: tuple[Option, ...] = (
+        Option("answers_of", "", several=True),
+        Option("invalid", "seeded"),
+        Option("walk_seed", SEED),
+    )
+
+    def suites(self) -> Mapping[str, Path]:
+        return {}
+
+    def recognises(self, place: Path) -> bool:
+        return False
+
+    def load(self, place: Path) -> NoReturn:
+        raise _not_played(place)
+
+    def parse(self, source: JsonObject, where: str, suite: str) -> Recorded:
+        return recorded(parse_judgement(source, where, suite))
+
+    def models(self, tasks: Sequence[Recorded]) -> Mapping[str, Callable[[], Model]]:
+        return {}
+
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        return Settings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
+
+    def ready(self, values: Mapping[str, Any]) -> "ToolBenchSetup":
+        return ToolBenchSetup(self.settings(values))
+
+    def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
+        """The answers in files and folders; `place` has the ids of the queries that had to be answered."""
+        settings, faults = self.settings(values), list[str]()
+        found: dict[tuple[str, str], dict[str, Solution]] = {}
+        for path in files:
+            for each in answers.load(path, settings.invalid, settings.walk_seed, faults):
+                found.setdefault((each.model, each.test_set), {}).update(each.solutions)
+        sets = [answers.Answers(*key, solutions) for key, solutions in found.items()]
+        wanted = answers.test_ids(place) if place is not None else None
+        tasks = [recorded(task) for task in judgements_of(sets, wanted=wanted)]
+        models = list(dict.fromkeys(model for model, _ in found))
+        arms = [_arm(model, tasks, replace(settings, answers=model), wanted is not None) for model in models]
+        options = (f"invalid={settings.invalid}", f"walk_seed={settings.walk_seed}")
+        return RecordedRun(tasks, arms, options, tuple(faults))
+
+
+TOOLBENCH: Imports = ToolBench()
+
+
+def _arm(model: str, tasks: Sequence[Recorded], settings: Settings, is_whole: bool) -> RecordedArm:
+    """The answers of a model. A query that it had to answer and did not is there, without steps."""
+    episodes = [
+        (task.name, 0, (PlayedTurn(0, steps_of(solution)),))
+        for task in tasks
+        for solution in [task.answers.get(model)]
+        if solution is not None or is_whole
+    ]
+    known = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
+    fingerprint = {"model.engine": "recorded", "model.recorded": model, **known}
+    return RecordedArm(model, fingerprint, settings, episodes)
+
+
+class ToolBenchSetup:
+    """Nothing has to be got ready: answers are as they are."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        return {}
+
+    @property
+    def grader(self) -> Grading:
+        return Grading("without a judge", VERSION, "", {"mode": "without a judge", "version": VERSION})
+
+    def of_arm(self, settings: Settings) -> "ToolBenchSetup":
+        """The same for the arm with these settings (`rig.methods.base.ByArm`)."""
+        return ToolBenchSetup(settings)
+
+    def check(self, task: Recorded, settings: Settings) -> None:
+        raise _not_played(task.name)
+
+    def opening(self, task: Recorded, settings: Settings, role: str) -> Request:
+        found = task.answers.get(settings.answers)
+        tools = tuple(
+            ToolDoc(str(each.get("name", "")), str(each.get("description", "")), each.get("parameters", {}))
+            for each in (found.tools if found else ())
+        )
+        return Request(StepKey(task.name, 0, 0), "", tools, "", ())
+
+    def start(self, task: Recorded, settings: Settings, where: Where, emit: Emit, slot: int) -> NoReturn:
+        raise _not_played(task.name)
+
+    def score(self, task: Recorded, turns: Sequence[PlayedTurn]) -> Score:
+        """What can be counted of an answer without a judge."""
+        found = self.solution(task, turns)
+        calls = calls_of(turns)
+        is_finished = found is not None and found.is_finished and found.final == "answer"
+        return Score(
+            {
+                **without_judge(found),
+                "finished": int(is_finished),
+                "unfinished": int(not is_finished),
+                "gave_up": int(found is not None and found.final == "give_up"),
+                "calls": len(calls),
+                "calls_failed": sum(each.exception is not None for each in calls),
+            }
+        )
+
+    def solution(self, task: Recorded, turns: Sequence[PlayedTurn]) -> Solution | None:
+        """The answer as its file has it (`rig.methods.base.Answering`)."""
+        return task.answers.get(self._settings.answers)
+
+    def path(self, task: Recorded, turns: Sequence[PlayedTurn]) -> Sequence[Step]:
+        """The steps that are read of a tree (`rig.methods.base.Solving`)."""
+        return path_of(turns)
+
+
+def _not_played(what: object) -> RigError:
+    return RigError(f"{what}: answers that were made elsewhere are not played; `rig import` takes them in")

@@ -1,0 +1,83 @@
+"""An answer's nodes as the steps of a turn, so that it is shown as any other."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from rig.calls import Call, ExecutedCall, Json, Outcome
+from rig.episodes import ASSISTANT, PlayedTurn, Step
+from rig.methods.scripted import replied
+from rig.models import Prediction
+from rig.solutions.solution import FINISH, Message, Node, Solution
+
+
+def steps_of(solution: Solution | None) -> tuple[Step, ...]:
+    """The nodes below the beginning. Of a tree each says which one it follows, of a chain none does."""
+    if solution is None:
+        return ()
+    found = list(_numbered(solution.details))
+    is_tree = any(parent != number - 1 for number, (_, parent) in enumerate(found))
+    return tuple(_step(node, parent if is_tree else None) for node, parent in found)
+
+
+def _numbered(roots: Sequence[Node]) -> Iterator[tuple[Node, int]]:
+    """The nodes that are steps, each before those below it, with the number of the one above it."""
+    waiting = [(root, -1) for root in reversed(roots)]
+    number = 0
+    while waiting:
+        node, above = waiting.pop()
+        if not _is_beginning(node):
+            yield node, above
+            above, number = number, number + 1
+        waiting += [(each, above) for each in reversed(node.next)]
+
+
+def _is_beginning(node: Node) -> bool:
+    return node.role in ("system", "user") and not node.message
+
+
+def _step(node: Node, parent: int | None) -> Step:
+    call = node.call
+    if call is None:
+        role = node.role if node.role == "user" else ASSISTANT
+        return Step(replied(node.text), role=role, parent=parent)
+    made = Call(call.name, _arguments(call.arguments))
+    executed = ExecutedCall(made, Outcome("") if call.name == FINISH else _outcome(call))
+    return Step(Prediction(raw=call.arguments, call=made), executed, parent=parent)
+
+
+def _arguments(text: str) -> Json:
+    found = _json(text)
+    return found if isinstance(found, dict) else text
+
+
+def _outcome(call: Message) -> Outcome:
+    """What came of a call; an error where the tool reported one, as ToolBench's do."""
+    found = _json(call.response)
+    if not isinstance(found, dict) or not {"error", "response"} <= found.keys():
+        return Outcome(call.response)
+    error = found["error"]
+    return Outcome(found["response"], (error if isinstance(error, str) else json.dumps(error)) or None)
+
+
+def _json(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def calls_of(turns: Sequence[PlayedTurn]) -> list[ExecutedCall]:
+    """The calls of tools, without Finish."""
+    return [each for turn in turns for each in turn.executed if each.name != FINISH]
+
+
+def path_of(turns: Sequence[PlayedTurn]) -> list[Step]:
+    """The first step, and of every step the first that follows: what metrics read of a tree."""
+    steps = [step for turn in turns for step in turn.steps]
+    path: list[Step] = []
+    last = -1
+    for number, step in enumerate(steps):
+        if (number - 1 if step.parent is None else step.parent) == last:
+            path.append(step)
+            last = number
+    return path
