@@ -5,13 +5,15 @@ from typing import Literal, TypeAlias
 
 from rig.calls import Call
 from rig.episodes import PlayedTurn, Step
-from rig.errors import ErrorKind
+from rig.errors import MACHINE, ErrorKind
 from rig.methods.autode.answers import DONE
 from rig.methods.autode.data.scenarios import ASSISTANT, USER, Scenario, Utterance
 from rig.methods.autode.players.scripted_user import FAILED
 from rig.methods.autode.prompt import THE_USER, Mode
 
-End: TypeAlias = Literal["called", "malformed", "gave_up", "round_limit", "context_full", "user_failed"]
+End: TypeAlias = Literal[
+    "called", "malformed", "gave_up", "round_limit", "context_full", "assistant_failed", "user_failed"
+]
 """How a conversation ended; each is a count of the method's."""
 
 
@@ -36,8 +38,10 @@ class Talk:
             self.end = "context_full"
         elif is_user:
             self.end = "user_failed"
+        elif prediction.call is not None:
+            self.end, self.call = "called", prediction.call
         else:
-            self.end, self.call = ("called", prediction.call) if prediction.call else ("malformed", None)
+            self.end = "assistant_failed" if prediction.error in MACHINE else "malformed"
 
     def extend(self, played: Iterable[PlayedTurn]) -> "Talk":
         """Take in turns that were played before."""

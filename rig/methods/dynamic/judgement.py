@@ -15,10 +15,10 @@ from rig.scoring import Grader
 from rig.toolbox.simulator import Simulator
 from rig.verdicts import Fault, FaultKind, Verdict
 
-BROKEN_OFF = ("malformed", "call_limit", "round_limit", "context_full", "user_failed")
+BROKEN_OFF = ("malformed", "call_limit", "round_limit", "context_full", "assistant_failed", "user_failed")
 """The ways to end without the user's ending it."""
 
-VERSION = "1"
+VERSION = "2"
 """Of what is made of the world and of what was said; to be raised with any change that can change a score."""
 
 DECLARATION = Declaration(
@@ -84,7 +84,7 @@ def judge(
         if grader.toolbox.is_action(call.name)
     ]
     is_right = not found.differences
-    answered = talk.end not in ("malformed", "call_limit", "context_full")
+    answered = talk.end not in ("malformed", "call_limit", "context_full", "assistant_failed")
     counts: Counts = {
         "successes": int(is_right and not left and answered),
         "right_world": int(is_right),

@@ -4,17 +4,23 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from rig.episodes import PlayedTurn, Step
-from rig.errors import ErrorKind
+from rig.errors import MACHINE, ErrorKind
 from rig.methods.dynamic.prompt import THE_USER
 from rig.methods.dynamic.script import DONE, lines
 from rig.methods.dynamic.tasks import LiveTask
 from rig.methods.tooltalk.prompt import call_message
 from rig.models import Message, ReplyMessage, UserMessage
 
-End: TypeAlias = Literal["done", "malformed", "call_limit", "round_limit", "context_full", "user_failed"]
+End: TypeAlias = Literal[
+    "done", "malformed", "call_limit", "round_limit", "context_full", "assistant_failed", "user_failed"
+]
 """How a conversation ended; each is a count of the method's."""
 
-_ENDS: dict[ErrorKind, End] = {ErrorKind.CONTEXT: "context_full", ErrorKind.CALL_CAP: "call_limit"}
+_ENDS: dict[ErrorKind, End] = {
+    **dict.fromkeys(MACHINE, "assistant_failed"),
+    ErrorKind.CONTEXT: "context_full",
+    ErrorKind.CALL_CAP: "call_limit",
+}
 
 
 class Talk:
@@ -31,7 +37,9 @@ class Talk:
         if prediction.reply is not None:
             (self._hear_user if is_user else self._hear_assistant)(prediction.reply)
         elif prediction.error is not None:
-            self.end = _ENDS.get(prediction.error, "user_failed" if is_user else "malformed")
+            self.end = _ENDS.get(prediction.error, "malformed")
+            if is_user and self.end != "context_full":
+                self.end = "user_failed"
         elif is_user:
             self.end = "user_failed"
         elif step.executed is not None:

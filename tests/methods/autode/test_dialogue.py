@@ -75,6 +75,7 @@ def test_a_static_plain_reply() -> None:
         (failed(ErrorKind.INVALID), "malformed"),
         (failed(ErrorKind.TRUNCATED), "malformed"),
         (failed(ErrorKind.CONTEXT), "context_full"),
+        (failed(ErrorKind.DECODE), "assistant_failed"),
     ],
 )
 def test_how_an_assistant_can_end_it(prediction: Prediction, end: str) -> None:

@@ -9,68 +9,14 @@ import pytest
 
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import Scenario
-from rig.methods.autode.prompt import Mode
-from rig.methods.autode.recorded import records
-from rig.methods.autode.recorded.importing import recorded_run, turns
-from rig.methods.autode.recorded.records import behaviour
-from rig.methods.autode.talk import Talk
+from rig.methods.autode.recorded.importing import recorded_run
 
 Rig = Callable[..., Any]
-
-FIGURES = {
-    "u_gpt35_a_gpt35_v2": (78.1395, 73.8389, 75.4260, 0.5584),
-    "u_llama7b_a_gpt35_complementary": (78.2518, 73.9127, 75.4689, 0.4587),
-    "a_gpt35_static_v2": (94.0484, 93.8012, 93.8597, 0.9667),
-    "u_human_a_gpt35_complementary": (79.6161, 75.0696, 76.7724, None),
-    "a_codellama13b_oasst_static_force_5rounds": (91.1784, 89.7417, 89.8963, 0.5456),
-    "a_codellama13b_oasst_human_good_complementary": (59.4607, 59.9919, 58.9735, None),
-    "a_llama70b_static_force_5rounds": (29.2983, 29.7778, 29.4000, 1.6130),
-    "a_llama70b_human": (18.8043, 20.6341, 19.3987, None),
-}
-"""P, R, F1 and the deviation over trials of the files at hand, in percent."""
 
 
 @pytest.fixture(scope="module")
 def dialogues(autode: Path) -> dict[str, Scenario]:
     return {each.id: each for each in checkout.load(autode)}
-
-
-@pytest.mark.parametrize("file", ["u_human_a_gpt35_complementary", "a_llama70b_human", "a_gpt35_static_v2"])
-def test_every_recorded_dialogue_folds_into_itself(
-    autode: Path, dialogues: dict[str, Scenario], file: str
-) -> None:
-    mode: Mode = "static" if "static" in file else "dynamic"
-    for record in records.read(autode / "results" / f"{file}.jsonl").records:
-        scenario = dialogues[record.id]
-        talk = Talk(scenario, mode, 8).extend(turns(record, scenario, mode))
-        assert (talk.end or "failed") == record.outcome
-        assert len(talk.said) == record.messages
-        assert (dict(talk.call.arguments) if talk.call else {}) == record.slots
-        said = [(role, text.strip()) for role, text in talk.said[record.is_cut :]]
-        assert said == [(role, text.strip()) for role, text in record.said]
-
-
-def test_the_tables_of_recorded_files_are_upstreams(rig: Rig, autode: Path) -> None:
-    names = [name for name in FIGURES if "static" not in name or "gpt35" in name]
-    files = [autode / "results" / f"{name}.jsonl" for name in names]
-    done = rig("import", *files, "--format", "autode", "--json")
-    assert [each["arm"] for each in done.json["arms"]] == names
-    tables = rig("show", done.json["run"], "--tables", "--json").json["tables"]
-    rows = [row for row in tables[0]["rows"] if row["source"] == "run"]
-    for name, row in zip(names, rows, strict=True):
-        *rates, spread = FIGURES[name]
-        assert [row["precision"], row["recall"], row["f1"]] == pytest.approx(rates, abs=6e-5)
-        assert row["spread"] == (spread if spread is None else pytest.approx(spread, abs=6e-5))
-    dialogues = {each.id: each for each in checkout.load(autode)}
-    cases = next(table for table in tables if table["title"].startswith("Case study"))["rows"]
-    for file, row in zip(files, cases, strict=True):
-        trials = records.read(file).trials(list(dialogues))
-        acted = behaviour([record for trial in trials for record in trial], dialogues)
-        assert [row[part] for part in ("reluctant", "illusory", "malformed", "gave_up")] == [*acted[:4]]
-        assert row["length"] == pytest.approx(acted.length)
-    text = rig("show", done.json["run"], "--tables").out
-    assert "| GPT 3.5 (paper)" in text
-    assert "Agreement dialogue by dialogue" in text
 
 
 def result(scenario: Scenario, **changes: Any) -> str:

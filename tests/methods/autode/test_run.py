@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import upstream_autode as upstream
 
 from rig.methods.autode.method import AutoDE
 from rig.methods.autode.recorded import records as recorded
@@ -154,14 +155,12 @@ def test_an_exported_run_scores_as_it_was_scored(rig: Rig, tmp_path: Path) -> No
     truths = {each.id: each.slots for each in AutoDE().load(CONVERSATIONS / "dynamic")}
     assert len(exported["files"]) == 2
     for arm, file in zip(done["arms"], sorted(exported["files"], reverse=True), strict=True):
-        records = recorded.read(Path(file))
-        ids = list(dict.fromkeys(each.id for each in records.records))
-        trials = records.trials(ids)
-        figures = recorded.score(trials, truths)
-        assert (len(trials), len(ids)) == (2, 8)
-        assert figures.f1 == pytest.approx(arm["f1"])
+        rows = upstream.read(Path(file))
+        figures = upstream.score(rows, {row["uuid"]: truths[row["uuid"]] for row in rows})
+        assert (len(rows), len(figures.trials)) == (16, 2)
+        assert figures.f1 == pytest.approx(100 * arm["f1"])
         assert 0 < arm["f1"] < 1
-        outcomes = [each.outcome for each in records.records]
+        outcomes = [each.outcome for each in recorded.read(Path(file)).records]
         assert outcomes.count("round_limit") / 16 == arm["round_limit_rate"] > 0
     other = rig("export", done["run"], "--format", "tooltalk", "--output", tmp_path / "other")
     assert "is of the method autode, not of tooltalk" in other.err

@@ -208,6 +208,7 @@ def test_what_was_asked_for_has_to_be_said(setup: DynamicSetup) -> None:
         (failed(ErrorKind.INVALID), "malformed"),
         (failed(ErrorKind.TRUNCATED), "malformed"),
         (failed(ErrorKind.CONTEXT), "context_full"),
+        (failed(ErrorKind.MEMORY), "assistant_failed"),
     ],
 )
 def test_an_assistant_that_cannot_answer_ends_it(

@@ -15,6 +15,31 @@ ASSISTANTS = {
 """The assistants, by what upstream's files call them."""
 
 
+FILES = {
+    ("gpt35", "gpt35"): "u_gpt35_a_gpt35_v2",
+    ("gpt35", "llama7b"): "u_llama7b_a_gpt35_complementary",
+    ("gpt35", "static"): "a_gpt35_static_v2",
+    ("gpt35", "human"): "u_human_a_gpt35_complementary",
+    ("claude_instant_1_2", "gpt35"): "u_gpt35_a_claude_instant_1_2",
+    ("claude_instant_1_2", "llama7b"): "u_llama7b_a_claude_instant_1_2_complementary",
+    ("claude_instant_1_2", "static"): "a_claude_instant_1_2_static",
+    ("claude_instant_1_2", "human"): "a_claude_instant_1_2_human",
+    ("codellama13b_oasst", "gpt35"): "u_gpt35_a_codellama13b_oasst_5rounds",
+    ("codellama13b_oasst", "llama7b"): "u_llama7b_a_codellama13b_oasst_5rounds",
+    ("codellama13b_oasst", "static"): "a_codellama13b_oasst_static_force_5rounds",
+    ("codellama13b_oasst", "human"): "a_codellama13b_oasst_human_good_complementary",
+    ("llama70b", "gpt35"): "u_gpt35_a_llama70b_5rounds",
+    ("llama70b", "llama7b"): "u_llama7b_a_llama70b_5rounds",
+    ("llama70b", "static"): "a_llama70b_static_force_5rounds",
+    ("llama70b", "human"): "a_llama70b_human",
+    ("zephyr_7b_alpha", "gpt35"): "u_gpt35_a_zephyr_7b_alpha_5rounds",
+    ("zephyr_7b_alpha", "llama7b"): "u_llama7b_a_zephyr_7b_alpha_5rounds",
+    ("zephyr_7b_alpha", "static"): "a_zephyr_7b_alpha_substitute_static_5rounds",
+    ("zephyr_7b_alpha", "human"): "a_zephyr_7b_alpha_human_1round_complementary",
+}
+"""Which of upstream's files each cell of the paper was made of, by assistant and way of evaluating."""
+
+
 class Scores(NamedTuple):
     """Precision, recall and F1 of a cell of table 1; `spread` stands behind the ±, if there is one."""
 

@@ -4,8 +4,8 @@ An arm is a cell: an assistant, and a way of evaluating it, which is the user or
 recorded results and runs of rig's own are tabulated alike.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import isnan
@@ -13,16 +13,10 @@ from statistics import fmean, stdev
 
 import numpy as np
 
+from rig import agreement
+from rig.agreement import Interval
 from rig.calls import JsonObject
-from rig.methods.autode.recorded.published import ASSISTANTS, CITED, METHODS, TABLE_1, TABLE_2
-from rig.methods.autode.scoring.agreement import (
-    Interval,
-    agreement,
-    agreement_by_dialogue,
-    icc3,
-    mean_f1,
-    pearson,
-)
+from rig.methods.autode.recorded.published import ASSISTANTS, CITED, FILES, METHODS, TABLE_1, TABLE_2
 from rig.methods.base import ArmScore
 from rig.metrics import Counts
 from rig.rates import Vector
@@ -35,9 +29,13 @@ LEAST = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """An assistant evaluated in one way: the counts of each dialogue, trial by trial."""
+    """An assistant evaluated in one way: the counts of each dialogue, trial by trial.
+
+    `label` names it in tables: the assistant, and the arm where another has the same assistant and method.
+    """
 
     arm: str
+    label: str
     assistant: str
     method: str
     grader: str
@@ -72,7 +70,12 @@ class Cell:
     @cached_property
     def interval(self) -> Interval:
         """Its F1, with the interval over dialogues."""
-        return mean_f1(self.f1_of(list(self.by_task)))
+        return agreement.mean(self.f1_of(list(self.by_task)))
+
+    @property
+    def is_papers(self) -> bool:
+        """Whether it may stand for what the paper has of this assistant and method."""
+        return self.arm == FILES.get((self.assistant, self.method), self.arm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def published_tables(scores: Iterable[ArmScore]) -> list[TextTable]:
         if score.by_task:
             by_grader.setdefault(score.grader, []).append(_cell(score))
     tables = []
-    for cells in by_grader.values():
+    for cells in map(_told_apart, by_grader.values()):
         tables += [_scores(cells), *_agreements(cells), _case_study(cells), *_by_dialogue(cells)]
     return tables
 
@@ -107,14 +110,25 @@ def published_tables(scores: Iterable[ArmScore]) -> list[TextTable]:
 def _cell(score: ArmScore) -> Cell:
     of_arm = score.fingerprint
     assistant = of_arm.get("model.recorded") or of_arm.get("model.file") or of_arm.get("model.engine")
+    assistant = str(assistant or score.arm)
     return Cell(
         score.arm,
-        str(assistant or score.arm),
+        _named(ASSISTANTS, assistant),
+        assistant,
         STATIC if of_arm.get("protocol.mode") == STATIC else _user(of_arm),
         score.grader,
         score.graded_by,
         score.by_task,
     )
+
+
+def _told_apart(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells, with the arm in the label of those that have assistant and method in common."""
+    places = [(cell.assistant, cell.method) for cell in cells]
+    return [
+        replace(cell, label=f"{cell.label}, {cell.arm}") if places.count(place) > 1 else cell
+        for cell, place in zip(cells, places, strict=True)
+    ]
 
 
 def _user(of_arm: JsonObject) -> str:
@@ -140,7 +154,7 @@ def _scores(cells: Sequence[Cell]) -> TextTable:
         rates = [100 * cell.mean(name) for name in ("precision", "recall", "f1")]
         spread, interval = cell.spread, cell.interval
         shown = (
-            _named(ASSISTANTS, cell.assistant),
+            cell.label,
             _named(METHODS, cell.method),
             *(f"{rate:.4f}" for rate in rates),
             "" if spread is None else f"{100 * spread:.4f}",
@@ -148,11 +162,12 @@ def _scores(cells: Sequence[Cell]) -> TextTable:
             f"{len(cell.by_task)} x {cell.trials}",
         )
         data = dict(zip(("precision", "recall", "f1"), rates, strict=True))
-        known = {"assistant": cell.assistant, "method": cell.method, "source": "run", **data}
+        known = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method, "source": "run", **data}
         known |= {"spread": None if spread is None else 100 * spread, "trials": cell.trials}
         known |= {"low": 100 * interval.low, "high": 100 * interval.high, "dialogues": len(cell.by_task)}
         rows.append((shown, {**known, "trial_f1": [100 * each for each in cell.means("f1")]}))
-        if paper := TABLE_1.get((cell.assistant, cell.method)):
+        paper = TABLE_1.get((cell.assistant, cell.method))
+        if paper and cell.is_papers:
             names = f"{_named(ASSISTANTS, cell.assistant)} (paper)", _named(METHODS, cell.method)
             cited = {"assistant": cell.assistant, "method": cell.method, "source": "paper"}
             rows.append(((*names, *paper, "", ""), {**cited, **paper._asdict()}))
@@ -167,27 +182,50 @@ def _agreements(cells: Sequence[Cell]) -> list[TextTable]:
     rows: list[tuple[tuple[str, ...], JsonObject]] = []
     for method, ours in by_method.items():
         both = [name for name in ours if name in human]
-        if method == HUMAN or len(both) < 2:
-            continue
-        found = _agreement([human[name] for name in both], [ours[name] for name in both])
         title = _named(METHODS, method)
-        rows.append(
-            (
-                (title, str(len(both)), *map(_with_interval, found.values())),
-                {"method": method, "source": "run", "assistants": both} | _as_json(found),
-            )
-        )
-        if paper := TABLE_2.get(method):
-            cited = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
-            rows.append(((f"{title} (paper)", "5", *paper), cited))
+        if method != HUMAN and len(both) > 1:
+            sides = [human[name] for name in both], [ours[name] for name in both]
+            found = _agreement(*sides)
+            arms = [[cell.arm for cell in side] for side in sides]
+            known = {"method": method, "source": "run", "assistants": both, "arms": arms}
+            shown = title, str(len(both)), *map(_with_interval, found.values())
+            rows.append((shown, known | _as_json(found)))
+        if method in TABLE_2 and not ASSISTANTS.keys().isdisjoint(ours):
+            rows += _beside_paper(method, title, human, ours)
     header = ("user", "assistants", "ICC3", "R")
     title = "Table 2. Agreement with human evaluation, over assistants"
     return [_table(cells, title, header, rows)] if rows else []
 
 
+def _beside_paper(
+    method: str, title: str, human: Mapping[str, Cell], ours: Mapping[str, Cell]
+) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
+    """The paper's row, and one of all its assistants, with the paper's F1 for the cells that are missing."""
+    sides = {HUMAN: human, method: ours}
+    missing = [(name, way) for way, cells in sides.items() for name in ASSISTANTS if name not in cells]
+    if missing:
+        f1 = [
+            np.array([_f1(cells, name, way) for name in ASSISTANTS], dtype=float)
+            for way, cells in sides.items()
+        ]
+        found = {name: float(measure(*f1)) for name, measure in agreement.MEASURES.items()}
+        known = {"method": method, "source": "run and paper", "from_paper": [list(each) for each in missing]}
+        shown = f"{title}, {len(missing)} of {2 * len(ASSISTANTS)} cells from the paper", str(len(ASSISTANTS))
+        yield (*shown, *(f"{value:.4f}" for value in found.values())), known | found
+    paper = TABLE_2[method]
+    cited = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
+    yield (f"{title} (paper)", str(len(ASSISTANTS)), *paper), cited
+
+
+def _f1(cells: Mapping[str, Cell], assistant: str, method: str) -> float:
+    """The F1 of an assistant in percent, from the paper where there is no cell."""
+    cell = cells.get(assistant)
+    return float(TABLE_1[assistant, method].f1) if cell is None else 100 * cell.mean("f1")
+
+
 def _case_study(cells: Sequence[Cell]) -> TextTable:
     """What the paper's case study counts, and by how much it differs from static evaluation."""
-    names = ("reluctant", "illusory", "malformed", "gave_up", "messages")
+    names = ("reluctant", "illusory", "malformed", "gave_up", "user_failed", "messages")
     static = _by_method(cells).get(STATIC, {})
     rows: list[tuple[tuple[str, ...], JsonObject]] = []
     for cell in cells:
@@ -201,13 +239,13 @@ def _case_study(cells: Sequence[Cell]) -> TextTable:
             for name in ("reluctant", "illusory", "messages")
         ]
         shown = (
-            _named(ASSISTANTS, cell.assistant),
+            cell.label,
             _named(METHODS, cell.method),
             *(f"{count:g}" for count in total),
             f"{length:.4f}",
             *gaps,
         )
-        data = {"assistant": cell.assistant, "method": cell.method, "length": length}
+        data = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method, "length": length}
         counted = dict(zip(names[:-1], total, strict=True))
         rows.append((shown, {**data, **counted, "against_static": {} if is_static else against}))
     header = (
@@ -217,6 +255,7 @@ def _case_study(cells: Sequence[Cell]) -> TextTable:
         "illusory",
         "malformed",
         "gave up",
+        "user failed",
         "length",
         "reluctance against static",
         "illusory against static",
@@ -236,34 +275,41 @@ def _by_dialogue(cells: Sequence[Cell]) -> list[TextTable]:
             names = [name for name in one.by_task if name in other.by_task]
             if len(names) < LEAST:
                 continue
-            sides = one.f1_of(names), other.f1_of(names)
-            measured = {
-                "icc3": agreement_by_dialogue(*sides, icc3),
-                "r": agreement_by_dialogue(*sides, pearson),
-            }
+            measured = agreement.by_task(one.f1_of(names), other.f1_of(names))
             shown = (
                 _named(ASSISTANTS, assistant),
-                f"{_named(METHODS, one.method)}, {_named(METHODS, other.method)}",
+                f"{_way(one, other)}, {_way(other, one)}",
                 str(len(names)),
                 *map(_with_interval, measured.values()),
             )
-            known = {"assistant": assistant, "methods": [one.method, other.method], "dialogues": len(names)}
+            known = {
+                "assistant": assistant,
+                "methods": [one.method, other.method],
+                "arms": [one.arm, other.arm],
+                "dialogues": len(names),
+            }
             rows.append((shown, known | _as_json(measured)))
     header = ("assistant", "users", "dialogues", "ICC3", "R")
     return [_table(cells, "Agreement dialogue by dialogue", header, rows)] if rows else []
+
+
+def _way(cell: Cell, other: Cell) -> str:
+    """How a cell was evaluated, by its arm where the other was evaluated in the same way."""
+    return cell.arm if cell.method == other.method else _named(METHODS, cell.method)
 
 
 def _agreement(human: Sequence[Cell], ours: Sequence[Cell]) -> dict[str, Interval]:
     """ICC3 and Pearson's R over assistants, with bootstrap intervals over the dialogues that all have."""
     common = [name for name in human[0].by_task if all(name in each.by_task for each in (*human, *ours))]
     first, second = ([cell.f1_of(common) for cell in side] for side in (human, ours))
-    return {"icc3": agreement(first, second, icc3), "r": agreement(first, second, pearson)}
+    return agreement.over_groups(first, second)
 
 
 def _by_method(cells: Sequence[Cell]) -> dict[str, dict[str, Cell]]:
+    """A cell for each method and assistant: of several the one that the paper has, else the first."""
     found: dict[str, dict[str, Cell]] = {}
-    for cell in cells:
-        found.setdefault(cell.method, {})[cell.assistant] = cell
+    for cell in sorted(cells, key=lambda cell: not cell.is_papers):
+        found.setdefault(cell.method, {}).setdefault(cell.assistant, cell)
     return found
 
 
@@ -276,10 +322,7 @@ def _with_interval(found: Interval) -> str:
 
 
 def _as_json(found: Mapping[str, Interval]) -> JsonObject:
-    return {
-        name: {part: None if isnan(value) else value for part, value in each._asdict().items()}
-        for name, each in found.items()
-    }
+    return {name: each.as_json() for name, each in found.items()}
 
 
 def _gap(name: str, difference: float) -> str:

@@ -15,10 +15,10 @@ from rig.methods.autode.talk import Talk
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.verdicts import CallPlace, Difference, Verdict
 
-VERSION = "1"
+VERSION = "2"
 """Of the scores; to be raised with any change that can change one."""
 
-ENDS = ("malformed", "gave_up", "round_limit", "context_full", "user_failed")
+ENDS = ("malformed", "gave_up", "round_limit", "context_full", "assistant_failed", "user_failed")
 """The ways to end without a call that could be read."""
 
 DECLARATION = Declaration(
