@@ -64,7 +64,9 @@ def over_groups(first: Sequence[Vector], second: Sequence[Vector], seed: int = S
 
 
 def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interval]:
-    """How far the sides agree task by task."""
+    """How far the sides agree task by task; NaN with fewer than two tasks."""
+    if len(first) < 2:
+        return dict.fromkeys(MEASURES, Interval(np.nan, np.nan, np.nan))
     sides = np.stack([first, second])
     return {name: _bootstrap(sides, partial(_of_tasks, measure), seed) for name, measure in MEASURES.items()}
 

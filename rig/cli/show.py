@@ -4,20 +4,18 @@ from pathlib import Path
 
 import click
 
-from rig import methods
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.output import print_json, print_table, printable, terminal_width
+from rig.cli.output import print_json, print_table, print_tables, printable, terminal_width
 from rig.cli.runs import print_scores, run_json, score_json
+from rig.compare import published
 from rig.displays.numbers import out_of
-from rig.displays.pages.published import tables_markdown
 from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.pages.transcript import transcript_json, transcript_text
 from rig.displays.steps import ended
 from rig.errors import RigError
-from rig.methods.base import Publishes
 from rig.paths import runs_file
-from rig.rescore import arm_scores, effects_of, places_of_path
+from rig.rescore import effects_of, places_of_path
 from rig.store import Cell, Runs, StoredRun, StoredScore
 
 
@@ -60,7 +58,7 @@ def command(
     with Runs.open(path) as stored:
         found = stored.get(run)
         if tables:
-            _show_tables(stored, found, as_json)
+            print_tables(published(stored, [found.id]), {"run": found.id}, as_json=as_json)
         elif conversation is not None:
             _show_conversation(stored, found, conversation, arms, as_json=as_json, diff=diff)
         else:
@@ -103,18 +101,6 @@ def _show_run(
         click.echo("\nall scores")
         print_scores(run, scores)
     click.echo(f"\n{printable(whereabouts(run, store))}")
-
-
-def _show_tables(stored: Runs, run: StoredRun, as_json: bool) -> None:
-    method = methods.get(run.declaration.method)
-    if not isinstance(method, Publishes):
-        raise RigError(f"--tables: the method {method.name} has no tables of a paper")
-    tables = method.tables(arm_scores(stored, run))
-    if as_json:
-        print_json({"run": run.id, "tables": [table.as_json() for table in tables]})
-    else:
-        text = tables_markdown(tables) or "no conversation of this run is finished yet"
-        click.echo(printable(text))
 
 
 def _show_conversation(

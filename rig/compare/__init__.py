@@ -12,6 +12,7 @@ from rig.compare.findings import (
 )
 from rig.compare.flips import Flip
 from rig.compare.noise import Differing, Noise, noise_of
+from rig.compare.published import published
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict, VerdictKind
 from rig.rates import Estimate
@@ -34,4 +35,5 @@ __all__ = [
     "VerdictKind",
     "compare",
     "noise_of",
+    "published",
 ]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rig import agreement
+from rig.agreement import Interval
 from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
 from rig.compare.bootstrap import RESAMPLES, SEED, PairedBootstrap, Sides
 from rig.compare.common import common_conversations, without_unfinished
@@ -152,7 +154,6 @@ def _pairs(
     }
     pairs = []
     for arm in others:
-        agreement = _agreement(tallied[0], tallied[arm])
         flipped = flips(scored[0], scored[arm], keys, runs.path)
         judged = differences[metric.name][arm - 1]
         won = sum(flip.outcome == "won" for flip in flipped)
@@ -162,8 +163,9 @@ def _pairs(
                 arm=scored[arm].chosen.label,
                 conversations=len(keys),
                 differences={name: found[arm - 1] for name, found in differences.items()},
-                agreement=agreement,
+                agreement=_agreement(tallied[0], tallied[arm]),
                 correlation=_correlation(tallied[0], tallied[arm]),
+                alike=_alike(metric, tallied[0], tallied[arm], question.seed),
                 flips=flipped,
                 turn_flips=turn_flips(scored[0], scored[arm], keys, runs.path),
                 verdict=verdict(
@@ -194,10 +196,10 @@ def _difference(
     found = bootstrap.difference(
         _sides(baseline, metric), _sides(arm, metric), alpha, tests, is_share=is_share
     )
-    agreement = _agreement(baseline, arm)
-    if not is_success or agreement is None or found.low is None:
+    both = _agreement(baseline, arm)
+    if not is_success or both is None or found.low is None:
         return found
-    won, lost = agreement.won, agreement.lost
+    won, lost = both.won, both.lost
     detectable = detectable_success_loss(bootstrap.conversations, won, lost, alpha / tests)
     return replace(found, p=exact_mcnemar(won, lost), detectable=detectable, test="exact McNemar")
 
@@ -228,3 +230,10 @@ def _correlation(baseline: Tallied, arm: Tallied) -> float | None:
     if len(before) < 2 or not before.std() or not after.std():
         return None
     return float(np.corrcoef(before, after)[0, 1])
+
+
+def _alike(metric: Metric, baseline: Tallied, arm: Tallied, seed: int) -> dict[str, Interval]:
+    """How far the arms agree in a metric, over the conversations in which both have it."""
+    (before, of_before), (after, of_after) = baseline.sides(metric), arm.sides(metric)
+    known = (of_before > 0) & (of_after > 0)
+    return agreement.by_task(before[known] / of_before[known], after[known] / of_after[known], seed)

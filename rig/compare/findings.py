@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from rig.agreement import Interval
 from rig.calls import JsonObject
 from rig.compare.estimates import Difference
 from rig.compare.flips import Flip
@@ -136,7 +137,8 @@ class Pair:
     """An arm beside the baseline, over the same `conversations`, which is their number.
 
     `differences` are by the names of metrics, arm less baseline. `agreement` is None with repeats.
-    `correlation` is that of the arms' success over conversations, None where either never varies.
+    `correlation` is that of the arms' success over conversations, None where either never varies; `alike` is
+    ICC3 and Pearson's R of the metric that the comparison is about, conversation by conversation.
     """
 
     baseline: str
@@ -145,6 +147,7 @@ class Pair:
     differences: Mapping[str, Difference]
     agreement: Agreement | None
     correlation: float | None
+    alike: Mapping[str, Interval]
     flips: tuple[Flip, ...]
     turn_flips: tuple[Flip, ...]
     verdict: Verdict
@@ -173,6 +176,7 @@ class Pair:
             "differences": {name: each.as_json() for name, each in self.differences.items()},
             "agreement": self.agreement.as_json() if self.agreement else None,
             "correlation": self.correlation,
+            "alike": {name: each.as_json() for name, each in self.alike.items()},
             "won": self.won,
             "lost": self.lost,
             "flip_rate": self.flip_rate,

@@ -25,6 +25,7 @@ from rig.displays.pages.compare_rows import (
     how_often,
     quality_rows,
 )
+from rig.displays.pages.published import cell_text
 from rig.displays.printable import printable
 from rig.report import calibration, plots
 from rig.report.material import Material
@@ -96,6 +97,8 @@ def _fixed(material: Material) -> dict[str, Any]:
         "heading": heading(comparison),
         "quality": quality_rows(comparison),
         "costs": cost_rows(comparison.arms),
+        "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
+        "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
         "differences": difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
             (letter, pair, list(_flips(pair, comparison)))

@@ -14,6 +14,7 @@ from rig.displays.pages.compare_rows import (
     how_often,
     quality_rows,
 )
+from rig.displays.pages.published import tables_markdown
 from rig.displays.pages.transcript import transcript_json
 from rig.displays.table import Row, inert, one_line
 from rig.files import csv_line, json_text
@@ -36,6 +37,8 @@ def markdown(material: Material) -> str:
         )
     parts += ["## Quality", _table("", names, quality_rows(comparison))]
     parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
+    if material.tables:
+        parts += ["## Tables of the paper", tables_markdown(material.tables)]
     for pair in comparison.pairs:
         if pair.flips or pair.turn_flips:
             parts += [f"## Flips of {inert(pair.arm)} against {inert(pair.baseline)}", _flips(pair)]
@@ -57,7 +60,10 @@ def as_json(material: Material) -> str:
             material.comparison.conversations, material.transcripts, strict=True
         )
     ]
-    return json_text({**material.comparison.as_json(), "transcripts": transcripts}, indent=1) + "\n"
+    found = material.comparison.as_json()
+    if material.tables:
+        found["tables"] = [table.as_json() for table in material.tables]
+    return json_text({**found, "transcripts": transcripts}, indent=1) + "\n"
 
 
 def _rows(material: Material) -> Iterator[dict[str, object]]:

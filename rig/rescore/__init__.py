@@ -9,7 +9,6 @@ from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_
 from rig.rescore.scored import Scored
 from rig.rescore.setups import path_of, places_of_path, settings_of, setup_for_files, setup_of
 from rig.rescore.stored import export_run, score_files, score_run
-from rig.rescore.tabled import arm_scores
 
 __all__ = [
     "Adjudication",
@@ -22,7 +21,6 @@ __all__ = [
     "Reexecuted",
     "Scored",
     "Unsettled",
-    "arm_scores",
     "effects",
     "effects_of",
     "export_run",

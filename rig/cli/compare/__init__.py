@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from rig.cli import completion
-from rig.cli.output import print_json, printable, terminal_width
-from rig.compare import Comparison, Noise, Pair, Question, VerdictKind, compare, noise_of
+from rig.cli.output import print_json, print_tables, printable, terminal_width
+from rig.compare import Comparison, Noise, Pair, Question, VerdictKind, compare, noise_of, published
 from rig.displays.pages.compare import compare_text
 from rig.errors import RigError
 from rig.paths import runs_file
@@ -71,6 +71,9 @@ def noise_beside(stored: Runs, run: str | None, alpha: float) -> Noise | None:
     metavar="X",
     help="Exit code 1 when a loss is found and measures more than X points.",
 )
+@click.option(
+    "--tables", is_flag=True, help="Instead, the tables of the method's paper for these arms, as Markdown."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     addresses: tuple[str, ...],
@@ -81,6 +84,7 @@ def command(
     across_settings: bool,
     noise: str | None,
     runs: Path | None,
+    tables: bool,
     as_json: bool,
 ) -> None:
     """Compare arms with a baseline, conversation by conversation.
@@ -92,6 +96,9 @@ def command(
     could have shown, the conversations and turns won and lost, and one sentence that says what follows.
     """
     with Runs.open(runs or runs_file()) as stored:
+        if tables:
+            print_tables(published(stored, addresses), {"arms": list(addresses)}, as_json=as_json)
+            return
         measured = noise_beside(stored, noise, alpha)
         found = compare(stored, addresses, Question(baseline, metric, alpha, across_settings), measured)
     if fail_if_worse is not None and not found.declaration.decides:

@@ -25,6 +25,7 @@ from rig.store import Runs
     help="Default: as the output's name ends, else html. csv: a row for each conversation and arm.",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; default: stdout.")
+@click.option("--tables", is_flag=True, help="With the tables of the method's paper for these arms.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
@@ -38,6 +39,7 @@ def command(
     runs: Path | None,
     format_: str | None,
     output: Path | None,
+    tables: bool,
     force: bool,
     raw: bool,
     as_json: bool,
@@ -56,7 +58,8 @@ def command(
         raise RigError("a page is no reading in a terminal; name a file with --output, or choose --format md")
     with Runs.open(runs or runs_file()) as stored:
         question = Question(baseline, metric, alpha, across_settings)
-        material = gather(stored, addresses, question, noise_beside(stored, noise, alpha))
+        measured = noise_beside(stored, noise, alpha)
+        material = gather(stored, addresses, question, measured, with_tables=tables)
     text = render(material, form, raw=raw)
     if output is None:
         # A file gets what is there as it is; a terminal must not be steered by it.

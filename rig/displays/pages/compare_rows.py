@@ -1,7 +1,9 @@
 """The tables of a comparison as texts: what stands in each row, the same in a terminal and in a report."""
 
 from collections.abc import Callable, Sequence
+from math import isnan
 
+from rig.agreement import Interval
 from rig.compare import ArmResult, Comparison, Difference, Estimate, Flip, Pair
 from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
@@ -110,7 +112,10 @@ def difference_rows(comparison: Comparison) -> list[Row]:
         ),
         Row(f"p of {noun} ({tests}{corrected})", tuple(_p(each.p_holm) for each in judged)),
         Row(f"detectable in {noun}", tuple(_amount(judge, each.detectable) for each in judged)),
-        Row("correlation of success", tuple(_two_digits(pair.correlation) for pair in pairs)),
+        *(
+            Row(f"{title} of {noun}", tuple(_agreeing(pair.alike[name]) for pair in pairs), detail)
+            for name, title, detail in (("icc3", "agreement by conversation: ICC3", False), ("r", "R", True))
+        ),
         Row("conversations won, lost", tuple(f"{pair.won}, {pair.lost}" for pair in pairs)),
         *([Row(flipped, tuple(percent(pair.flip_rate) for pair in pairs))] if noise else []),
         Row("turns won, lost", tuple(_won_lost(pair.turn_flips) for pair in pairs)),
@@ -173,8 +178,8 @@ def _amount(metric: Metric, value: float | None) -> str:
     return UNKNOWN if value is None else metric.amount(value)
 
 
-def _two_digits(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.2f}"
+def _agreeing(found: Interval) -> str:
+    return UNKNOWN if isnan(found.value) else f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def _p(p: float | None) -> str:

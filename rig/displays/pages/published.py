@@ -16,10 +16,10 @@ def tables_markdown(tables: Sequence[Table]) -> str:
 
 def _grid(table: Table) -> str:
     texts = sum(isinstance(cell, str) for cell in table.cells[0])
-    return markdown(table.header, [tuple(map(_cell, row)) for row in table.cells], texts)
+    rows = [tuple(inert(cell_text(cell)) for cell in row) for row in table.cells]
+    return markdown(table.header, rows, texts)
 
 
-def _cell(value: str | int | float | None) -> str:
-    if isinstance(value, str):
-        return inert(value)
-    return str(value) if isinstance(value, int) else percent(value)
+def cell_text(value: str | int | float | None) -> str:
+    """What stands in a cell; shares are in percent."""
+    return str(value) if isinstance(value, str | int) else percent(value)

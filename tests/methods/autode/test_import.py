@@ -98,3 +98,34 @@ def test_runs_of_ones_own_have_tables_too(rig: Rig) -> None:
     assert scores["rows"][1]["f1"] == 100
     assert cases["rows"][1]["against_static"]["messages"] > 0
     assert agreed["rows"][0]["methods"] == ["static", "scripted user"]
+
+
+def test_arms_of_several_runs_are_tabulated_together_and_reported(
+    rig: Rig, autode: Path, dialogues: dict[str, Scenario], tmp_path: Path
+) -> None:
+    some = list(dialogues.values())[:6]
+    names = [f"{way}a_{assistant}" for assistant in "xy" for way in ("u_gpt35_", "u_human_")]
+    for number, name in enumerate(names):
+        lines = [result(each, slots={}) if n < number else result(each) for n, each in enumerate(some)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    for arms in (names[:2], names[2:]):
+        files = [tmp_path / f"{name}.jsonl" for name in arms]
+        rig("import", *files, "--format", "autode", "--suite", autode, "--name", arms[0][-1])
+    tables = rig("compare", "x", "y", "--tables", "--json").json["tables"]
+    (over,) = next(each for each in tables if each["title"].startswith("Table 2"))["rows"]
+    assert (over["assistants"], over["r"]["value"]) == (["x", "y"], pytest.approx(1))
+    by_dialogue = next(each for each in tables if each["title"].startswith("Agreement"))["rows"]
+    assert [each["assistant"] for each in by_dialogue] == ["x", "y"]
+    asked = ("--metric", "f1", "--across-settings")
+    (pair,) = rig("compare", "x", *asked, "--json").json["pairs"]
+    assert pair["alike"]["r"]["value"] is None  # the first arm never varies
+    (pair,) = rig("compare", "y", *asked, "--json").json["pairs"]
+    assert pair["alike"]["r"]["low"] < pair["alike"]["r"]["value"] < pair["alike"]["r"]["high"] <= 1
+    assert pair["alike"] == {key: by_dialogue[1][key] for key in ("icc3", "r")}
+    assert "agreement by conversation: ICC3 of slot F1" in rig("compare", "y", *asked).out
+    report = ("report", "x", "y", "--across-settings", "--tables", "--format")
+    assert "Table 2. Agreement with human evaluation" in rig(*report, "md").out
+    assert rig(*report, "json").json["tables"] == tables
+    page = rig(*report, "html").out
+    assert "<h2 id=tables>" in page
+    assert "<td>u_gpt35_a_y" not in page

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import upstream_autode as upstream
 
+from rig.compare import published
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import Scenario, Utterance
 from rig.methods.autode.method import AutoDE
@@ -14,7 +15,6 @@ from rig.methods.autode.prompt import Mode
 from rig.methods.autode.recorded import records as recorded
 from rig.methods.autode.recorded.importing import turns
 from rig.methods.autode.talk import Talk
-from rig.rescore import arm_scores
 from rig.rescore.importing import import_run
 from rig.store import Runs
 
@@ -70,7 +70,7 @@ def tables(autode: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     method = AutoDE()
     import_run(store, method, method.recorded([file(autode, name) for name in FIGURES], None))
     with Runs.open(store) as runs:
-        return [table.as_json() for table in method.tables(arm_scores(runs, runs.get("latest")))]
+        return [table.as_json() for table in published(runs, ["latest"])]
 
 
 def file(autode: Path, name: str) -> Path:

@@ -35,6 +35,7 @@ class Cell:
     """
 
     arm: str
+    file: str
     label: str
     assistant: str
     method: str
@@ -73,9 +74,14 @@ class Cell:
         return agreement.mean(self.f1_of(list(self.by_task)))
 
     @property
+    def place(self) -> tuple[str, str]:
+        """The assistant and the way of evaluating it."""
+        return self.assistant, self.method
+
+    @property
     def is_papers(self) -> bool:
         """Whether it may stand for what the paper has of this assistant and method."""
-        return self.arm == FILES.get((self.assistant, self.method), self.arm)
+        return self.file == f"{FILES[place]}.jsonl" if (place := self.place) in FILES else True
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,7 @@ def _cell(score: ArmScore) -> Cell:
     assistant = str(assistant or score.arm)
     return Cell(
         score.arm,
+        str(of_arm.get("model.file", "")),
         _named(ASSISTANTS, assistant),
         assistant,
         STATIC if of_arm.get("protocol.mode") == STATIC else _user(of_arm),
@@ -124,7 +131,7 @@ def _cell(score: ArmScore) -> Cell:
 
 def _told_apart(cells: Sequence[Cell]) -> list[Cell]:
     """The cells, with the arm in the label of those that have assistant and method in common."""
-    places = [(cell.assistant, cell.method) for cell in cells]
+    places = [cell.place for cell in cells]
     return [
         replace(cell, label=f"{cell.label}, {cell.arm}") if places.count(place) > 1 else cell
         for cell, place in zip(cells, places, strict=True)
@@ -166,7 +173,7 @@ def _scores(cells: Sequence[Cell]) -> TextTable:
         known |= {"spread": None if spread is None else 100 * spread, "trials": cell.trials}
         known |= {"low": 100 * interval.low, "high": 100 * interval.high, "dialogues": len(cell.by_task)}
         rows.append((shown, {**known, "trial_f1": [100 * each for each in cell.means("f1")]}))
-        paper = TABLE_1.get((cell.assistant, cell.method))
+        paper = TABLE_1.get(cell.place)
         if paper and cell.is_papers:
             names = f"{_named(ASSISTANTS, cell.assistant)} (paper)", _named(METHODS, cell.method)
             cited = {"assistant": cell.assistant, "method": cell.method, "source": "paper"}

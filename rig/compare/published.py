@@ -1,0 +1,41 @@
+"""The tables of a method's paper, made of arms of stored runs."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from rig import methods
+from rig.compare.arms import ChosenArm, choose
+from rig.errors import RigError
+from rig.methods.base import ArmScore, Publishes, Table
+from rig.metrics import Counts
+from rig.store import Runs
+
+
+def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
+    """The tables of these arms, addressed as RUN (all of its arms) or RUN/ARM.
+
+    Raises RigError where several methods played them, and where theirs has no tables.
+    """
+    chosen = choose(runs, addresses)
+    played = list(dict.fromkeys(each.run.declaration.method for each in chosen))
+    if len(played) > 1:
+        raise RigError(f"--tables: the arms are of several methods: {', '.join(played)}")
+    method = methods.get(played[0])
+    if not isinstance(method, Publishes):
+        raise RigError(f"--tables: the method {method.name} has no tables of a paper")
+    return method.tables(_scores(runs, chosen))
+
+
+def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
+    """Every score of these arms: suite by suite, by each grader, with the counts of each task."""
+    for run in {each.run.id: each.run for each in chosen}.values():
+        labels = {each.arm.position: each.label for each in chosen if each.run.id == run.id}
+        scores = [score for score in runs.suite_scores(run) if score.arm in labels]
+        by_task: dict[tuple[object, int], dict[str, list[Counts]]] = {}
+        for grader in dict.fromkeys(score.grader for score in scores):
+            for cell in runs.scored_cells(run, grader):
+                tasks = by_task.setdefault((grader, cell.arm), defaultdict(list))
+                tasks[cell.conversation].append(cell.counts)
+        for score in scores:
+            found = score.of(run.arms[score.arm], by_task.get((score.grader, score.arm), {}))
+            yield found._replace(arm=labels[score.arm])
