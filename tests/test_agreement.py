@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rig import agreement
-from rig.agreement import icc3, pearson
+from rig.rates import agreement
+from rig.rates.agreement import icc3, pearson
 
 SHARES = arrays(float, st.just(12), elements=st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 

@@ -33,10 +33,9 @@ RANKS = {
     "rig.tooltalk": (1, 1),
     # floor 2: how tasks are played and scored
     "rig.rates": (2, 0),
-    "rig.agreement": (2, 1),
     "rig.solutions": (2, 0),
     "rig.scoring": (2, 0),
-    "rig.methods": (2, 2),
+    "rig.methods": (2, 1),
     # floor 3: runs
     "rig.store": (3, 0),
     "rig.running": (3, 1),

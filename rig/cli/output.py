@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import click
 
-from rig.calls import Json, JsonObject
-from rig.displays.pages.published import tables_markdown
+from rig.calls import Json
 from rig.displays.printable import printable as printable
 from rig.displays.table import cells
 from rig.files import json_text
-from rig.methods.base import Table
 
 
 def print_json(value: Json) -> None:
@@ -27,11 +25,3 @@ def terminal_width() -> int | None:
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns as wide as their widest cell."""
     click.echo("\n".join(cells(header, rows)))
-
-
-def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
-    """The tables of a method's paper, as Markdown; as JSON beside what they are of."""
-    if as_json:
-        print_json({**of, "tables": [table.as_json() for table in tables]})
-    else:
-        click.echo(printable(tables_markdown(tables) or "no conversation of these arms is finished yet"))

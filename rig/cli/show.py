@@ -6,7 +6,8 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.output import print_json, print_table, print_tables, printable, terminal_width
+from rig.cli.compare import print_tables
+from rig.cli.output import print_json, print_table, printable, terminal_width
 from rig.cli.runs import print_scores, run_json, score_json
 from rig.compare import published
 from rig.displays.numbers import out_of

@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rig import agreement
-from rig.agreement import Interval
 from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
 from rig.compare.bootstrap import RESAMPLES, SEED, PairedBootstrap, Sides
 from rig.compare.common import common_conversations, without_unfinished
@@ -22,7 +20,8 @@ from rig.compare.significance import exact_mcnemar, holm
 from rig.compare.verdict import verdict
 from rig.errors import MACHINE, RigError
 from rig.metrics import Declaration, Metric
-from rig.rates import Tallied
+from rig.rates import Tallied, agreement
+from rig.rates.agreement import Interval
 from rig.store import Runs
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from rig.agreement import Interval
 from rig.calls import JsonObject
 from rig.compare.estimates import Difference
 from rig.compare.flips import Flip
@@ -14,6 +13,7 @@ from rig.compare.verdict import Verdict
 from rig.events import Speed
 from rig.metrics import Counts, Declaration, Metric
 from rig.rates import Estimate
+from rig.rates.agreement import Interval
 from rig.store import GraderInfo
 
 

@@ -1,17 +1,20 @@
 """`rig compare`: arms of stored runs beside one another, and what can be said of the difference."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.output import print_json, print_tables, printable, terminal_width
+from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import Comparison, Noise, Pair, Question, VerdictKind, compare, noise_of, published
 from rig.displays.pages.compare import compare_text
+from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
+from rig.methods.base import Table
 from rig.paths import runs_file
 from rig.store import Runs
 
@@ -61,6 +64,14 @@ def arms_and_question(command: Decorated) -> Decorated:
 def noise_beside(stored: Runs, run: str | None, alpha: float) -> Noise | None:
     """The noise that this run measures. Raises RigError when it is not of two equal arms."""
     return None if run is None else noise_of(stored, run, alpha)
+
+
+def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
+    """The tables of a method's paper, as Markdown; as JSON beside what they are of."""
+    if as_json:
+        print_json({**of, "tables": [table.as_json() for table in tables]})
+    else:
+        click.echo(printable(tables_markdown(tables) or "no conversation of these arms is finished yet"))
 
 
 @click.command()

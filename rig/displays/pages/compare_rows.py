@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from math import isnan
 
-from rig.agreement import Interval
 from rig.compare import ArmResult, Comparison, Difference, Estimate, Flip, Pair
 from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 from rig.displays.table import Row, by_kind
 from rig.metrics import UNCLEAR, Metric, if_right
+from rig.rates.agreement import Interval
 
 _SPEED: tuple[tuple[str, bool, Callable[[ArmResult], str]], ...] = (
     ("prompt tokens", False, lambda arm: f"{arm.speed.prompt_tokens:,}"),

@@ -13,13 +13,12 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from rig import agreement
-from rig.agreement import Interval
 from rig.calls import JsonObject
 from rig.methods.autode.recorded.published import ASSISTANTS, CITED, FILES, METHODS, TABLE_1, TABLE_2
 from rig.methods.base import ArmScore
 from rig.metrics import Counts
-from rig.rates import Vector
+from rig.rates import Vector, agreement
+from rig.rates.agreement import Interval
 
 STATIC, HUMAN = "static", "human"
 
@@ -79,7 +78,7 @@ class Cell:
         return self.assistant, self.method
 
     @property
-    def is_papers(self) -> bool:
+    def is_published(self) -> bool:
         """Whether it may stand for what the paper has of this assistant and method."""
         return self.file == f"{FILES[place]}.jsonl" if (place := self.place) in FILES else True
 
@@ -174,7 +173,7 @@ def _scores(cells: Sequence[Cell]) -> TextTable:
         known |= {"low": 100 * interval.low, "high": 100 * interval.high, "dialogues": len(cell.by_task)}
         rows.append((shown, {**known, "trial_f1": [100 * each for each in cell.means("f1")]}))
         paper = TABLE_1.get(cell.place)
-        if paper and cell.is_papers:
+        if paper and cell.is_published:
             names = f"{_named(ASSISTANTS, cell.assistant)} (paper)", _named(METHODS, cell.method)
             cited = {"assistant": cell.assistant, "method": cell.method, "source": "paper"}
             rows.append(((*names, *paper, "", ""), {**cited, **paper._asdict()}))
@@ -198,13 +197,13 @@ def _agreements(cells: Sequence[Cell]) -> list[TextTable]:
             shown = title, str(len(both)), *map(_with_interval, found.values())
             rows.append((shown, known | _as_json(found)))
         if method in TABLE_2 and not ASSISTANTS.keys().isdisjoint(ours):
-            rows += _beside_paper(method, title, human, ours)
+            rows += _beside_published(method, title, human, ours)
     header = ("user", "assistants", "ICC3", "R")
     title = "Table 2. Agreement with human evaluation, over assistants"
     return [_table(cells, title, header, rows)] if rows else []
 
 
-def _beside_paper(
+def _beside_published(
     method: str, title: str, human: Mapping[str, Cell], ours: Mapping[str, Cell]
 ) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
     """The paper's row, and one of all its assistants, with the paper's F1 for the cells that are missing."""
@@ -315,7 +314,7 @@ def _agreement(human: Sequence[Cell], ours: Sequence[Cell]) -> dict[str, Interva
 def _by_method(cells: Sequence[Cell]) -> dict[str, dict[str, Cell]]:
     """A cell for each method and assistant: of several the one that the paper has, else the first."""
     found: dict[str, dict[str, Cell]] = {}
-    for cell in sorted(cells, key=lambda cell: not cell.is_papers):
+    for cell in sorted(cells, key=lambda cell: not cell.is_published):
         found.setdefault(cell.method, {}).setdefault(cell.assistant, cell)
     return found
 

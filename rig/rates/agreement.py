@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.rates import Vector
+from rig.rates.rates import Vector
 
 RESAMPLES = 10_000
 SEED = 20_260_210
