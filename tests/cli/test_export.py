@@ -109,13 +109,16 @@ def test_what_models_wrote_comes_back_from_csv_unchanged(tmp_path: Path, rig: Ri
     }
     path = tmp_path / "texts.sqlite"
     small_talks.play(small_talks.plan(path, Scripted(script)))
-    for form in ("csv", "jsonl"):
-        out = tmp_path / f"out.{form}"
-        assert rig("export", "latest", "--format", form, "--output", out, "--runs", path).code == 0
+    for form, raw in (("csv", ["--raw"]), ("csv", []), ("jsonl", [])):
+        out = tmp_path / f"out{len(raw)}.{form}"
+        assert rig("export", "latest", "--format", form, *raw, "--output", out, "--runs", path).code == 0
         with out.open(newline="", encoding="utf-8") as file:
             replies = [
                 row["reply"] for row in (csv.DictReader(file) if form == "csv" else map(json.loads, file))
             ]
+        if form == "csv" and not raw:
+            assert "'=1+1" in replies
+            replies = [reply.removeprefix("'") for reply in replies]
         assert replies == [texts[place % len(texts)] for place in range(len(script))]
 
 
