@@ -11,7 +11,7 @@ from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import headline, measured, out_of
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.store import Runs, StoredRun, StoredScore, datasette_metadata
+from rig.store import Runs, StoredRun, StoredScore, backup, datasette_metadata
 
 
 @click.command()
@@ -26,13 +26,30 @@ from rig.store import Runs, StoredRun, StoredScore, datasette_metadata
     is_flag=True,
     help="Print metadata for Datasette instead: what each column is.",
 )
+@click.option(
+    "--backup",
+    "copy",
+    type=click.Path(path_type=Path),
+    help="Copy the store to a new file instead, also while runs are being written.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(context: click.Context, runs: Path | None, live: bool, datasette: bool, as_json: bool) -> None:
+def command(
+    context: click.Context,
+    runs: Path | None,
+    live: bool,
+    datasette: bool,
+    copy: Path | None,
+    as_json: bool,
+) -> None:
     """List the stored runs, newest first."""
     if live and (datasette or as_json):
         raise RigError("--tui is for people, --datasette and --json are for programs; give one of them")
     store = runs or runs_file()
+    if copy is not None:
+        backup(store, copy)
+        click.echo(printable(f"{store} is copied to {copy}"))
+        return
     if live:
         chosen = importlib.import_module("tui.runs").browse(store)
         if chosen is not None:

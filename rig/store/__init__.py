@@ -1,7 +1,7 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
 from rig.store.cells import ScoredCell, ScoredTurn
-from rig.store.connect import StoreError, check_writable
+from rig.store.connect import StoreError, backup, check_writable
 from rig.store.deletion import delete_run
 from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
@@ -36,6 +36,7 @@ __all__ = [
     "StoredScore",
     "Transcript",
     "TurnEntry",
+    "backup",
     "check_writable",
     "datasette_metadata",
     "delete_run",

@@ -1,6 +1,7 @@
 """Opening the run store: what may be opened, for reading or for writing, and what the faults are called."""
 
 import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -22,48 +23,83 @@ class StoreError(RigError):
     """The run store cannot be read or written; nothing that needs it can go on."""
 
 
-_ENVIRONMENT = {
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CORRUPT,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PROTOCOL,
-    sqlite3.SQLITE_NOTADB,
+_ELSEWHERE = "give another file with --runs"
+_LATER = "another process is at work on it; try again when it is done"
+_DISK = "what was stored before is whole; mend this, then go on with `rig run --resume{run}`"
+_DAMAGED = "it is damaged; use a copy of it, or give another file with --runs"
+
+_ADVICE = {
+    sqlite3.SQLITE_PERM: _ELSEWHERE,
+    sqlite3.SQLITE_BUSY: _LATER,
+    sqlite3.SQLITE_LOCKED: _LATER,
+    sqlite3.SQLITE_PROTOCOL: _LATER,
+    sqlite3.SQLITE_NOMEM: _DISK,
+    sqlite3.SQLITE_IOERR: _DISK,
+    sqlite3.SQLITE_FULL: _DISK,
+    sqlite3.SQLITE_READONLY: _ELSEWHERE,
+    sqlite3.SQLITE_CANTOPEN: _ELSEWHERE,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
 }
-"""Result codes that speak of files, disks and locks; the others are bugs of rig."""
+"""What to do, by result codes that speak of files, disks and locks; the others are bugs of rig."""
 
 
 @contextmanager
-def faults(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a file, a disk or a lock into a StoreError."""
+def faults(path: Path, run: str = "") -> Iterator[None]:
+    """Turn what SQLite says of a file, a disk or a lock into a StoreError. `run` is what is being written."""
     try:
         yield
     except sqlite3.Error as error:
-        # The low byte is the code, the others refine it.
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _ENVIRONMENT:
+        # The low byte is the code, the others refine it. There is none where a text is not UTF-8.
+        unread = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.OperationalError) else 0
+        code = getattr(error, "sqlite_errorcode", unread) & 0xFF
+        if code == sqlite3.SQLITE_ERROR and str(error).startswith("no such "):
+            code = sqlite3.SQLITE_CORRUPT
+        if code not in _ADVICE:
             raise
-        raise StoreError(f"{path}: {error}; give another file with --runs") from error
+        advice = _ADVICE[code].format(run=f" {run}" if run else "")
+        raise StoreError(f"{path}: {error}; {advice}") from error
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{path}: {error}; {_DAMAGED}") from error
+
+
+@contextmanager
+def _opening(path: Path) -> Iterator[None]:
+    """As `faults`, but nothing that goes wrong can be a bug of rig: a file was named that is no store."""
+    try:
+        with faults(path):
+            yield
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}; {_ELSEWHERE}") from error
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}; {_DAMAGED}") from error
+
+
+@contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """Turn what cannot be made of rows into a StoreError: rig wrote them otherwise."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{path}: {type(error).__name__} in what it holds: {error}; {_DAMAGED}") from error
 
 
 def check_writable(path: Path) -> None:
     """Raise StoreError unless runs can be stored in this file. Writes nothing."""
-    if not path.parent.is_dir():
-        raise StoreError(f"{path}: there is no directory {path.parent}; create it or choose another --runs")
-    if path.is_dir():
-        raise StoreError(f"{path}: is a directory; --runs takes a file")
-    if path.exists() and not path.is_file():
-        raise StoreError(f"{path}: is not a regular file; --runs takes one")
-    # SQLite writes its log beside the database, so both must be writable.
-    for place in (path.parent, path) if path.exists() else (path.parent,):
-        if not os.access(place, os.W_OK):
-            raise StoreError(f"{path}: {place} is not writable; choose another place with --runs")
-    if path.exists():
-        with faults(path):
+    with _opening(path):
+        if not path.parent.is_dir():
+            raise StoreError(
+                f"{path}: there is no directory {path.parent}; create it or choose another --runs"
+            )
+        if path.is_dir():
+            raise StoreError(f"{path}: is a directory; --runs takes a file")
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path}: is not a regular file; --runs takes one")
+        # SQLite writes its log beside the database, so both must be writable.
+        for place in (path.parent, path) if path.exists() else (path.parent,):
+            if not os.access(place, os.W_OK):
+                raise StoreError(f"{path}: {place} is not writable; choose another place with --runs")
+        if path.exists():
             _pending(path)
 
 
@@ -73,14 +109,14 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
 
     A store of an older rig is migrated first.
     """
-    if not path.is_file():
-        raise StoreError(f"{path}: no such file; `rig run` creates it, --runs chooses another")
-    with faults(path):
+    with _opening(path):
+        if not path.is_file():
+            raise StoreError(f"{path}: no such file; `rig run` creates it, --runs chooses another")
         if _pending(path):
             connect_for_writing(path).close()
-        with closing(_open(path, _reading(path))) as database:
-            database.execute("PRAGMA query_only = ON")
-            yield database
+    with faults(path), closing(_open(path, _reading(path))) as database:
+        database.execute("PRAGMA query_only = ON")
+        yield database
 
 
 @contextmanager
@@ -99,7 +135,7 @@ def connect_unnoticed(path: Path) -> Iterator[Database]:
 def connect_for_writing(path: Path) -> Database:
     """A connection that may write, to a store that is created or migrated where needed."""
     check_writable(path)
-    with faults(path):
+    with _opening(path):
         database = _open(path, "mode=rwc")
         try:
             _use_wal(database)
@@ -113,6 +149,27 @@ def connect_for_writing(path: Path) -> Database:
             database.close()
             raise
     return database
+
+
+def copy_to(database: Database, target: Path) -> None:
+    """Copy all that a connection sees into a new file, whole or not at all. Raises OSError, sqlite3.Error."""
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with closing(sqlite3.connect(part)) as copy:
+            database.conn.backup(copy)
+            # Whoever writes the store does not write its copy.
+            copy.execute("UPDATE runs SET writer = NULL")
+            copy.commit()
+            copy.execute("PRAGMA journal_mode = DELETE")
+        os.link(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def backup(path: Path, target: Path) -> None:
+    """Copy a store, also one that is being written, to a new file. Raises StoreError."""
+    with connect_for_reading(path) as database, _opening(target):
+        copy_to(database, target)
 
 
 @contextmanager

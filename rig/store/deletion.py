@@ -20,7 +20,7 @@ def delete_run(path: Path, run: str) -> None:
         row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]), None)
         if row is None:
             raise RigError(f"run {run} is not in {path} any more")
-        holder = held_by(row)
+        holder = held_by(row, path)
         if holder is not None:
             raise RigError(
                 f"run {run} is being written by process {holder.pid} on {holder.host}; "

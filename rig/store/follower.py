@@ -53,13 +53,13 @@ class Follower(Runs):
 
     def is_written(self) -> bool:
         """Whether a live process is writing the run."""
-        rows = self._rows("SELECT writer, heartbeat FROM runs WHERE id = ?", self._id)
-        return bool(rows) and held_by(rows[0]) is not None
+        rows = self._rows("SELECT id, writer, heartbeat FROM runs WHERE id = ?", self._id)
+        return bool(rows) and held_by(rows[0], self.path) is not None
 
     def is_abandoned(self) -> bool:
         """Whether the process that was writing the run is gone without having let go of it."""
-        rows = self._rows("SELECT writer, heartbeat FROM runs WHERE id = ?", self._id)
-        return bool(rows) and rows[0]["writer"] is not None and held_by(rows[0]) is None
+        rows = self._rows("SELECT id, writer, heartbeat FROM runs WHERE id = ?", self._id)
+        return bool(rows) and rows[0]["writer"] is not None and held_by(rows[0], self.path) is None
 
     def entries(self, after: int = 0) -> list[TurnEntry]:
         """The turns stored after the one of this id, in the order in which they were stored."""

@@ -1,18 +1,99 @@
-"""Which process is writing a run: a claim that outlives neither the process nor a restart of the machine."""
+"""Which process is writing a run: a claim that outlives neither the process nor a restart of the machine.
 
+The claim is a lock of the kernel's on a file beside the store, which holds across containers, too. Where a
+file system has no locks, the process is looked for.
+"""
+
+import fcntl
 import json
 import os
 import platform
+import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psutil
+
+from rig.errors import RigError
 
 ELSEWHERE = timedelta(minutes=15)
 """A writer on another machine cannot be looked at: it counts as gone after so long without storing a turn."""
 
 CLOCK_SET = timedelta(minutes=1)
 """By so much a clock may be set without making a process look like another: starts are told in its time."""
+
+
+class RunLock:
+    """The lock on a run of a store, held until released, or until the process ends in whatever way."""
+
+    def __init__(self, store: Path, run: str) -> None:
+        """Take it. Raises RigError where another process, or another writer of this one, has it."""
+        self._file = _lock_file(store, run)
+        self._handle = self._take()
+
+    def _take(self) -> int | None:
+        for _ in range(_TRIES):
+            try:
+                handle = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError:
+                return None
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # Somebody writes the run, or looks at this moment whether somebody does.
+                os.close(handle)
+                time.sleep(_BETWEEN_TRIES_S)
+                continue
+            except OSError:
+                os.close(handle)
+                return None
+            if _is_at(handle, self._file):
+                return handle
+            os.close(handle)
+        raise RigError(f"{self._file}: is locked by another process that writes this run; wait for it")
+
+    def release(self) -> None:
+        """Let go of it; nothing is left behind."""
+        if self._handle is not None:
+            if _is_at(self._handle, self._file):
+                self._file.unlink(missing_ok=True)
+            os.close(self._handle)
+            self._handle = None
+
+
+def is_locked(store: Path, run: str) -> bool | None:
+    """Whether some process has the lock on a run; None where there is no lock to be seen. Writes nothing."""
+    try:
+        handle = os.open(_lock_file(store, run), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return False
+
+
+def _lock_file(store: Path, run: str) -> Path:
+    place = Path(os.path.realpath(store))
+    return place.with_name(f"{place.name}-{run}.lock")
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is the one at this path: whoever had the lock before may have deleted it."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
+
+
+_TRIES = 20
+_BETWEEN_TRIES_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +118,13 @@ class Holder:
         """For the store."""
         return json.dumps(asdict(self))
 
+    def is_writing(self, store: Path, run: str, heartbeat: datetime) -> bool:
+        """Whether it may still be writing a run: whether the run is locked, else whether it is alive."""
+        locked = is_locked(store, run)
+        return self.is_alive(heartbeat) if locked is None else locked
+
     def is_alive(self, heartbeat: datetime) -> bool:
-        """Whether it may still be writing. `heartbeat` is when it last stored something."""
+        """Whether the process may still be there. `heartbeat` is when it last stored something."""
         if self.host != platform.node():
             return datetime.now(UTC) - heartbeat < ELSEWHERE
         began, now = _seconds(self.started), _seconds(_started(self.pid))

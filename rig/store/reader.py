@@ -1,12 +1,12 @@
 """Reading stored runs. `rig show`, `rig runs` and the live views have their numbers from here."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlite_utils import Database
 
@@ -18,7 +18,7 @@ from rig.meters import Costs
 from rig.metrics import Declaration
 from rig.models import Usage
 from rig.store.cells import ScoredCell, scored_cells
-from rig.store.connect import connect_for_reading, faults
+from rig.store.connect import connect_for_reading, faults, intact
 from rig.store.holder import Holder
 from rig.store.records import Cell, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
 from rig.store.rows import step_from_row
@@ -27,6 +27,8 @@ from rig.store.views import EXPORTED
 from rig.tasks import Task
 
 LATEST = "latest"
+
+Row: TypeAlias = dict[str, Any]
 
 _WORK = [field.name for field in fields(Usage)]
 
@@ -120,7 +122,8 @@ class Runs:
             run.id,
         )
         method = methods.get(run.declaration.method)
-        return [method.parse(json.loads(row["json"]), row["name"], row["suite"]) for row in rows]
+        with intact(self.path):
+            return [method.parse(json.loads(row["json"]), row["name"], row["suite"]) for row in rows]
 
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
         """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
@@ -139,12 +142,12 @@ class Runs:
             "SELECT * FROM turns WHERE arm = ? AND conversation = ? AND repeat = ? ORDER BY turn", *key
         )
         scores = self._rows(f"{OWN_SCORES} AND arm = ? AND conversation = ? AND repeat = ?", *key)
+        with intact(self.path):
+            task = json.loads(found[0]["json"])
         return Transcript(
             arm=run.arms[arm].name,
             repeat=repeat,
-            conversation=methods.get(run.declaration.method).parse(
-                json.loads(found[0]["json"]), conversation, found[0]["suite"]
-            ),
+            conversation=methods.get(run.declaration.method).parse(task, conversation, found[0]["suite"]),
             turns={row["turn"]: self._turn(row) for row in rows},
             counts=counts_of(scores, self._database)[scores[0]["id"]] if scores else None,
             declaration=run.declaration,
@@ -178,16 +181,18 @@ class Runs:
 
     def _turn(self, row: dict[str, Any]) -> PlayedTurn:
         steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", row["id"])
+        with intact(self.path):
+            made = tuple(step_from_row(step) for step in steps)
         return PlayedTurn(
             row["turn"],
-            tuple(step_from_row(step) for step in steps),
+            made,
             row["wall_s"],
             row["tools_s"],
             row["scoring_s"],
             row["cpu_s"],
         )
 
-    def _run(self, row: dict[str, Any]) -> StoredRun:
+    def _run(self, row: Row) -> StoredRun:
         conversations = self._rows(
             "SELECT name, turns FROM conversations WHERE run = ? ORDER BY position", row["id"]
         )
@@ -195,6 +200,12 @@ class Runs:
         done = self._rows(
             "SELECT count(*) AS n FROM turns JOIN arms ON arms.id = arm WHERE run = ?", row["id"]
         )
+        with intact(self.path):
+            return self._stored(row, conversations, arms, done[0]["n"])
+
+    def _stored(
+        self, row: Row, conversations: Sequence[Row], arms: Sequence[Row], turns_done: int
+    ) -> StoredRun:
         return StoredRun(
             id=row["id"],
             name=row["name"],
@@ -207,8 +218,8 @@ class Runs:
             turns=_total(conversation["turns"] for conversation in conversations)
             * len(arms)
             * row["repeats"],
-            turns_done=done[0]["n"],
-            is_running=held_by(row) is not None,
+            turns_done=turns_done,
+            is_running=held_by(row, self.path) is not None,
             arms=tuple(self._arm(arm) for arm in arms),
             declaration=Declaration.from_json(json.loads(row["declaration"])),
         )
@@ -311,9 +322,10 @@ def _never_answered(ends: Iterable[dict[str, Any]]) -> str | None:
     return None
 
 
-def held_by(run: dict[str, Any]) -> Holder | None:
-    """The live process that is writing a run, from its row."""
+def held_by(run: dict[str, Any], store: Path) -> Holder | None:
+    """The live process that is writing a run of a store, from its row."""
     if run["writer"] is None:
         return None
     holder = Holder.from_text(run["writer"])
-    return holder if holder.is_alive(datetime.fromisoformat(run["heartbeat"])) else None
+    heartbeat = datetime.fromisoformat(run["heartbeat"])
+    return holder if holder.is_writing(store, run["id"], heartbeat) else None

@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import os
+import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +23,8 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration, Score
-from rig.store.connect import connect_for_writing, faults, transaction
-from rig.store.holder import Holder
+from rig.store.connect import StoreError, connect_for_writing, copy_to, faults, transaction
+from rig.store.holder import Holder, RunLock
 from rig.store.reader import held_by
 from rig.store.records import ConversationScore, NewRun
 from rig.store.rows import fault_row, step_row, to_json, verdict_columns
@@ -32,9 +35,12 @@ from rig.verdicts import Verdict
 class RunWriter:
     """Holds a run for writing until closed. Every method is one transaction; all raise StoreError."""
 
-    def __init__(self, database: Database, path: Path, run: str) -> None:
+    def __init__(self, database: Database, path: Path, run: str, lock: RunLock) -> None:
         self._database = database
         self._path = path
+        self._place = path.stat()
+        self._is_lost = False
+        self._lock = lock
         self.run = run
         arms = self._of_run("arms")
         self._arms: dict[int, int] = {row["position"]: row["id"] for row in arms}
@@ -47,33 +53,41 @@ class RunWriter:
     def create(cls, path: Path, new: NewRun) -> "RunWriter":
         """Store a new run, in a file that is created where there is none."""
         database = connect_for_writing(path)
+        lock = RunLock(path, new.id)
         try:
             with faults(path), transaction(database):
                 _insert_run(database, new)
-            return cls(database, path, new.id)
+            return cls(database, path, new.id, lock)
         except BaseException:
             database.close()
+            lock.release()
             raise
 
     @classmethod
     def claim(cls, path: Path, run: str) -> "RunWriter":
         """Take over a run that nobody is writing. Raises RigError when somebody is."""
         database = connect_for_writing(path)
+        lock = None
         try:
             with faults(path), transaction(database):
-                row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]))
-                holder = held_by(row)
+                row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]), None)
+                if row is None:
+                    raise RigError(f"run {run} is not in {path} any more")
+                holder = held_by(row, path)
                 if holder is not None:
                     raise RigError(
                         f"run {run} is being written by process {holder.pid} on {holder.host}; "
                         "stop that one first, or wait for it"
                     )
+                lock = RunLock(path, run)
                 database.table("runs").update(
                     run, {"writer": Holder.current().as_text(), "heartbeat": _now()}
                 )
-            return cls(database, path, run)
+            return cls(database, path, run, lock)
         except BaseException:
             database.close()
+            if lock is not None:
+                lock.release()
             raise
 
     def __enter__(self) -> "RunWriter":
@@ -146,20 +160,48 @@ class RunWriter:
     def close(self) -> None:
         """Let go of the run, so that another process may go on with it."""
         try:
-            with self._transaction():
-                for arm, seconds in self._store_s.items():
-                    self._database.table("arms").update(arm, {"store_s": seconds})
-                self._database.table("runs").update(self.run, {"writer": None})
-            # Somebody who watches keeps the log in place; the file is to be whole without it.
-            self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            if not self._is_lost:
+                self._let_go()
         finally:
             self._database.close()
+            self._lock.release()
+
+    def _let_go(self) -> None:
+        with self._transaction():
+            for arm, seconds in self._store_s.items():
+                self._database.table("arms").update(arm, {"store_s": seconds})
+            self._database.table("runs").update(self.run, {"writer": None})
+        # Somebody who watches keeps the log in place; the file is to be whole without it.
+        with faults(self._path):
+            self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with faults(self._path), transaction(self._database):
+        self._check_place()
+        with faults(self._path, self.run), transaction(self._database):
             yield
             self._database.table("runs").update(self.run, {"heartbeat": _now()})
+
+    def _check_place(self) -> None:
+        """Raise StoreError if the store's file is not at its path any more; what it held is kept."""
+        try:
+            if os.path.samestat(self._path.stat(), self._place):
+                return
+            what = "replaced by another file"
+        except OSError:
+            what = "moved or removed"
+        self._is_lost = True
+        raise StoreError(f"{self._path}: was {what} while run {self.run} was written to it; {self._keep()}")
+
+    def _keep(self) -> str:
+        """Copy what the lost file holds, as long as this process has it open, and say where it is."""
+        name = f"{self._path.stem}-{self.run}-kept{self._path.suffix}"
+        for folder in (self._path.parent, Path.cwd(), Path(tempfile.gettempdir())):
+            with suppress(OSError, sqlite3.Error):
+                copy_to(self._database, folder / name)
+                again = f"`rig run --resume {self.run} --runs {folder / name}`"
+                return f"what it held is in {folder / name}: {again} goes on with it"
+        return "what it held could not be kept anywhere"
 
     def _set_fingerprint(self, arm: int, fingerprint: JsonObject) -> None:
         text = json.dumps(fingerprint, sort_keys=True)

@@ -1,0 +1,228 @@
+"""A store that is lost, full or damaged under rig: one line says so, and nothing that can be kept is lost."""
+
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_talks
+
+from rig.errors import RigError
+from rig.events import Event, TurnFinished
+from rig.running.control import Control
+from rig.running.runner import run
+from rig.store import Runs, StoreError, backup
+
+Rig = Callable[..., Any]
+
+
+def after_turn(number: int, act: Callable[[], object]) -> Callable[[Event], None]:
+    """A listener that acts once so many turns are stored."""
+    turns = [0]
+
+    def listen(event: Event) -> None:
+        turns[0] += isinstance(event, TurnFinished)
+        if isinstance(event, TurnFinished) and turns[0] == number:
+            act()
+
+    return listen
+
+
+def remove(path: Path) -> None:
+    for each in path.parent.glob(f"{path.name}*"):
+        each.unlink()
+
+
+def replace_by(path: Path, content: bytes) -> None:
+    remove(path)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("lose", "said"),
+    [
+        (remove, "was moved or removed"),
+        (lambda path: replace_by(path, b""), "was replaced by another file"),
+        (lambda path: path.rename(path.with_name("moved.sqlite")), "was moved or removed"),
+    ],
+    ids=["removed", "replaced", "moved"],
+)
+def test_a_store_that_is_lost_in_mid_run_is_kept_elsewhere(
+    tmp_path: Path, lose: Callable[[Path], None], said: str
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    todo = small_talks.plan(path, small_talks.oracle())
+    with pytest.raises(StoreError, match=said) as caught:
+        run(todo, after_turn(3, lambda: lose(path)), Control())
+    kept = tmp_path / "runs-abcde-kept.sqlite"
+    assert f"`rig run --resume abcde --runs {kept}` goes on with it" in str(caught.value)
+    assert small_talks.stored(kept).turns_done == 3
+    assert small_talks.stored(kept).state == "interrupted"
+    again = small_talks.plan(kept, small_talks.oracle(), resume=True)
+    assert run(again, lambda _: None, Control())
+    assert small_talks.stored(kept).state == "finished"
+
+
+def test_what_cannot_be_kept_beside_the_store_is_kept_where_rig_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path)
+    todo = small_talks.plan(tmp_path / "gone" / "runs.sqlite", small_talks.oracle())
+    with pytest.raises(StoreError, match="was moved or removed"):
+        run(todo, after_turn(2, lambda: shutil.rmtree(tmp_path / "gone")), Control())
+    assert small_talks.stored(tmp_path / "runs-abcde-kept.sqlite").turns_done == 2
+
+
+def test_a_store_is_copied_while_it_is_written(tmp_path: Path, rig: Rig) -> None:
+    path, copy = tmp_path / "runs.sqlite", tmp_path / "copy.sqlite"
+    todo = small_talks.plan(path, small_talks.oracle())
+    run(todo, after_turn(3, lambda: backup(path, copy)), Control())
+    assert small_talks.stored(copy).turns_done == 3
+    assert small_talks.stored(path).state == "finished"
+    assert "is copied to" in rig("runs", "--runs", path, "--backup", tmp_path / "second.sqlite").out
+    assert small_talks.stored(tmp_path / "second.sqlite").state == "finished"
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
+    refused = rig("runs", "--runs", path, "--backup", copy)
+    assert refused.code == 2
+    assert "copy.sqlite: File exists" in refused.err
+
+
+def limited(place: Path, size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """rig with files of at most so many bytes: as on a disk that is full, SQLite cannot write."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return subprocess.run(
+        [sys.executable, "-m", "rig", *arguments, "--runs", str(place)],
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("size", [1_000, 70_000, 250_000, 600_000, 900_000])
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, size: int) -> None:
+    place = tmp_path / "runs.sqlite"
+    done = limited(
+        place, size, "run", "oracle", "--suite", "easy", "--similarity", "exact", "--display", "none"
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("rig: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    with closing(sqlite3.connect(place)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        tables = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        begun = database.execute("SELECT id FROM runs").fetchone() if tables else None
+    assert (begun is not None) == (size > 500_000)
+    if begun is not None:
+        stored = small_talks.stored(place, begun[0])
+        assert stored.state == "interrupted"
+        assert stored.turns_done > 0
+        assert f"`rig run --resume {stored.id}`" in done.stderr
+        again = limited(place, 1 << 30, "run", "--resume", stored.id, "--display", "none")
+        assert again.returncode == 0, again.stderr
+
+
+VERBS = (("runs",), ("runs", "--json"), ("show", "latest"), ("show", "latest", "alarms"))
+
+
+def test_a_damaged_store_is_one_line(tmp_path: Path, rig: Rig) -> None:
+    """Bits are flipped all over the file; whatever is read is a result or one line, never a traceback."""
+    path, damaged = tmp_path / "runs.sqlite", tmp_path / "damaged.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    whole, chance = path.read_bytes(), random.Random(19)
+    faults = 0
+    for _ in range(60):
+        data = bytearray(whole)
+        for _ in range(chance.choice((1, 3, 30))):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        damaged.write_bytes(data)
+        for verb in VERBS:
+            done = rig(*verb, "--runs", damaged)
+            assert done.code in (0, 1, 2), done.err
+            if done.code == 2:
+                faults += 1
+                assert done.err.count("\n") == 1
+                assert done.err.startswith("rig: ")
+        for left in tmp_path.glob("damaged.sqlite-*"):
+            left.unlink()
+    assert faults > 10
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE runs SET declaration = substr(declaration, 3)",
+        "UPDATE runs SET declaration = '{}'",
+        "UPDATE runs SET settings = '['",
+        "UPDATE runs SET created = 'then'",
+        "UPDATE sources SET json = substr(json, 2)",
+        "UPDATE predictions SET token_ids = '{'",
+        "UPDATE predictions SET executed = '[]' WHERE kind = 'call'",
+        "UPDATE predictions SET raw = CAST(x'ff80' AS TEXT)",
+        "DROP TABLE _sqlite_migrations",
+        "DELETE FROM _sqlite_migrations WHERE rowid > 1",
+        "DROP TABLE turns",
+    ],
+)
+def test_what_rig_never_wrote_is_one_line_that_names_the_store(
+    tmp_path: Path, rig: Rig, statement: str
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA foreign_keys = OFF")
+        database.execute(statement)
+        database.commit()
+    ends = [rig(*verb, "--runs", path) for verb in VERBS]
+    bad = [end for end in ends if end.code == 2]
+    assert bad
+    for end in bad:
+        assert end.err.startswith(f"rig: {path}: ")
+        assert end.err.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_searched_is_one_line(tmp_path: Path, rig: Rig) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may search anywhere")
+    (tmp_path / "shut").mkdir(mode=0o000)
+    done = rig("runs", "--runs", tmp_path / "shut" / "runs.sqlite")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+
+
+def test_a_run_that_is_deleted_before_it_is_claimed_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    todo = small_talks.plan(path, small_talks.oracle(), resume=True)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DELETE FROM runs")
+        database.commit()
+    with pytest.raises(RigError, match="run abcde is not in"):
+        run(todo, lambda _: None, Control())
+
+
+def test_another_process_at_work_is_no_reason_for_another_file(tmp_path: Path, rig: Rig) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    with pytest.raises(StoreError, match="try again when it is done"), Runs.open(path):
+        raise sqlite3_error(sqlite3.SQLITE_BUSY)
+
+
+def sqlite3_error(code: int) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = code
+    return error
