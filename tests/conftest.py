@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 from terminals import Terminal
 
 from rig.errors import RigError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+# Time says nothing on a machine that does other things. What must pass before a change lands is the same each
+# time; everybody else's tests look at other cases each time.
+settings.register_profile(
+    "rig",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("rig")
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
