@@ -80,6 +80,11 @@ class Talk:
             text = text[:-1]
         self._turns.append(Turn("user", text))
 
+    def wish(self, ways: str, pattern: str, **fields: Any) -> None:
+        """Let the user ask for something: in one of the ways of phrases.toml, or by a pattern."""
+        by_hand = self.random.random() < 0.5
+        self.user(self.random.choice(words.PHRASES[ways]) if by_hand else pattern, **fields)
+
     def _talked_round(self, text: str, values: list[Any]) -> str:
         """A wish amid words that mean nothing for it; not behind a value, which they could seem part of."""
         fields = {

@@ -3,7 +3,12 @@
 import tomllib
 from pathlib import Path
 
-_FILE = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+
+def _read(name: str) -> dict[str, str]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+_FILE = _read("words.toml")
 
 
 def _list(name: str) -> list[str]:
@@ -58,6 +63,9 @@ AFTER = (
     "|otherwise {name} gets cross]",
 )
 """What people say after they have said what they want."""
+
+PHRASES = {name: lines.splitlines() for name, lines in _read("phrases.toml").items()}
+"""Ways to ask for things, by what is wanted."""
 
 CHAT = (
     ("[hi|hello|hey|good day] [there|!|]", "[Hello|Hi]! [How can I help|What can I do for you]?"),

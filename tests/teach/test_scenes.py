@@ -1,10 +1,13 @@
 """Scenes that teach when to call and when not to: hints, several calls at once, words around a wish."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from benchmarks.teach import words
 from benchmarks.teach.scenes import hints, several
 from benchmarks.teach.scenes.mail import clause, keyword
 from benchmarks.teach.talk import Refused, Talk
@@ -88,3 +91,14 @@ def test_words_around_a_wish_never_stand_behind_a_value() -> None:
     assert any(not text.endswith("?") for text in asked)
     assert all("which alarms are on?" in text for text in asked)
     assert len(asked) > 60
+
+
+def test_every_way_to_ask_is_a_pattern_and_used_in_a_scene() -> None:
+    scenes = "".join(path.read_text() for path in Path(hints.__file__).parent.glob("*.py"))
+    for ways, lines in words.PHRASES.items():
+        assert f'"{ways}"' in scenes
+        assert len(set(lines)) == len(lines) >= 6, ways
+        assert all(line.strip() == line != "" for line in lines), ways
+        assert all(line.count("[") == line.count("]") for line in lines), ways
+        fields = [set(re.findall(r"\{(\w+)\}", line)) for line in lines]
+        assert set.union(*fields) <= set(re.findall(r"(\w+)=", scenes)), ways

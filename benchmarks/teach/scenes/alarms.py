@@ -12,17 +12,19 @@ def add(talk: Talk) -> None:
     moment = _some_time(talk)
     said = clock(talk.random, moment, bare="alarm")
     if talk.random.random() < 0.4:
-        talk.user(
+        talk.wish(
+            "alarm_open",
             "[[can you|could you|please|] [set|add|make] [an alarm|a new alarm|an "
             "alarm for me][?|]|i need an alarm"
             "|i need to be woken up|wake me up tomorrow|i have to get up tomorrow|alarm please|can "
             "you get me out of bed"
-            "|could you do an alarm|i want to be up in time tomorrow|make sure i wake up]"
+            "|could you do an alarm|i want to be up in time tomorrow|make sure i wake up]",
         )
         talk.reply("[At what time|For what time|When] [should it ring|do you need it|should I set it]?")
         talk.user(f"[at|for||] {{said}}{TAIL}", said=said)
     else:
-        talk.user(
+        talk.wish(
+            "alarm_at",
             "[[[wake me|get me up|wake me up] at|[set|add|make] [an|an|another] "
             "alarm for|alarm at|i need an alarm at"
             "|can you wake me at|i need to be up at|get me out of bed at|do an alarm for|ring me "
@@ -80,12 +82,13 @@ def before_event(talk: Talk) -> None:
 def find(talk: Talk) -> None:
     """Look up alarms, all or some, and perhaps delete one."""
     if talk.random.random() < 0.5:
-        talk.user(
+        talk.wish(
+            "alarms_seen",
             "[[which|what] alarms [do i have|are on|are set|are there|are active]?|show [me|"
             "] my alarms|list [all|] my alarms|when are my alarms"
             "|[what|when] have i set alarms for|have i got alarms on|which alarms did i leave on"
             "|check my alarms"
-            "|do i have any alarms set?|what alarms are on?]"
+            "|do i have any alarms set?|what alarms are on?]",
         )
         found = talk.call("FindAlarms")["alarms"]
     else:

@@ -20,7 +20,8 @@ def look(talk: Talk) -> None:
 def look_at_day(talk: Talk, when: date) -> list[dict[str, Any]]:
     """Let the user ask what there is on a day."""
     said = day(talk.random, talk.now, when, weekday=0.5)
-    talk.user(
+    talk.wish(
+        "calendar_day",
         "[[what's|what is|what do i have|what have i got|anything] [in my calendar|"
         "planned|scheduled|on my agenda|on|] {said}?"
         "|do i have [anything|something|any appointments|plans] {said}?|what does my "
@@ -164,7 +165,8 @@ def relocate(talk: Talk, event: dict[str, Any]) -> None:
 def delete_shown(talk: Talk, event: dict[str, Any]) -> None:
     """Delete an event that was just shown."""
     what = the(event["name"])
-    talk.user(
+    talk.wish(
+        "event_gone",
         "[[delete|cancel|remove|drop] {what}|[take|get] {what} out of [my|the] "
         "calendar|{what} [is off|was canceled|isn't happening|is canceled], [delete "
         "it|remove it|take it out]"
@@ -256,33 +258,35 @@ def create(talk: Talk) -> None:
     site = place(talk.random) if talk.random.random() < 0.5 else None
     on, gap = day(talk.random, talk.now, when, weekday=0.2), talk.random.choice([", ", " ", " "])
     said = f"{on}{gap}{span(talk.random, start, end)}"
-    where = "" if site is None else f"[,|] [at|in] {site}" if site != "Zoom" else " on Zoom"
-    with_whom = f" with {' and '.join(guests)}" if guests else ""
+    where = (
+        "" if site is None else f"{talk.random.choice(['', ','])} {talk.random.choice(['at', 'in'])} {site}"
+    )
+    where = " on Zoom" if site == "Zoom" else where
+    people = f" with {' and '.join(guests)}" if guests else ""
     shown = talk.random.choice([f'"{name}"', name, the(name).removeprefix("the ")])
     if talk.random.random() < 0.4:
-        talk.user(
-            (
-                f"[[can you|could you|] [put|add] {{what}}{with_whom} [in|to] my "
-                f"calendar[?|]|[i want to|i need to] schedule {{what}}{with_whom}|new "
-                f"[event|appointment]: {{what}}{with_whom}]"
-            ),
+        talk.wish(
+            "event_open",
+            "[[can you|could you|] [put|add] {what}{people} [in|to] my calendar[?|]"
+            "|[i want to|i need to] schedule {what}{people}|new [event|appointment]: {what}{people}]",
             what=shown,
+            people=people,
         )
         talk.reply(
             "[Sure|Gladly|Of course|]. [When does it start and end|When is it, and "
             "for how long|When is it, from when to when]?"
         )
-        talk.user(f"{{said}}{where}{TAIL}", said=said)
+        talk.user(f"{{said}}{{where}}{TAIL}", said=said, where=where)
     else:
-        talk.user(
-            (
-                f"[[put|add] {{what}}{with_whom} [in|to] my calendar[, | ]{{said}}{where}|"
-                f"[schedule|create|book] {{what}}{with_whom} {{said}}{where}|"
-                f"{{what}}{with_whom} {{said}}{where}, [put it in my calendar|add it to "
-                f"my calendar]]"
-            ),
+        talk.wish(
+            "event_whole",
+            "[[put|add] {what}{people} [in|to] my calendar[, | ]{said}{where}"
+            "|[schedule|create|book] {what}{people} {said}{where}"
+            "|{what}{people} {said}{where}, [put it in my calendar|add it to my calendar]]",
             what=shown,
+            people=people,
             said=said,
+            where=where,
         )
     response = talk.call(
         "CreateEvent",

@@ -14,7 +14,8 @@ def search_inbox(talk: Talk) -> None:
     start = None
     kind = talk.random.random()
     if kind < 0.85:
-        talk.user(
+        talk.wish(
+            "mail_about",
             "[[is there|do i have|did i get|have i got] [an email|a mail|any mail|"
             "any email|anything in my inbox] about the {topic}?|[has|did] {sender} "
             "[written|email|write|emailed] [me |]about the {topic}?"
@@ -164,7 +165,8 @@ def send_message(talk: Talk) -> None:
     names = " and ".join(receivers)
     kind = talk.random.random()
     if kind < 0.35:
-        talk.user(
+        talk.wish(
+            "message_open",
             (
                 "[[can you|could you|please|] [message|text|send a message to|write a "
                 "message to] {to} [for me|][?|]|i need to [message|text] {to}|[message|"
@@ -188,7 +190,10 @@ def send_message(talk: Talk) -> None:
     elif kind < 0.75:
         is_question = reported.startswith(("if", "whether"))
         verb = "ask" if is_question else talk.random.choice(["tell", "message", "text", "write"])
-        talk.user(f"{verb} {{to}} {{reported}}", to=names, reported=reported)
+        if reported.startswith("that "):
+            talk.wish("message_whole", f"{verb} {{to}} {{that}}", to=names, that=reported)
+        else:
+            talk.user(f"{verb} {{to}} {{reported}}", to=names, reported=reported)
     else:
         talk.user("[message|text|send] {to}: {direct}", to=names, direct=direct.rstrip("."), please=False)
     for receiver in receivers:
@@ -209,7 +214,8 @@ def search_messages(talk: Talk) -> None:
             start = f"{talk.now:%Y-%m-%d} 00:00:00"
         else:
             when = ""
-        talk.user(
+        talk.wish(
+            "messages_from",
             "[[has|did] {sender} [messaged|message|texted|text|write|written] me "
             "{when}?|any [messages|message|texts] from {sender} {when}?|what did "
             "{sender} [message|text|write] [me|] {when}?"

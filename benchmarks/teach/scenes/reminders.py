@@ -16,7 +16,8 @@ def add(talk: Talk) -> None:
     when = spoken(talk, due)
     kind = talk.random.random()
     if kind < 0.4:
-        talk.user(
+        talk.wish(
+            "reminder_open",
             "[[can you|could you|] remind me to {text}[?|]|[i need|add|set] a "
             "reminder to {text}|don't let me forget to {text}"
             "|new reminder: {text}|{text}, [remind me of that|i need a nudge for that|put that on my list]"
@@ -30,7 +31,8 @@ def add(talk: Talk) -> None:
         talk.reply("[Of what, and when|What is it, and when is it due|What about, and for when]?")
         talk.user("[{text}, {when}|to {text} {when}|{when}, to {text}]", text=text, when=when)
     else:
-        talk.user(
+        talk.wish(
+            "reminder_whole",
             "[remind me {when} to {text}|remind me to {text} {when}|[set|add] a reminder {when}: {text}"
             "|[set|add] a reminder to {text} {when}|can you remind me to {text} {when}?"
             "|nudge me {when} to {text}|{text} {when}, [remind me|don't let me forget|put it on my list]"
@@ -97,13 +99,14 @@ def before_event(talk: Talk) -> None:
 
 def show(talk: Talk) -> None:
     """List the reminders, and perhaps tick one off or delete it."""
-    talk.user(
+    talk.wish(
+        "reminders_seen",
         "[[show|list|read|give] me my reminders|what [reminders do i have|are my reminders|do i have to do]?"
         "|what's [on my list|on my to-do list|still open]?|which reminders [are "
         "there|do i have]?|do i have any reminders?"
         "|my reminders please|what do i need to remember?|tell me what's on my reminder list"
         "|what did i want to do|read me my list|which things did i note down|what have i still got "
-        "to do|reminders]"
+        "to do|reminders]",
     )
     found = talk.call("GetReminders")["reminders"]
     talk.reply("{listed}.", listed=_listed(talk, found))
@@ -123,7 +126,8 @@ def settle(talk: Talk, reminder: dict[str, Any]) -> None:
     """Complete or delete a reminder that was shown."""
     what = about(reminder["task"])
     if talk.random.random() < 0.6:
-        talk.user(
+        talk.wish(
+            "reminder_done",
             "[[i've done|i already did|i finished] [the one about|] {what}, [tick it "
             "off|mark it as done|check it off|that's done]"
             "|mark {what} as done|tick off {what}|check off {what}|{what} is done[, tick that off|]"
@@ -136,7 +140,8 @@ def settle(talk: Talk, reminder: dict[str, Any]) -> None:
         talk.call("CompleteReminder", reminder_id=reminder["reminder_id"])
         talk.reply("[Done, |]{what} is marked as complete.", what=what)
     else:
-        talk.user(
+        talk.wish(
+            "reminder_gone",
             "[[delete|remove|drop|cancel] the [one|reminder] about {what}|{what} "
             "[isn't needed any more|is no longer needed"
             "|took care of itself], [delete it|remove it|take it off]|you can delete "

@@ -11,17 +11,19 @@ def today(talk: Talk) -> None:
     """Today's weather, here or elsewhere."""
     if talk.random.random() < 0.5:
         city = talk.things.city
-        talk.user(
+        talk.wish(
+            "weather_here",
             "[[what's the weather|how's the weather|what is the weather like] [today|"
             "right now|outside|here|]?|do i need [an umbrella|a coat|sunscreen|a "
             "hat] today?"
             "|is it [cold|warm|raining|sunny|windy] [today|outside|here]?|how [cold|"
             "warm|hot] is it [today|outside]?|weather today?"
-            "|will it [rain|snow] today?]"
+            "|will it [rain|snow] today?]",
         )
     else:
         city = talk.random.choice(talk.things.cities)
-        talk.user(
+        talk.wish(
+            "weather_there",
             "[[what's the weather like|how's the weather|what's it like] in {city} "
             "[today|right now|now|]?|is it [raining|snowing|warm|cold|sunny] in "
             "{city} [today|right now|]?"
@@ -65,7 +67,8 @@ def forecast(talk: Talk) -> None:
     kind = talk.random.random()
     city = talk.things.city if kind < 0.4 or 0.75 < kind < 0.79 else talk.random.choice(talk.things.cities)
     if kind < 0.4:
-        talk.user(
+        talk.wish(
+            "forecast_here",
             "[[what will the weather be|how will the weather be|what's the weather "
             "going to be like] {near}?|will it [rain|snow|be sunny|be warm] {near}?"
             "|what's the forecast?|forecast please|do i need [an umbrella|a jacket] {near}?"
@@ -74,7 +77,8 @@ def forecast(talk: Talk) -> None:
             near=near,
         )
     elif kind < 0.75:
-        talk.user(
+        talk.wish(
+            "forecast_there",
             "[[what will the weather be like|how's the weather|what's the weather] "
             "in {city} {near}?|will it [rain|snow|be warm] in {city} {near}?"
             "|{city} {near}, what's the weather?|what's the forecast for {city}?"
@@ -136,7 +140,8 @@ def usual(talk: Talk) -> None:
     name = talk.random.choice(MONTHS)
     kind = talk.random.random()
     if kind < 0.55:
-        talk.user(
+        talk.wish(
+            "usual",
             "[[what's the weather usually like|how [hot|cold|warm] does it [usually|"
             "normally|] get|how much does it [usually|normally] rain|how much [rain|"
             "snow] is normal|what is the usual weather] in {city} in {name}?"
