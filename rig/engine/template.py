@@ -1,41 +1,26 @@
 """A GGUF file's chat template, rendered in a sandbox.
 
-Templates are programs from a file of unknown origin: they run in Jinja2's immutable sandbox, see no real
-clock, and never see the content of messages. Each content is replaced by a marker while the template runs,
-and put in afterwards, so that content cannot pass for template text and every piece is tokenised alone.
-Declarations and calls they do see (`rig.engine.shield`). Whatever else a template can use is as transformers
-has it (`transformers.utils.chat_template_utils`), byte for byte.
+Templates are programs from a file of unknown origin: they run in a process of their own, within bounds of
+time and memory (`rig.engine.sandbox`), and never see the content of messages. Each content is replaced by a
+marker while the template runs, and put in afterwards, so that content cannot pass for template text and every
+piece is tokenised alone. Declarations and calls they do see (`rig.engine.shield`).
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
-
-import jinja2
-import jinja2.ext
-import jinja2.meta
-import jinja2.nodes
-import jinja2.parser
-import jinja2.runtime
-import jinja2.sandbox
-import jinja2.utils
+from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
+from rig.engine.sandbox import TemplateError as TemplateError
+from rig.engine.sandbox import process
 from rig.errors import RigError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 MAX_TEMPLATE_CHARACTERS = 200_000
 QUIET: Mapping[str, Json] = {"enable_thinking": False}
 """What templates are told where nothing else is said of thinking."""
-_MOST_ITEMS = 10_000
-"""Of a list that a template makes for itself."""
-
-
-class TemplateError(Exception):
-    """The template refused these messages or lost one of them."""
 
 
 class Markup(str):
@@ -127,18 +112,13 @@ class ChatTemplate:
     def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
         if len(source) > MAX_TEMPLATE_CHARACTERS:
             raise RigError(f"the chat template has over {MAX_TEMPLATE_CHARACTERS} characters; refused")
-        environment = _environment()
         try:
-            self._template = environment.from_string(source)
-            undeclared = jinja2.meta.find_undeclared_variables(environment.parse(source))
-        except jinja2.TemplateError as error:
+            process.compile(source)
+        except TemplateError as error:
             raise RigError(f"the chat template does not compile: {error}") from error
         self.source = source
         self.eos = eos
         self._variables = {"bos_token": bos, "eos_token": eos}
-        self._dated = {"datetime": _no_clock("%b %d %Y")} if "datetime" in undeclared else {}
-        # Templates of FireFunction's age take declarations as text, and do not ask whether there are any.
-        self._has_functions = "functions" in undeclared and "functions is defined" not in source
         user, assistant = ChatMessage("user", ("q",)), ChatMessage("assistant", ("a",))
         try:
             self._render([user, assistant, user])
@@ -188,17 +168,8 @@ class ChatTemplate:
         variables: Mapping[str, Json] = QUIET,
     ) -> str:
         """What the template makes of messages as they are, contents included. Raises TemplateError."""
-        given: JsonObject = {**self._variables, **self._dated}
-        if tools:
-            given["tools"] = _given(tools)
-        if self._has_functions:
-            given["functions"] = _to_json(list(tools), indent=4)
-        try:
-            return self._template.render(
-                **given, messages=_given(messages), add_generation_prompt=generation, **variables
-            )
-        except Exception as error:  # a template can raise anything; none of it is ours
-            raise TemplateError(f"{type(error).__name__}: {error}") from error
+        given = {**self._variables, "add_generation_prompt": generation, **variables}
+        return process.render(self.source, messages, tools, given)
 
     def _adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         adapted: list[ChatMessage] = []
@@ -257,114 +228,3 @@ class ChatTemplate:
 
 def _escaped(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-class _Given(list[Any]):
-    """A list that a template is given, which it cannot change."""
-
-
-def _given(value: Json) -> Json:
-    """A copy of a JSON value, whose lists cannot be changed."""
-    if isinstance(value, Mapping):
-        return {key: _given(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return _Given(map(_given, value))
-    return value
-
-
-class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
-    """The sandbox, in which a template may yet lengthen and shorten lists of its own, as Kimi K2's do."""
-
-    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        if type(obj) is list and attr in ("append", "pop"):
-            return len(obj) < _MOST_ITEMS
-        return super().is_safe_attribute(obj, attr, value)
-
-
-def _environment() -> _Sandbox:
-    environment = _Sandbox(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, jinja2.ext.loopcontrols]
-    )
-    environment.filters["tojson"] = _to_json
-    environment.globals.update(
-        raise_exception=_raise, strftime_now=_no_clock, namespace=_Namespace, dict=_Dictionary()
-    )
-    return environment
-
-
-class _GenerationTag(jinja2.ext.Extension):
-    """`{% generation %}` marks what an assistant wrote, for training; it changes nothing of the text."""
-
-    tags = {"generation"}  # noqa: RUF012 - so jinja2 has it
-
-    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node | list[jinja2.nodes.Node]:
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return jinja2.nodes.CallBlock(self.call_method("_pass_on"), [], [], body).set_lineno(line)
-
-    def _pass_on(self, caller: jinja2.runtime.Macro) -> str:
-        return caller()
-
-
-class _Dictionary:
-    """`dict`, with nothing but what makes one."""
-
-    def __call__(self, *arguments: Any, **names: Any) -> dict[Any, Any]:
-        return dict(*arguments, **names)
-
-    def fromkeys(self, *arguments: Any) -> dict[Any, Any]:
-        return dict.fromkeys(*arguments)
-
-
-class _Namespace(jinja2.utils.Namespace):
-    """`namespace`, in which nothing can be called as Python calls its own."""
-
-    def __init__(*arguments: Any, **names: Any) -> None:
-        self, *rest = arguments
-        made = dict(*rest, **names)
-        for name in made:
-            _refuse_hidden(name)
-        jinja2.utils.Namespace.__init__(self, made)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        _refuse_hidden(name)
-        super().__setitem__(name, value)
-
-
-def _refuse_hidden(name: object) -> None:
-    if isinstance(name, str) and name.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"a namespace takes no name that begins with _: {name!r}")
-
-
-def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=separators,
-        sort_keys=sort_keys,
-        default=_drawn,
-    )
-
-
-def _drawn(value: Any) -> Json:
-    """What a filter such as `map` gives one by one, as llama.cpp has it: a list."""
-    if isinstance(value, Iterator):
-        return list(value)
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-
-
-def _raise(message: str) -> Any:
-    raise jinja2.TemplateError(message)
-
-
-def _no_clock(form: str) -> str:
-    """Templates may print today's date; a fixed one keeps prompts, and so answers, the same every day."""
-    return datetime(2024, 7, 26).strftime(form)  # noqa: DTZ001 - no zone is meant

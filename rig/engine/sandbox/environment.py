@@ -1,0 +1,155 @@
+"""What chat templates can use: Jinja2's immutable sandbox, and beside it what transformers gives them.
+
+As transformers has it (`transformers.utils.chat_template_utils`), byte for byte; but there is no real clock.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import jinja2
+import jinja2.ext
+import jinja2.meta
+import jinja2.nodes
+import jinja2.parser
+import jinja2.runtime
+import jinja2.sandbox
+import jinja2.utils
+
+from rig.calls import Json, JsonObject
+
+_MOST_ITEMS = 10_000
+"""Of a list that a template makes for itself."""
+
+
+class Compiled:
+    """A template that compiles, and the variables that it is to be given. Raises what Jinja2 raises."""
+
+    def __init__(self, source: str) -> None:
+        environment = _environment()
+        self._template = environment.from_string(source)
+        self.undeclared = jinja2.meta.find_undeclared_variables(environment.parse(source))
+        self._dated = {"datetime": no_clock("%b %d %Y")} if "datetime" in self.undeclared else {}
+        # Templates of FireFunction's age take declarations as text, and do not ask whether there are any.
+        self._has_functions = "functions" in self.undeclared and "functions is defined" not in source
+
+    def render(self, messages: Sequence[JsonObject], tools: Sequence[JsonObject], given: JsonObject) -> str:
+        """What it makes of messages and declarations. A template can raise anything."""
+        values: JsonObject = {**self._dated, **given}
+        if tools:
+            values["tools"] = _given(tools)
+        if self._has_functions:
+            values["functions"] = _to_json(list(tools), indent=4)
+        return self._template.render(**values, messages=_given(messages))
+
+
+class _Given(list[Any]):
+    """A list that a template is given, which it cannot change."""
+
+
+def _given(value: Json) -> Json:
+    """A copy of a JSON value, whose lists cannot be changed."""
+    if isinstance(value, Mapping):
+        return {key: _given(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return _Given(map(_given, value))
+    return value
+
+
+class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """The sandbox, in which a template may yet lengthen and shorten lists of its own, as Kimi K2's do."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if type(obj) is list and attr in ("append", "pop"):
+            return len(obj) < _MOST_ITEMS
+        return super().is_safe_attribute(obj, attr, value)
+
+
+def _environment() -> _Sandbox:
+    environment = _Sandbox(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, jinja2.ext.loopcontrols]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals.update(
+        raise_exception=_raise, strftime_now=no_clock, namespace=_Namespace, dict=_Dictionary()
+    )
+    return environment
+
+
+class _GenerationTag(jinja2.ext.Extension):
+    """`{% generation %}` marks what an assistant wrote, for training; it changes nothing of the text."""
+
+    tags = {"generation"}  # noqa: RUF012 - so jinja2 has it
+
+    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node | list[jinja2.nodes.Node]:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return jinja2.nodes.CallBlock(self.call_method("_pass_on"), [], [], body).set_lineno(line)
+
+    def _pass_on(self, caller: jinja2.runtime.Macro) -> str:
+        return caller()
+
+
+class _Dictionary:
+    """`dict`, with nothing but what makes one."""
+
+    def __call__(self, *arguments: Any, **names: Any) -> dict[Any, Any]:
+        return dict(*arguments, **names)
+
+    def fromkeys(self, *arguments: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*arguments)
+
+
+class _Namespace(jinja2.utils.Namespace):
+    """`namespace`, in which nothing can be called as Python calls its own."""
+
+    def __init__(*arguments: Any, **names: Any) -> None:
+        self, *rest = arguments
+        made = dict(*rest, **names)
+        for name in made:
+            _refuse_hidden(name)
+        jinja2.utils.Namespace.__init__(self, made)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_hidden(name)
+        super().__setitem__(name, value)
+
+
+def _refuse_hidden(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"a namespace takes no name that begins with _: {name!r}")
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Jinja's own sorts keys and escapes for HTML, which no model was trained on."""
+    return json.dumps(
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+        default=_drawn,
+    )
+
+
+def _drawn(value: Any) -> Json:
+    """What a filter such as `map` gives one by one, as llama.cpp has it: a list."""
+    if isinstance(value, Iterator):
+        return list(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def _raise(message: str) -> Any:
+    raise jinja2.TemplateError(message)
+
+
+def no_clock(form: str) -> str:
+    """Templates may print today's date; a fixed one keeps prompts, and so answers, the same every day."""
+    return datetime(2024, 7, 26).strftime(form)  # noqa: DTZ001 - no zone is meant
