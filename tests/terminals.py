@@ -40,15 +40,16 @@ class Terminal:
         """What is in sight, or all that ever was."""
         return self._tmux("capture-pane", "-p", "-t", "rig", *(("-S", "-") if history else ()))
 
-    def wait(self, *texts: str) -> str:
-        """The screen, once it shows all the texts."""
+    def wait(self, *texts: str, without: str | None = None) -> str:
+        """The screen, once it shows all the texts, and not the one it is to be without."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             screen = self.screen()
-            if all(text in screen for text in texts):
+            if all(text in screen for text in texts) and (without is None or without not in screen):
                 return screen
             if time.monotonic() > deadline:
-                pytest.fail(f"{texts} did not appear on this screen:\n{screen}")
+                lacks = "" if without is None else f" without {without!r}"
+                pytest.fail(f"{texts}{lacks} did not appear on this screen:\n{screen}")
             time.sleep(0.05)
 
     def _tmux(self, *arguments: str, **options: object) -> str:

@@ -423,8 +423,8 @@ class Executes(Protocol):
         """Where calls are executed. Raises RigError where its world cannot be had."""
         ...
 
-    def worlds(self, task: Any) -> Iterator[tuple[int, Snapshot]]:
-        """Each turn of a task by its number, with the world that it begins in.
+    def worlds(self, task: Any, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
+        """Each turn of a task by its number, with the world that it begins in, as it was played.
 
         Whoever follows may act in the simulator between two turns. Raises RigError where the task cannot
         start in this world.

@@ -81,10 +81,11 @@ def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> 
     world.
     """
     truths = _due(task)
-    for turn, world in setup.worlds(task):
-        setup.simulator.restore(world)
-        for step, recorded in enumerate(played[turn].executed if turn in played else ()):
-            executed = setup.simulator.execute(recorded.call)
+    simulator = setup.simulator
+    for turn, world in setup.worlds(task, played):
+        simulator.restore(world)
+        for step, recorded in _calls(played, turn):
+            executed = simulator.execute(recorded.call)
             number = turn_number(task, turn)
             yield Reexecuted(turn, number, step, recorded, executed, _differ(recorded, executed, truths))
 
@@ -95,11 +96,9 @@ def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> It
     Raises RigError where the task cannot start in this world.
     """
     truths, simulator = _due(task), setup.simulator
-    for turn, before in setup.worlds(task):
-        if turn not in played:
-            continue
+    for turn, before in setup.worlds(task, played):
         simulator.restore(before)
-        for step, recorded in enumerate(played[turn].executed):
+        for step, recorded in _calls(played, turn):
             executed = simulator.execute(recorded.call)
             after = simulator.snapshot()
             yield Effect(turn, step, simulator.diff(before, after), _differ(recorded, executed, truths))
@@ -117,6 +116,13 @@ def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
     is_other = any(made_in.get(name, value) != value for name, value in setup.fingerprint.items())
     found = effects(transcript.conversation, transcript.turns, acting)
     return Effects({StepPlace(effect.turn, effect.step): effect for effect in found}, is_other)
+
+
+def _calls(played: Mapping[int, PlayedTurn], turn: int) -> Iterator[tuple[int, ExecutedCall]]:
+    """The calls of a turn that were executed, each with the number of its step."""
+    for number, step in enumerate(played[turn].steps if turn in played else ()):
+        if step.executed is not None:
+            yield number, step.executed
 
 
 def _due(task: Task) -> list[ExecutedCall]:

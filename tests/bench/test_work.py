@@ -5,6 +5,7 @@ import pytest
 from benchmarks.engine.work import Work, prefixes
 from rig.errors import RigError
 from rig.events import Where
+from rig.methods.tooltalk.acting import Stage
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
@@ -19,14 +20,9 @@ def played(name: str) -> list[Request]:
     """What a run asks the oracle."""
     (conversation,) = (one for one in Work(suite="all", limit=None).conversations() if one.name == name)
     oracle = Oracle([conversation])
-    dialogue = Dialogue(
-        conversation,
-        Simulator(World.open(), TOOLTALK),
-        Grader("default", Exact(), TOOLTALK),
-        Settings(),
-        where=Where(0, name),
-        emit=lambda event: None,
-    )
+    grader = Grader("default", Exact(), TOOLTALK)
+    stage = Stage(Simulator(World.open(), TOOLTALK), grader, Where(0, name), lambda event: None)
+    dialogue = Dialogue(conversation, Settings(), stage)
     requests = []
     while dialogue.next_turn is not None:
         play = dialogue.play()

@@ -206,8 +206,9 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
             else [_step_json(number, step, task) for number, step in enumerate(played.steps)]
         )
         if effects is not None and played is not None:
-            for number in range(len(played.executed)):
-                shown["steps"][number]["effect"] = effects.by_call[StepPlace(index, number)].as_json()
+            for place, effect in effects.by_call.items():
+                if place.turn == index:
+                    shown["steps"][place.step]["effect"] = effect.as_json()
         shown["faults"] = [
             numbered(fault.as_json(), task) for fault in transcript.faults if fault.turn == index
         ]

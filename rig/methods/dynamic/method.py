@@ -1,6 +1,6 @@
 """ToolTalk's tasks as a method of their own: played live, judged by how the world ends."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ from rig.methods.dynamic.oracle import Oracle
 from rig.methods.dynamic.prompt import THE_USER, Settings, opening
 from rig.methods.dynamic.tasks import LiveTask
 from rig.methods.dynamic.user import ScriptedUser
+from rig.methods.tooltalk.acting import Stage
 from rig.methods.tooltalk.conversations import load_directory, parse_conversation
 from rig.methods.tooltalk.method import ToolTalk, ToolTalkSetup
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
 
 _TOOLTALK = ToolTalk()
 
@@ -97,11 +99,28 @@ class DynamicSetup:
         return opening(task.conversation, settings, role)
 
     def start(self, task: LiveTask, settings: Settings, where: Where, emit: Emit, slot: int) -> Dialogue:
-        matcher = self._tooltalk.matcher
-        return Dialogue(task, self._simulator(slot), matcher, settings, where=where, emit=emit)
+        stage = Stage(self._simulator(slot), self._tooltalk.matcher, where, emit)
+        return Dialogue(task, settings, stage)
 
     def score(self, task: LiveTask, turns: Sequence[PlayedTurn]) -> Score:
         return judge(task, turns, self._simulator(0), self._tooltalk.matcher, self._settings)
+
+    @property
+    def simulator(self) -> Simulator:
+        """Where calls are executed again (`rig.methods.base.Executes`)."""
+        return self._simulator(0)
+
+    def worlds(self, task: LiveTask, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
+        """The world goes on from the calls that were made, whatever was true."""
+        simulator = self.simulator
+        simulator.start(*task.conversation.start)
+        world = simulator.snapshot()
+        for number, turn in sorted(played.items()):
+            yield number, world
+            simulator.restore(world)
+            for call in turn.executed:
+                simulator.execute(call.call)
+            world = simulator.snapshot()
 
     def _simulator(self, slot: int) -> Simulator:
         if slot not in self._simulators:

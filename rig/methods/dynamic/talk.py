@@ -43,7 +43,7 @@ class Talk:
         elif is_user:
             self.end = "user_failed"
         elif step.executed is not None:
-            self.messages.append(call_message(step.executed))
+            self.messages.append(call_message(step.executed, prediction))
 
     def extend(self, played: Iterable[PlayedTurn]) -> "Talk":
         """Take in turns that were played before."""

@@ -5,24 +5,22 @@ the true history, whatever it did itself. Within the turn it calls tools, one at
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from rig.calls import ExecutedCall
 from rig.episodes import ASSISTANT, PlayedTurn, Step
-from rig.errors import ErrorKind
-from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
+from rig.events import TurnStarted
 from rig.methods.base import Ask, Playing
+from rig.methods.tooltalk.acting import Acting, Stage
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, call_message, context, offered_tools
 from rig.methods.tooltalk.replay import decisive, replay
 from rig.methods.tooltalk.scoring.judgement import conclude
 from rig.metrics import Score
 from rig.models import Message, Prediction, ReplyMessage, Request, StepKey, UserMessage
-from rig.scoring import Grader
-from rig.toolbox.simulator import Simulator
-from rig.verdicts import CallPlace, StepPlace, Verdict
+from rig.verdicts import CallPlace, StepPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +38,18 @@ class Dialogue:
     A turn asks for predictions and is sent them, so one model can serve many dialogues at once.
     """
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        simulator: Simulator,
-        grader: Grader,
-        settings: Settings,
-        *,
-        where: Where,
-        emit: Emit,
-    ) -> None:
+    def __init__(self, conversation: Conversation, settings: Settings, stage: Stage) -> None:
         self._conversation = conversation
-        self._simulator = simulator
         self._settings = settings
-        self._where = where
-        self._emit = emit
+        self._stage = stage
         self._tools = offered_tools(conversation, settings)
         self._context = context(conversation.metadata)
         self._messages: list[Message] = []
         self._starts: dict[int, _Start] = {}
-        self._grader = grader
         began = perf_counter()
         self._truths = self._rehearse()
         self._rehearsal_s = perf_counter() - began
-        self._matching = grader.start(self._truths)
-        self._judged: list[StepPlace] = []
+        self._acting = Acting(stage, self._truths, settings.max_calls)
         self._played: list[PlayedTurn] = []
 
     @property
@@ -77,7 +62,7 @@ class Dialogue:
         """Play the true conversation once, noting what each assistant turn starts from."""
         said: list[str] = []
         ground_truth = []
-        for index, turn, world, calls in replay(self._conversation, self._simulator):
+        for index, turn, world, calls in replay(self._conversation, self._stage.simulator):
             if turn.role == "user":
                 self._messages.append(UserMessage(turn.text))
                 said.append(turn.text)
@@ -85,7 +70,7 @@ class Dialogue:
             self._starts[index] = _Start(world, len(self._messages), tuple(said))
             said = []
             for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
-                truth = decisive(recorded, replayed, self._grader)
+                truth = decisive(recorded, replayed, self._stage.grader)
                 ground_truth.append((CallPlace(index, number), truth))
                 shown = recorded if self._settings.history == "recorded" else replayed
                 self._messages.append(call_message(shown))
@@ -94,8 +79,7 @@ class Dialogue:
 
     def resume(self, played: PlayedTurn) -> None:
         """Take in a turn that was played before, so that matching goes on from there."""
-        for step, call in enumerate(played.executed):
-            self._judge(played.turn, step, call)
+        self._acting.take_in(played)
         self._played.append(played)
 
     def play(self) -> Playing:
@@ -104,69 +88,39 @@ class Dialogue:
         assert turn is not None
         tools_s, self._rehearsal_s = self._rehearsal_s, 0.0
         began = perf_counter() - tools_s
-        scoring_s = 0.0
-        start = self._starts[turn]
+        start, stage, acting = self._starts[turn], self._stage, self._acting
         truth = self._conversation.turns[turn]
-        self._emit(TurnStarted(self._where, turn, start.said, truth.calls, truth.text))
+        stage.emit(TurnStarted(stage.where, turn, start.said, truth.calls, truth.text))
 
+        acting.begin_turn()
         clock = perf_counter()
-        self._simulator.restore(start.world)
+        stage.simulator.restore(start.world)
         tools_s += perf_counter() - clock
         messages = self._messages[: start.messages]
         steps: list[Step] = []
         todo: list[Prediction] = []
-        while todo or not steps or steps[-1].prediction.kind == "call":
-            step = len(steps)
+        while not steps or steps[-1].executed is not None:
+            number = len(steps)
             if not todo:
-                predicted = yield Ask(ASSISTANT, self._request(turn, step, messages))
+                predicted = yield Ask(ASSISTANT, self._request(turn, number, messages))
                 todo += predicted.apart()
-            prediction = self._within_cap(todo.pop(0), step)
-            self._emit(PredictionMade(self._where, turn, step, prediction))
-            if prediction.call is None:
-                steps.append(Step(prediction))
-                todo = []
-                continue
-            clock = perf_counter()
-            executed = self._simulator.execute(prediction.call)
-            tools_s += perf_counter() - clock
-            clock = perf_counter()
-            verdict, rejudged = self._judge(turn, step, executed)
-            scoring_s += perf_counter() - clock
-            messages.append(call_message(executed, prediction))
-            steps.append(Step(prediction, executed, verdict))
-            self._emit(CallJudged(self._where, turn, step, executed, verdict, rejudged))
-        self._played.append(PlayedTurn(turn, tuple(steps), perf_counter() - began, tools_s, scoring_s))
+            step = acting.step(todo.pop(0), StepPlace(turn, number), number)
+            steps.append(step)
+            if step.executed is not None:
+                messages.append(call_message(step.executed, step.prediction))
+        tools_s += acting.tools_s
+        self._played.append(PlayedTurn(turn, tuple(steps), perf_counter() - began, tools_s, acting.scoring_s))
         return self._played[-1]
 
-    def _judge(self, turn: int, step: int, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
-        """The verdict on a call, and the earlier calls that hold another ground truth because of it.
-
-        All steps of a turn but its last are calls, so the executed ones are numbered as the steps are.
-        """
-        self._judged.append(StepPlace(turn, step))
-        verdict = self._matching.add(turn, executed)
-        moved = self._matching.moved
-        return verdict, tuple(Rejudged(*self._judged[number], verdict=now) for number, now in moved)
-
     def _request(self, turn: int, step: int, messages: Sequence[Message]) -> Request:
-        key = StepKey(self._conversation.name, turn, step, self._where.repeat)
+        key = StepKey(self._conversation.name, turn, step, self._stage.where.repeat)
         shared = self._settings.tools_are_shared
         return Request(
             key, INSTRUCTIONS, self._tools, self._context, tuple(messages), shared, several_calls=True
         )
 
-    def _within_cap(self, prediction: Prediction, step: int) -> Prediction:
-        """The prediction, or the error that it is a call too many. Such a call is not executed."""
-        if prediction.call is None or step < self._settings.max_calls:
-            return prediction
-        return replace(
-            prediction,
-            call=None,
-            error=ErrorKind.CALL_CAP,
-            error_detail=f"{prediction.call.name} would be call {step + 1} of the turn; the cap is "
-            f"{self._settings.max_calls}",
-        )
-
     def score(self) -> Score:
         """What the grader makes of all turns."""
-        return conclude(self._conversation, self._played, self._truths, self._grader, self._matching)
+        return conclude(
+            self._conversation, self._played, self._truths, self._stage.grader, self._acting.matching
+        )

@@ -14,6 +14,7 @@ from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.methods.base import ArmScore, Grading, Method, Option, Report, Table
+from rig.methods.tooltalk.acting import Stage
 from rig.methods.tooltalk.conversations import (
     Conversation,
     available_suites,
@@ -184,7 +185,7 @@ class ToolTalkSetup:
     def start(self, task: Conversation, settings: Settings, where: Where, emit: Emit, slot: int) -> Dialogue:
         if slot not in self._simulators:
             self._simulators[slot] = self.simulator.twin() if self._simulators else self.simulator
-        return Dialogue(task, self._simulators[slot], self.matcher, settings, where=where, emit=emit)
+        return Dialogue(task, settings, Stage(self._simulators[slot], self.matcher, where, emit))
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Score:
         if self._as_recorded:
@@ -193,7 +194,8 @@ class ToolTalkSetup:
             truths = replayed_truths(task, self.simulator, self.matcher)
         return judge(task, turns, truths, self.matcher)
 
-    def worlds(self, task: Conversation) -> Iterator[tuple[int, Snapshot]]:
+    def worlds(self, task: Conversation, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
+        """Every turn begins in the true world, whatever was played."""
         return ((turn.position, turn.world) for turn in replay(task, self.simulator))
 
     def predictions(self, place: Path) -> Sequence[tuple[Conversation, dict[int, PlayedTurn]]]:

@@ -1,6 +1,5 @@
 """A person plays the user: in the live view, on a plain terminal, left and taken up again."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -72,44 +71,77 @@ def test_a_person_is_no_model_to_be_evaluated(rig: Rig) -> None:
     assert (done.code, "human" in done.err) == (2, True)
 
 
-@pytest.mark.terminal
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-def test_a_person_in_the_live_view_from_the_first_word_to_the_last(
-    terminal: Terminal, tmp_path: Path
-) -> None:
-    terminal.resize(120, 40)
-    terminal.type(f"{RIG} {' '.join((*ASKED, *TWO))} --runs human.sqlite")
-    screen = terminal.wait("what do you say as the user?", "the recipient and the", "you are the user")
-    assert "Tuva wants to send" in screen
-    terminal.type("450 euros to Samir Haddad")
-    terminal.wait("the message and the", "450 euros to Samir Haddad")
+LIVE = ("run", "oracle", "--method", "dynamic", "--suite", "easy", "--similarity", "exact", "--user", "human")
+
+
+def test_a_person_talks_in_tooltalks_world_and_comes_back(rig: Rig) -> None:
+    asked = (*LIVE, "--only", "AddAlarm-easy", "--display", "plain")
+    left = typed("ten to five\n", *asked, code=130)
+    assert "you are the user; [DONE] ends it" in left.stdout
+    assert "Username: mei_lin_t" in left.stdout
+    assert "AddAlarm" not in left.stdout.split("you> ", 1)[1]
+    again = typed("Thanks. [DONE]\n", "run", "--resume", "latest", "--display", "plain")
+    assert "you> ten to five\nthey> Your alarm is set for 4:50 in the morning." in again.stdout
+    (arm,) = rig("show", "latest", "--json").json["arms"]
+    assert (arm["success_rate"], arm["length"]) == (1, 5)
+
+
+ASKS, BLURRED = "what do you say as the user?", "(press i)"
+
+
+def answered(terminal: Terminal, *texts: str) -> str:
+    """The screen, once it shows these texts and has the keys in an empty line to answer in."""
+    return terminal.wait(ASKS, *texts, without=BLURRED)
+
+
+def leave(terminal: Terminal) -> None:
+    """Give the keys back and stop the run."""
     terminal.press("Escape")
-    terminal.wait("(press i)")
-    terminal.press("i")
-    terminal.wait("as the user? ")
-    terminal.press("Escape")
-    terminal.wait("(press i)")
+    terminal.wait(BLURRED)
     terminal.press("q")
     terminal.wait("The run is still going.")
     terminal.press("s")
     terminal.wait("rig run --resume")
+
+
+@pytest.mark.terminal
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_a_person_in_the_live_view_from_the_first_word_to_the_last(
+    rig: Rig, terminal: Terminal, tmp_path: Path
+) -> None:
+    terminal.resize(120, 40)
+    terminal.type(f"{RIG} {' '.join((*ASKED, *TWO))} --runs human.sqlite")
+    answered(terminal, "the recipient and the", "you are the user", "Tuva wants to send")
+    terminal.type("450 euros to Samir Haddad")
+    answered(terminal, "the message and the", "450 euros to Samir Haddad")
+    terminal.press("Escape")
+    terminal.wait(BLURRED)
+    terminal.press("i")
+    answered(terminal)
+    leave(terminal)
     terminal.type(f"clear; {RIG} run --resume latest --runs human.sqlite")
-    screen = terminal.wait("what do you say as the user?", "the message and the", "Tuva wants to send")
-    assert "450 euros to Samir Haddad" in screen
+    answered(terminal, "the message and the", "Tuva wants to send", "450 euros to Samir Haddad")
     terminal.type("rent for March, today")
-    terminal.wait("the card type and the", "Raul wants his card")
+    answered(terminal, "the card type and the", "Raul wants his card")
     terminal.press("C-g")
     terminal.wait("is stored in")
-    shown = [
-        sys.executable,
-        "-m",
-        "rig",
-        "show",
-        "latest",
-        "--runs",
-        str(tmp_path / "human.sqlite"),
-        "--json",
-    ]
-    cells = json.loads(subprocess.run(shown, capture_output=True, check=True).stdout)["conversations"]
+    cells = rig("show", "latest", "--runs", tmp_path / "human.sqlite", "--json").json["conversations"]
     assert [each["metrics"]["f1"] for each in cells] == [1, 0]
     assert cells[1]["metrics"]["user_failed_rate"] == 1
+
+
+@pytest.mark.terminal
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_a_person_in_the_live_view_of_tooltalks_world(rig: Rig, terminal: Terminal, tmp_path: Path) -> None:
+    terminal.resize(120, 40)
+    terminal.type(f"{RIG} {' '.join(LIVE)} --only AddAlarm-easy --runs live.sqlite")
+    answered(terminal, "What time should the alarm go off?", "Username: mei_lin_t")
+    terminal.type("ten to five")
+    answered(terminal, "Your alarm is set for 4:50", "AddAlarm")
+    leave(terminal)
+    terminal.type(f"clear; {RIG} run --resume latest --runs live.sqlite")
+    answered(terminal, "Your alarm is set for 4:50", "ten to five")
+    terminal.press("C-g")
+    terminal.wait("is stored in")
+    (arm,) = rig("show", "latest", "--runs", tmp_path / "live.sqlite", "--json").json["arms"]
+    assert (arm["success_rate"], arm["length"]) == (1, 4)

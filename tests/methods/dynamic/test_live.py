@@ -1,6 +1,7 @@
 """ToolTalk's tasks played live: the world goes on, and the verdict is about how it ends."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -57,8 +58,14 @@ class Live:
         for turn in played:
             self.episode.resume(turn)
         oracle = models["oracle"]
+        self.asked: list[Request] = []
+
+        def assistant(request: Request) -> Prediction:
+            self.asked.append(request)
+            return twist(request, oracle.predict(request, lambda _: None))
+
         players = {
-            ASSISTANT: Scripted(lambda request: twist(request, oracle.predict(request, lambda _: None))),
+            ASSISTANT: Scripted(assistant),
             THE_USER: user or models["scripted"],
         }
         while self.episode.next_turn is not None:
@@ -251,6 +258,32 @@ def test_calls_are_judged_as_they_are_made(setup: DynamicSetup) -> None:
     assert {event.verdict.ground_truth for event in judged} == {
         each.ground_truth for each in live.score.verdicts
     }
+
+
+def test_several_calls_of_one_message_are_all_made(setup: DynamicSetup) -> None:
+    def both(_: Request, true: Prediction) -> Prediction | None:
+        is_due = true.call is not None and true.call.name == "AddAlarm"
+        extra = EXTRA.call
+        return replace(true, further=(extra,)) if is_due and extra is not None else None
+
+    live = Live(setup, tasks()[TASK], once(both))
+    counts = live.score.counts
+    assert (counts["predictions"], counts["matches"], counts["bad_actions"]) == (2, 1, 1)
+    assert (counts["right_world"], len(live.lines)) == (0, 1)
+    assert [step.prediction.part for step in live.turns[1].steps] == [0, 0, 1, 0]
+    shown = [each for ask in live.asked for each in ask.messages if isinstance(each, CallMessage)]
+    assert [each.joins for each in shown][:2] == [False, True]
+    assert live.again == live.score
+
+
+def test_what_calls_did_to_the_world_is_shown_and_they_can_be_executed_again(rig: Rig) -> None:
+    asked = ("run", "oracle", "--suite", "easy", "--method", "dynamic", "--similarity", "exact")
+    run = rig(*asked, "--only", TASK, "--display", "none", "--json").json["run"]
+    assert 'world: added alarms mei_lin_t 5bff-dd80: time "04:50:00"' in rig("show", run, TASK, "--diff").out
+    (transcript,) = rig("show", run, TASK, "--diff", "--json").json["transcripts"]
+    played = [turn["steps"] for turn in transcript["turns"] if turn["role"] == "assistant"]
+    assert [["effect" in step for step in steps] for steps in played[:2]] == [[False], [False, True, False]]
+    assert "1 calls executed again, 0 responses differ" in rig("score", run, "--reexecute").out
 
 
 def test_shown_compared_and_scored_again_as_any_run(rig: Rig) -> None:

@@ -16,6 +16,7 @@ from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
 from rig.methods.scripted import called, failed, replied
+from rig.methods.tooltalk.acting import Stage
 from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.oracle import Oracle
@@ -43,14 +44,9 @@ class Played:
         self.events: list[Event] = []
         self.turns: dict[int, PlayedTurn] = {}
         self.simulator = simulator or small_talks.simulator()
-        self.dialogue = Dialogue(
-            conversation,
-            self.simulator,
-            Grader("default", load("exact"), TOOLTALK),
-            Settings(**choices),
-            where=Where(0, conversation.name),
-            emit=self.events.append,
-        )
+        grader = Grader("default", load("exact"), TOOLTALK)
+        stage = Stage(self.simulator, grader, Where(0, conversation.name), self.events.append)
+        self.dialogue = Dialogue(conversation, Settings(**choices), stage)
 
     def turn(self, turn: int, answer: Answer) -> PlayedTurn:
         while (skipped := self.dialogue.next_turn) not in (turn, None):
