@@ -59,6 +59,15 @@ def test_the_least_recently_used_go_first(tmp_path: Path, index: Any) -> None:
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["one", "three"]
 
 
+def test_what_killed_writers_left_behind_is_swept(tmp_path: Path, index: Any) -> None:
+    for name in (".old.index", ".new.index", ".old.other"):
+        (tmp_path / name).write_bytes(b"half")
+    for name in (".old.index", ".old.other"):
+        os.utime(tmp_path / name, (1, 1))
+    IndexCache(tmp_path).save("key", index)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".new.index", ".old.other", "key.index"]
+
+
 def test_what_is_too_large_or_cannot_be_written_is_not_kept(tmp_path: Path, index: Any) -> None:
     IndexCache(tmp_path / "small", max_bytes=10).save("key", index)
     assert not (tmp_path / "small").exists()

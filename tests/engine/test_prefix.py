@@ -256,6 +256,19 @@ def test_a_damaged_file_is_computed_anew_and_said(
     second.close()
 
 
+def test_a_file_that_was_copied_over_another_answers_for_nobody(
+    benches: Callable[..., Bench], tmp_path: Path
+) -> None:
+    notices: list[str] = []
+    benches(store=_stores(tmp_path, notices)).run(LONG, A, OPEN)
+    [first] = tmp_path.iterdir()
+    cold = benches(store=_stores(tmp_path, notices)).run(LONG[::-1], A, OPEN)
+    [second] = set(tmp_path.iterdir()) - {first}
+    second.write_bytes(first.read_bytes())
+    assert benches(store=_stores(tmp_path, notices)).run(LONG[::-1], A, OPEN) == cold
+    assert [notice.split(": ")[1] for notice in notices] == ["damaged; the prompt is computed anew"]
+
+
 def test_files_that_were_not_used_for_longest_make_room(
     tiny_path: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -14,8 +14,9 @@ from rig.paths import cache_directory
 def sha256_of(path: Path, *, fresh: bool = False) -> str:
     """The SHA-256 of a file in hexadecimal. Raises RigError when it cannot be read.
 
-    An earlier answer is used while path, size and modification time are those it was given for, unless
-    `fresh` asks for the file to be read.
+    An earlier answer is used while path, size and times are those it was given for, unless `fresh` asks for
+    the file to be read. One of these times is the kernel's own, of the last change of any kind: nobody who
+    writes to a file can set it back.
     """
     known = None if fresh else remembered_sha256(path)
     if known:
@@ -27,7 +28,7 @@ def sha256_of(path: Path, *, fresh: bool = False) -> str:
             after = os.fstat(file.fileno())
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
-    if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+    if _key(path, before) == _key(path, after):
         _remember(_key(path, after), digest)
     return digest
 
@@ -42,7 +43,7 @@ def remembered_sha256(path: Path) -> str | None:
 
 
 def _key(path: Path, status: os.stat_result) -> str:
-    return f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
+    return f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}|{status.st_ctime_ns}"
 
 
 def _file() -> Path:

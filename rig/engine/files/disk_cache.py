@@ -1,0 +1,100 @@
+"""A folder of what can be computed again: found by key, checked when read, never grown beyond a bound."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+_MAGIC = b"rig-cache-1"
+_DIGEST_SIZE = 32
+_LEFT_OVER_S = 3600.0
+"""Age at which a file without a name of its own can only be what a killed process left behind."""
+
+
+class Damaged(Exception):
+    """What is under a key is not what was kept under it."""
+
+
+class DiskCache:
+    """Bytes by key, in files with a suffix. Those that were not used for longest go first.
+
+    Several caches can share a folder; each has a suffix of its own. Whatever is left of writers that were
+    killed is swept.
+    """
+
+    def __init__(self, directory: Path, suffix: str, max_bytes: int) -> None:
+        self._directory = directory
+        self._suffix = suffix
+        self.max_bytes = max_bytes
+
+    def path(self, key: str) -> Path:
+        """Where what is kept under a key is."""
+        return self._directory / f"{key}.{self._suffix}"
+
+    def load(self, key: str) -> bytes | None:
+        """What is kept under a key, None where there is nothing. Raises OSError, and Damaged."""
+        path = self.path(key)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        head, content = data[: len(_MAGIC) + _DIGEST_SIZE], data[len(_MAGIC) + _DIGEST_SIZE :]
+        if head != _MAGIC + _digest(key, content):
+            self.drop(key)
+            raise Damaged(f"{path}: damaged")
+        with suppress(OSError):
+            os.utime(path)
+        return content
+
+    def save(self, key: str, content: bytes) -> None:
+        """Keep this under a key, in place of what was there, unless it is too large. Raises OSError."""
+        size = len(_MAGIC) + _DIGEST_SIZE + len(content)
+        if size > self.max_bytes:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._make_room(size)
+        end = f".{self._suffix}"
+        with NamedTemporaryFile(dir=self._directory, prefix=".", suffix=end, delete=False) as file:
+            temporary = Path(file.name)
+            try:
+                file.write(_MAGIC + _digest(key, content))
+                file.write(content)
+                file.close()
+                temporary.replace(self.path(key))
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+
+    def drop(self, key: str) -> None:
+        """Remove what is kept under a key, if it can be."""
+        with suppress(OSError):
+            self.path(key).unlink()
+
+    def _make_room(self, size: int) -> None:
+        """Remove the files that were not used for longest, until `size` bytes more are within the bound."""
+        files = sorted(self._files())
+        total = size + sum(each for _, each, _ in files)
+        for used, freed, path in files:
+            is_left_over = path.name.startswith(".") and time.time() - used > _LEFT_OVER_S
+            if is_left_over or total > self.max_bytes:
+                with suppress(OSError):
+                    path.unlink()
+                    total -= freed
+
+    def _files(self) -> Iterator[tuple[float, int, Path]]:
+        """When each file was last used, how large it is, and where."""
+        for path in self._directory.iterdir():
+            if path.name.endswith(f".{self._suffix}"):
+                with suppress(OSError):  # another run may remove it first
+                    status = path.stat()
+                    yield status.st_mtime, status.st_size, path
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    """Over the key too, so that no file answers for another."""
+    digest = hashlib.blake2b(key.encode(), digest_size=_DIGEST_SIZE)
+    digest.update(content)
+    return digest.digest()
