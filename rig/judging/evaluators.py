@@ -16,6 +16,7 @@ import yaml  # type: ignore[import-untyped]
 
 from rig.calls import JsonObject
 from rig.errors import RigError
+from rig.files import read_text
 
 DEFAULT = "default"
 OURS = Path(__file__).with_name("prompts")
@@ -134,7 +135,7 @@ def find(text: str) -> Evaluator:
 def load(folder: Path) -> Evaluator:
     """The evaluator in a folder. Raises RigError for what is none."""
     config_path = folder / "config.yaml"
-    config_text = _read(config_path)
+    config_text = read_text(config_path, LARGEST)
     try:
         config = yaml.safe_load(config_text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -150,7 +151,7 @@ def load(folder: Path) -> Evaluator:
     if class_name not in _KINDS:
         raise RigError(f"{config_path}: rig has no {class_name}; it has {', '.join(_KINDS)}")
     template_path = _beside(folder, str(template_name))
-    template = _read(template_path)
+    template = read_text(template_path, LARGEST)
     kind = _KINDS[class_name]
     functions = _functions(kind, declared, template, template_path)
     told = hashlib.sha256(f"{config_text}\0{template}".encode()).hexdigest()
@@ -210,14 +211,3 @@ def _beside(folder: Path, name: str) -> Path:
     if Path(name).name != name:
         raise RigError(f"{folder / 'config.yaml'}: prompt_template {name!r} is not a file beside it")
     return folder / name
-
-
-def _read(path: Path) -> str:
-    try:
-        if path.stat().st_size > LARGEST:
-            raise RigError(f"{path}: larger than {LARGEST >> 20} MiB")
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RigError(f"{path}: not UTF-8 text") from error

@@ -86,7 +86,7 @@ def _pass_texts(rows: Sequence[Votes], model: str, rules: Rules) -> tuple[str, s
             judged[task.own_id] = Judged(solution, cast_votes, made, votes[-1].reasons)
     text = pass_json(judged)
     rows_of: dict[str, JsonObject] = json.loads(text)
-    return text, pass_table(rows_of, model)
+    return text, pass_table(rows_of, model, passes={name: each.tally.passes for name, each in judged.items()})
 
 
 def _win_texts(rows: Sequence[Votes], model: str) -> tuple[str, str]:
@@ -94,10 +94,9 @@ def _win_texts(rows: Sequence[Votes], model: str) -> tuple[str, str]:
     preferences, solutions = {}, {}
     for row in rows:
         votes = cast(Sequence[PreferenceVote], row.votes)
-        wins = [0.5 if vote.winner is None else float(vote.winner) for vote in votes]
-        preferences[row.task.own_id] = Preference(
-            len(wins) - sum(wins), sum(wins), sum(vote.winner is None for vote in votes), len(wins)
-        )
+        won = [vote.winner for vote in votes]
+        counted = Preference(won.count(0), won.count(1), won.count(None), len(won))
+        preferences[row.task.own_id] = counted
         pair = row.task.answers[reference], row.task.answers[model]
         if pair[0] is not None and pair[1] is not None:
             solutions[row.task.own_id] = pair[0], pair[1]

@@ -9,7 +9,7 @@ import numpy as np
 from rig.calls import JsonObject
 from rig.judging.decisions import Rules, sopr, tally
 from rig.judging.files import Votes
-from rig.judging.toolbench.tables import Recorded
+from rig.judging.toolbench.tables import Preference, Recorded
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.rates import Estimate, interval, mean_interval
 
@@ -132,15 +132,26 @@ def _win_rates(model: str, rows: Sequence[Votes]) -> WinRates:
         seen = [vote for vote in votes if len(vote.orders) > 1 and None not in vote.orders]
         compared.append(len(seen))
         flips.append(sum(vote.is_flip for vote in seen))
+    bias = interval(np.array(flips), np.array(compared), ALPHA)
+    return _of_shares(model, rows[0].settings.reference, shares, bias)
+
+
+def preferred_rates(votes: Sequence[Preference], reference: str, candidate: str) -> WinRates:
+    """The rates of a file of preferences of upstream's."""
+    shares = [{1: 0.0, 2: 1.0, 3: 0.5}[each.label] for each in votes]
+    return _of_shares(candidate, reference, shares, Estimate(None, None, None))
+
+
+def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estimate) -> WinRates:
     return WinRates(
         model,
-        rows[0].settings.reference,
-        len(rows),
+        reference,
+        len(shares),
         share([float(each > 0.5) for each in shares]),
         share([float(each == 0.5) for each in shares]),
         share([float(each < 0.5) for each in shares]),
         _mean([float(each > 0.5) + 0.5 * float(each == 0.5) for each in shares]),
-        interval(np.array(flips), np.array(compared), ALPHA),
+        bias,
     )
 
 

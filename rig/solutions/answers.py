@@ -5,10 +5,12 @@ Raw answers lie in `MODEL/TEST_SET/ID_METHOD.json`, converted ones in `MODEL/TES
 
 import json
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rig import files
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.solutions import converting
@@ -107,12 +109,11 @@ def write(answers: Sequence[Answers], directory: Path) -> list[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text. Raises RigError where it cannot be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
-    except OSError as error:
-        raise RigError(f"{path}: cannot be written: {error.strerror}") from error
+    """Write a new file, half of a surrogate pair as JSON escapes it. Raises RigError as writing does."""
+    files.write(_HALF.sub(lambda found: f"\\u{ord(found.group()):04x}", text), path, folders=True)
+
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def file_name(name: str) -> str:
@@ -122,15 +123,8 @@ def file_name(name: str) -> str:
 
 
 def read_json(path: Path) -> Json:
-    """What a JSON file holds. Raises RigError for what is none, and for what is too large."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise RigError(f"{path}: larger than {LARGEST >> 20} MiB")
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise RigError(f"{path}: not JSON: {error}") from error
+    """What a JSON file of answers holds, which can be large. Raises RigError for what is none."""
+    return files.read_json(path, LARGEST)
 
 
 def _files(place: Path) -> Iterator[Path]:

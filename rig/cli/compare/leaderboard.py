@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
+from rig import files
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_cautions
 from rig.compare.board.leaderboard import Board, board
 from rig.compare.board.toolbench import Entry, entries, read_csv, write_csv
-from rig.errors import RigError
 from rig.metrics import Metric
 from rig.paths import runs_file
 from rig.rates import Estimate
@@ -43,7 +43,7 @@ def command(
     with Runs.open(runs or runs_file()) as opened:
         found = board(opened, suite, method)
     if csv_path is not None:
-        _write(csv_path, write_csv(entries(found)))
+        files.write(write_csv(entries(found)), csv_path)
     if as_json:
         print_json(found.as_json())
     else:
@@ -74,11 +74,7 @@ def _estimate(metric: Metric, found: Estimate) -> str:
 
 
 def _print_file(file: Path, as_json: bool) -> None:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RigError(f"{file}: cannot be read: {error}") from error
-    rows = read_csv(text, str(file))
+    rows = read_csv(files.read_text(file), str(file))
     if as_json:
         print_json([row._asdict() for row in rows])
         return
@@ -90,13 +86,3 @@ def _cells(row: Entry, sets: list[str]) -> list[str]:
     by_set = [f"{row.by_set[name][0]:.3f}" if name in row.by_set else "-" for name in sets]
     error = "-" if isnan(row.std_error) else f"{row.std_error:.4f}"
     return [printable(row.method), f"{row.win_rate:.3f}", error, *by_set]
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise RigError(f"{path}: exists; choose a new file") from error
-    except OSError as error:
-        raise RigError(f"{path}: cannot be written: {error.strerror}") from error

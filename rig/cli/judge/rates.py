@@ -1,5 +1,6 @@
 """`rig judge rates`: the rates of votes that were cast before, by any rules."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -11,11 +12,11 @@ from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
 from rig.judging.decisions import UPSTREAM, Rules, Ties, Unsolvable, Unsure
 from rig.judging.files import read_votes, write_results
-from rig.judging.rates import PassRates, WinRates, pass_rates, recorded_rates, win_rates
-from rig.judging.toolbench.tables import read_passes
+from rig.judging.rates import PassRates, WinRates, pass_rates, win_rates
+from rig.judging.toolbench.results import read_results
 from rig.paths import runs_file
 from rig.rates import Estimate
-from rig.solutions.answers import read_json
+from rig.solutions.answers import load, write_text
 from rig.store import Runs
 
 _PATH = click.Path(path_type=Path)
@@ -31,25 +32,40 @@ _PATH = click.Path(path_type=Path)
     help="Whether unsolved answers to unsolvable tasks pass.",
 )
 @click.option("--upstream", is_flag=True, help="By the rules of ToolBench's eval_pass_rate.py.")
-@click.option("--output", type=_PATH, help="Write ToolBench's result files here, by the run's own rules.")
+@click.option(
+    "--output",
+    type=_PATH,
+    help="Write ToolBench's result files here, by the run's own rules; of a file the table to it.",
+)
+@click.option(
+    "--answers", type=_PATH, help="Where the answers are that the table of a file of preferences shows."
+)
 @click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    what: str, output: Path | None, runs: Path | None, as_json: bool, upstream: bool, **given: Any
+    what: str,
+    output: Path | None,
+    answers: Path | None,
+    runs: Path | None,
+    as_json: bool,
+    upstream: bool,
+    **given: Any,
 ) -> None:
-    """Print the rates of a run of judging, or of a pass rate file of ToolBench or StableToolBench.
+    """Print the rates of a run of judging, or of a file of results of ToolBench or StableToolBench.
 
     The rules are those of the run unless others are given; no judge is asked again.
     """
     store = runs or runs_file()
     if Path(what).is_file() and Path(what).suffix == ".json":
-        if output is not None:
-            raise RigError("--output goes with a run")
-        data = read_json(Path(what))
-        rows = data if isinstance(data, dict) else {}
-        found: list[PassRates] | list[WinRates] = [recorded_rates(read_passes(rows, what), Path(what).stem)]
+        results = read_results(Path(what))
+        found: Sequence[PassRates | WinRates] = [results.rates]
         caution = ""
+        if output is not None:
+            table = results.table(load(answers) if answers else ())
+            write_text(output / f"{results.path.stem}.csv", table)
     else:
+        if answers is not None:
+            raise RigError("--answers goes with a file of preferences; a run has its answers")
         with Runs.open(store) as opened:
             run = opened.get(what)
         caution = run.declaration.caution
@@ -72,7 +88,7 @@ def _rules(rules: Rules, given: dict[str, Any]) -> Rules:
     return replace(rules, **{name: value for name, value in given.items() if value is not None})
 
 
-def _print(found: list[PassRates] | list[WinRates]) -> None:
+def _print(found: Sequence[PassRates | WinRates]) -> None:
     rows = [_pass_row(each) if isinstance(each, PassRates) else _win_row(each) for each in found]
     is_win = bool(found) and isinstance(found[0], WinRates)
     print_table(_WIN if is_win else _PASS, [[printable(cell) for cell in row] for row in rows])

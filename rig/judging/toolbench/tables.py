@@ -57,6 +57,7 @@ def _common(solution: Solution) -> JsonObject:
 def _pass_row(judged: Judged) -> JsonObject:
     last = judged.votes[-1]
     answer_reason, task_reason = judged.reasons
+    reason = f"Is solved: {answer_reason}\nTask solvable: {task_reason}"
     return {
         "passed": _number(judged.tally.passed),
         "failed": _number(judged.tally.failed),
@@ -64,7 +65,7 @@ def _pass_row(judged: Judged) -> JsonObject:
         "task_solvable": f"TaskStatus.{last.task}",
         **_common(judged.solution),
         "is_solved": f"AnswerStatus.{last.answer}",
-        "reason": f"Is solved: {answer_reason}\nTask solvable: {task_reason}",
+        "reason": answer_reason if last.is_certain else reason,
         "not_hallucinate": not judged.solution.invented,
     }
 
@@ -74,15 +75,24 @@ def _stable_row(judged: Judged) -> JsonObject:
     return {"query": judged.solution.query, **_common(judged.solution), "is_solved": votes}
 
 
-def pass_table(rows: Mapping[str, JsonObject], model: str, dialect: Dialect = "toolbench") -> str:
-    """The table that belongs to a file of pass rates, from its rows."""
+def pass_table(
+    rows: Mapping[str, JsonObject],
+    model: str,
+    dialect: Dialect = "toolbench",
+    passes: Mapping[str, bool] | None = None,
+) -> str:
+    """The table that belongs to a file of pass rates, from its rows.
+
+    Who `passes` is told by the votes, a tie passing, unless it is given.
+    """
     if dialect == "stabletoolbench":
         return _table(STABLE_HEADER, (_stable_line(name, row, model) for name, row in rows.items()))
-    return _table(PASS_HEADER, (_pass_line(name, row, model) for name, row in rows.items()))
+    known = passes or {name: row["failed"] <= row["passed"] for name, row in rows.items()}
+    return _table(PASS_HEADER, (_pass_line(name, row, model, known[name]) for name, row in rows.items()))
 
 
-def _pass_line(name: str, row: JsonObject, model: str) -> list[Any]:
-    label = "failed" if row["failed"] > row["passed"] else "passed"
+def _pass_line(name: str, row: JsonObject, model: str, is_passed: bool) -> list[Any]:
+    label = "passed" if is_passed else "failed"
     return [
         *(row["query"], row["task_solvable"], row["tool_names"], row["answer_steps"], row["final_step"]),
         *(model, name, row["is_solved"], label, row["reason"], row["not_hallucinate"]),
@@ -154,10 +164,10 @@ def _status(text: str) -> AnswerStatus:
 
 
 class Preference(NamedTuple):
-    """The votes on one query, for the reference and for the candidate, and those that were undecided."""
+    """The votes on one query, for the reference and for the candidate, and those that were for neither."""
 
-    reference: float
-    candidate: float
+    reference: int
+    candidate: int
     ties: int = 0
     rounds: int = 0
 
@@ -174,8 +184,8 @@ def preference_json(votes: Mapping[str, Preference], reference: str, candidate: 
     return _dump(
         {
             name: {
-                reference: _number(each.reference),
-                candidate: _number(each.candidate),
+                reference: each.reference,
+                candidate: each.candidate,
                 **{f"round_{number}": "complete" for number in range(each.rounds)},
             }
             for name, each in votes.items()
