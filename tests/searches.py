@@ -32,10 +32,11 @@ def searched(
     search: str,
     *queries: str,
     emit: Callable[[Event], None] = lambda _: None,
+    name: str = "scripted",
 ) -> StoredRun:
     """A run in which a scripted model works on rig's queries of these names."""
     todo = plan(Options(models=("oracle",), suite="queries", search=(search,), only=queries), store)
-    arms = tuple(replace(arm, load=lambda _: Scripted(answer)) for arm in todo.arms)
+    arms = tuple(replace(arm, name=name, load=lambda _: Scripted(answer)) for arm in todo.arms)
     run(replace(todo, arms=arms), emit, Control())
     with Runs.open(store) as runs:
         return runs.get(todo.run)

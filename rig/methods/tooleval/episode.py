@@ -66,7 +66,8 @@ class Search:
                 steps.append(step)
                 if step.executed is not None:
                     self._emit(CallJudged(self._where, 0, len(steps) - 1, step.executed, None))
-                state = State(self._simulator.snapshot(), step.executed)
+                world = self._simulator.snapshot() if step.executed is not None else None
+                state = State(world, step.executed)
                 asked = course.send(answer(asked, step, len(steps) - 1, state))
         except StopIteration as stop:
             self.found = stop.value

@@ -91,7 +91,10 @@ class Node:
 
 
 class Made(NamedTuple):
-    """What a model made behind a node: words, or a call with what came of it, or both."""
+    """What a model made behind a node: words, or a call with what came of it, or both.
+
+    `state` is that after the call.
+    """
 
     code: Code
     thought: str = ""
@@ -243,20 +246,20 @@ def _ranked(node: Node, ends: Sequence[Node], found: Found) -> Generator[Asked, 
 
 
 def _grow(node: Node, made: Made) -> Node:
-    """The last of the nodes that a step is."""
+    """The last of the nodes that a step is. Nothing has happened before a tool is given its input."""
     if made.thought or made.name is None:
-        node = _child(node, "thought", made.thought, made)
+        node = _child(node, "thought", made.thought, made.step)
     if made.name is not None:
-        node = _child(node, "action", made.name, made)
-        node = _child(node, "input", made.arguments, made)
-        node.observation = made.observation
+        node = _child(node, "action", made.name, made.step)
+        node = _child(node, "input", made.arguments, made.step)
+        node.state, node.observation = made.state, made.observation
     node.code = made.code
     node.terminal = made.code == "answer"
     node.pruned = made.code in ("give_up", "failed")
     return node
 
 
-def _child(node: Node, kind: Kind, text: str, made: Made) -> Node:
-    child = Node(kind, text, node.depth + 1, node, made.state, made.step)
+def _child(node: Node, kind: Kind, text: str, step: int) -> Node:
+    child = Node(kind, text, node.depth + 1, node, node.state, step)
     node.children.append(child)
     return child
