@@ -9,15 +9,16 @@ from rig.errors import RigError
 from rig.judging.judgements import Judgement, joined
 from rig.methods.base import Answering, by_arm
 from rig.rescore import path_of, settings_of, setup_of
-from rig.solutions.solution import Solution
-from rig.solutions.trajectory import solution_of
+from rig.solutions.solution import Node, Solution
+from rig.solutions.trajectory import solution_of, tree_of
 from rig.store import Runs, StoredRun
 
 
 class Finished(NamedTuple):
     """One finished task of one arm. `model` is the arm's name, and which repeat it was after the first.
 
-    There is no `solution` where it was to be made elsewhere and was not, and then nobody knows of `success`.
+    There is no `solution` where it was to be made elsewhere and was not. Of those made elsewhere nobody knows
+    of `success`. `tree` is all that was tried, where that is more than one path.
     """
 
     model: str
@@ -25,6 +26,7 @@ class Finished(NamedTuple):
     suite: str
     solution: Solution | None
     success: bool | None
+    tree: tuple[Node, ...] = ()
 
 
 def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
@@ -72,8 +74,10 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
         name = run.arms[cell.arm].name
         solution: Solution | None
         success: bool | None = None
+        tree = tree_of(turns, role)
         if isinstance(of_arm, Answering):
             solution = of_arm.solution(transcript.conversation, turns)
+            tree = solution.details if solution is not None and tree else ()
         else:
             path = path_of(of_arm, transcript)
             solution = solution_of(transcript.conversation, turns, tools, role, method.name, path)
@@ -84,4 +88,5 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
             transcript.conversation.suite,
             solution,
             success,
+            tree,
         )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject
 from rig.episodes import PlayedTurn, Step
@@ -69,6 +70,19 @@ def solution_of(
     if not any(tool.name == FINISH for tool in tools):
         functions.append(function_of(FINISH_TOOL))
     return Solution(query, tuple(functions), method, counted(details), final, details)
+
+
+def tree_of(turns: Sequence[PlayedTurn], role: str) -> tuple[Node, ...]:
+    """All that a search tried, where its steps form a tree; nothing where they are a line."""
+    steps = [step for turn in turns for step in turn.steps]
+    if len(turns) != 1 or all(step.parent in (None, number - 1) for number, step in enumerate(steps)):
+        return ()
+    below: dict[int, tuple[Node, ...]] = {}
+    for number, step in reversed(list(enumerate(steps))):
+        node = replace(_node(step, role), next=below.get(number, ()))
+        above = number - 1 if step.parent is None else step.parent
+        below[above] = (node, *below.get(above, ()))
+    return begun(below[-1])
 
 
 def function_of(tool: ToolDoc) -> JsonObject:

@@ -5,21 +5,66 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from searches import GIVE_UP, astray, calls_in, searched
 from tool_answers import given_up, solution
 
+from rig.methods.scripted import called
+from rig.models import Prediction, Request
 from rig.solutions.answers import load
-from rig.solutions.converting import convert
-from rig.solutions.raw import METHOD, raw_of
+from rig.solutions.converting import Shape, convert
+from rig.solutions.raw import raw_of
+from rig.solutions.solution import Solution
 
 Rig = Callable[..., Any]
 
 
 def test_a_solution_as_a_raw_answer_is_converted_to_the_same() -> None:
     for made in (solution(), solution("It is two.", calls=3, response="12")):
-        assert convert(raw_of(made), METHOD, "here") == made
-    lost = convert(raw_of(given_up()), METHOD, "here")
+        assert again(made) == made
+    lost = again(given_up())
     assert (lost.final_answer, lost.is_finished) == ("", True)
-    assert convert(raw_of(solution(None)), METHOD, "here").details == solution(None).details
+    assert again(solution(None)).details == solution(None).details
+
+
+def again(made: Solution, shape: Shape = "seeded") -> Solution:
+    """A solution as a raw answer, converted."""
+    method, written = raw_of(made)
+    assert method == "CoT@1"
+    return convert(written, method, "here", shape)
+
+
+def test_a_search_is_exported_with_its_tree(rig: Rig, tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    run = searched(store, astray(), "dfs_w2", "later-alarm").id
+    rig("export", run, "--format", "toolbench", "--output", tmp_path / "out", "--runs", store)
+    path = tmp_path / "out" / "answer" / "scripted" / "queries" / "later-alarm_DFS_woFilter_w2.json"
+    written = json.loads(path.read_text())
+    assert written["win"] is True
+    assert (written["tree"]["size"], written["tree"]["max_length"]) == (17, 7)
+    assert [node["depth"] for node in written["compare_candidates"][0]] == [1, 2, 3, 4, 5, 6]
+    [raw], [converted] = load(tmp_path / "out" / "answer"), load(tmp_path / "out" / "converted")
+    assert [step.call for step in raw.solutions["later-alarm"].steps] == [
+        step.call for step in converted.solutions["later-alarm"].steps
+    ]
+    whole = convert(written, "DFS_woFilter_w2", "here", "tree")
+    assert whole.total_steps == 2 + 8
+    assert [len(node.next) for node in whole.details[0].walk()].count(2) == 2
+    taken = rig(
+        "import", path, "--format", "toolbench", "--set", "invalid=tree", "--runs", store, "--json"
+    ).json
+    assert "tree of 8 steps" in rig("show", taken["run"], "later-alarm", "--runs", store).out
+
+
+def test_who_gave_up_in_a_tree_has_an_answer_that_says_so(tmp_path: Path, rig: Rig) -> None:
+    store = tmp_path / "runs.sqlite"
+
+    def answer(request: Request) -> Prediction:
+        return GIVE_UP if calls_in(request) else called("FindAlarms", {})
+
+    run = searched(store, answer, "dfs_w2", "later-alarm").id
+    rig("export", run, "--format", "toolbench", "--output", tmp_path / "out", "--runs", store)
+    [raw] = load(tmp_path / "out" / "answer")
+    assert raw.solutions["later-alarm"].final == "give_up"
 
 
 def test_a_run_of_tooltalk_is_exported_and_judged_again(rig: Rig, tmp_path: Path) -> None:

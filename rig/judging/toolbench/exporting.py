@@ -9,7 +9,7 @@ from rig.judging.judgements import own_id
 from rig.judging.stored import finished
 from rig.methods.base import Exports
 from rig.solutions.answers import Answers, file_name, write, write_text
-from rig.solutions.raw import METHOD, raw_of
+from rig.solutions.raw import raw_of
 from rig.solutions.solution import Solution
 
 
@@ -30,13 +30,15 @@ class ToolBench:
             ids.setdefault(suite, {})[own_id(row.name, suite)] = 0
             if row.solution is not None:
                 sets.setdefault((row.model, suite), {})[own_id(row.name, suite)] = row.solution
+        trees = {(row.model, row.suite or "tasks", own_id(row.name, row.suite)): row.tree for row in rows}
         answers = [Answers(model, suite, solutions) for (model, suite), solutions in sets.items()]
         written = write(answers, directory / "converted")
         for each in answers:
             for name, solution in each.solutions.items():
                 place = directory / "answer" / file_name(each.model) / file_name(each.test_set)
-                path = place / f"{file_name(name).replace('_', '-')}_{METHOD}.json"
-                write_text(path, json.dumps(raw_of(solution), ensure_ascii=False, indent=2))
+                method, raw = raw_of(solution, trees[each.model, each.test_set, name])
+                path = place / f"{file_name(name).replace('_', '-')}_{method}.json"
+                write_text(path, json.dumps(raw, ensure_ascii=False, indent=2))
                 written.append(path)
         for suite, known in ids.items():
             path = directory / "test_ids" / f"{file_name(suite)}.json"
