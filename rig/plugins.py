@@ -104,7 +104,7 @@ def _load(installed: bool, places: tuple[str, ...]) -> Registry:
     registry = Registry()
     modules = (*OWN, *(point.module for point in entry_points(group="rig.plugins"))) if installed else ()
     finders: dict[str, Callable[[str], Any]] = dict.fromkeys(modules, import_module)
-    for place, find in {**finders, **dict.fromkeys(places, _import)}.items():
+    for place, find in {**finders, **dict.fromkeys(places, module_of)}.items():
         with _faults(place):
             module = find(place)
             if not hasattr(module, "register"):
@@ -125,7 +125,7 @@ def _faults(place: str) -> Iterator[None]:
         raise RigError(f"the plugin {place} cannot be loaded: {what}") from error
 
 
-def _import(name: str) -> Any:
+def module_of(name: str) -> Any:
     """The module of a file or folder, the same one each time."""
     place = Path(name).expanduser()
     files = (place / "plugin.py", place / "toolbox.py") if place.is_dir() else (place,)

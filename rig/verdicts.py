@@ -106,6 +106,8 @@ class FaultKind(StrEnum):
     """An argument does not fit the tool's schema, so that the call failed."""
     REPEATED_CALL = "repeated call"
     """A call was made again that had been made, or had been right, already."""
+    FORBIDDEN_CALL = "forbidden call"
+    """A tool was called that the conversation says must not be."""
     UNNEEDED_ACTION = "unneeded action"
     """The world was changed though nothing of the kind was due."""
     GAVE_UP = "gave up after an error"

@@ -40,6 +40,8 @@ VERBS = {
     "import": Verb("rig.cli.import_", "Take recorded results as a run, each file as an arm."),
     "models": Verb("rig.cli.models", "List, describe, fetch, verify, quantize and merge models."),
     "world": Verb("rig.cli.world", "Build the mock world, or check it."),
+    "tools": Verb("rig.cli.own.tools", "List and check tools, and take over your own."),
+    "suites": Verb("rig.cli.own.suites", "List suites of conversations, and begin one of your own."),
     "check": Verb("rig.cli.check", "Check conversations: yours, or those that come with rig."),
     "doctor": Verb("rig.cli.doctor", "Say what would stop a run here."),
     "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),

@@ -9,6 +9,7 @@ from rig import methods
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.methods.base import Checks, Method, Records, Report
+from rig.toolbox.find import find_toolbox
 
 _DIRECTORY = click.Path(path_type=Path)
 
@@ -16,19 +17,26 @@ _DIRECTORY = click.Path(path_type=Path)
 @click.command()
 @click.argument("directory", type=_DIRECTORY, required=False)
 @click.option("--world", type=_DIRECTORY, help="JSON databases to replay against.")
+@click.option("--toolbox", metavar="NAME|DIR", help="The tools that are called; the code of a DIR is run.")
 @click.option("--record", is_flag=True, help="First write into DIRECTORY what the simulator returns.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(directory: Path | None, world: Path | None, record: bool, as_json: bool) -> None:
+def command(
+    directory: Path | None, world: Path | None, toolbox: str | None, record: bool, as_json: bool
+) -> None:
     """Check the conversations in DIRECTORY, or the suites that come with rig.
+
+    Those that come with a toolbox need no DIRECTORY beside --toolbox.
 
     One line for each fault; exit code 1 when there are any.
     """
+    if directory is None and toolbox is not None:
+        directory = _own_conversations(toolbox)
     if record and directory is None:
         raise click.UsageError("--record needs a DIRECTORY.")
     if record and directory is not None:
-        for path in _recording(methods.of_place(directory)).record(directory, world):
+        for path in _recording(methods.of_place(directory)).record(directory, world, toolbox):
             click.echo(f"recorded {path}", err=as_json)
-    reports = [_check(method, place, world) for method, place in _places(directory, world)]
+    reports = [_check(method, place, world, toolbox) for method, place in _places(directory, world)]
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
@@ -47,9 +55,17 @@ def _places(directory: Path | None, world: Path | None) -> list[tuple[Method, Pa
     return [(method, place) for method in checking for place in method.suites().values()]
 
 
-def _check(method: Method, place: Path, world: Path | None) -> Report:
-    if world is not None:
-        return _recording(method).check(place, world)
+def _own_conversations(toolbox: str) -> Path:
+    """Where the conversations are that come with a toolbox. Raises RigError where none do."""
+    suites = find_toolbox(toolbox).suites
+    if not suites:
+        raise RigError(f"the toolbox {toolbox} comes with no conversations; say where they are")
+    return suites[0]
+
+
+def _check(method: Method, place: Path, world: Path | None, toolbox: str | None) -> Report:
+    if world is not None or toolbox is not None:
+        return _recording(method).check(place, world, toolbox)
     if not isinstance(method, Checks):
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
     return method.check(place)

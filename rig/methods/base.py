@@ -308,11 +308,11 @@ class Casting(Protocol):
 class Records(Protocol):
     """A method whose tasks hold what their calls returned in a world, which it can check and write down."""
 
-    def check(self, place: Path, world: Path | None = None) -> Report:
-        """Check the tasks of a folder in the world of these files, else in its own."""
+    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report:
+        """Check the tasks of a folder in the world of these files, else in its own, with these tools."""
         ...
 
-    def record(self, place: Path, world: Path | None = None) -> Sequence[Path]:
+    def record(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Sequence[Path]:
         """Write into the tasks of a folder what their calls return; the files that changed."""
         ...
 

@@ -16,14 +16,26 @@ from rig.scoring import answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.identifiers import new_run_id
 from rig.tasks import Task, select
+from rig.toolbox.find import find_toolbox
+
+_SUITE = Options(models=()).suite
 
 
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     """The plan of a new run. Raises RigError for whatever would stop it; writes nothing."""
     check_writable(store)
+    options = _with_own_suite(options)
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
     chosen = select(tasks, options.only, options.limit)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
+
+
+def _with_own_suite(options: Options) -> Options:
+    """The tasks that come with a toolbox, where one was named and nobody says which tasks."""
+    if options.toolbox is None or options.conversations is not None or options.suite != _SUITE:
+        return options
+    suites = find_toolbox(options.toolbox).suites
+    return replace(options, conversations=suites[0]) if suites else options
 
 
 def plan_tasks(

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import ExecutedCall, Json
 from rig.errors import RigError
@@ -13,6 +13,7 @@ from rig.scoring.fixed import FixedRules
 from rig.scoring.rules import Rules
 from rig.scoring.similarity import Adjudicated, Exact, Similarity
 from rig.scoring.upstream import UpstreamRules
+from rig.toolbox.rules import is_optional
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace, Difference, Verdict
 
@@ -20,6 +21,18 @@ GRADER_VERSION = "6"
 """Raised whenever a change to this room can change a score; stored with every score."""
 
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
+
+
+class Terms(NamedTuple):
+    """What a conversation asks beyond its calls: the tools that must not be called, by turn, and the turns
+    whose calls have to come in the given order.
+    """
+
+    forbidden: Mapping[int, frozenset[str]] = {}
+    ordered: frozenset[int] = frozenset()
+
+
+ANY_WAY = Terms()
 
 
 class Grader:
@@ -63,9 +76,11 @@ class Grader:
         """Why a predicted call is not this ground-truth call of the same tool; empty where it could be."""
         return self._rules.compare(self.toolbox.tools[truth.name], predicted, truth)
 
-    def start(self, ground_truth: Sequence[tuple[CallPlace, ExecutedCall]]) -> "Matching":
+    def start(
+        self, ground_truth: Sequence[tuple[CallPlace, ExecutedCall]], terms: Terms = ANY_WAY
+    ) -> "Matching":
         """Begin a conversation with its ground-truth calls, in order."""
-        return Matching(self.mode, self._rules, ground_truth)
+        return Matching(self.mode, self._rules, ground_truth, terms)
 
 
 @dataclass(slots=True)
@@ -87,9 +102,14 @@ class Matching:
     """The state of one conversation. Ground-truth calls are held by their number in order."""
 
     def __init__(
-        self, mode: Mode, rules: Rules, ground_truth: Sequence[tuple[CallPlace, ExecutedCall]]
+        self,
+        mode: Mode,
+        rules: Rules,
+        ground_truth: Sequence[tuple[CallPlace, ExecutedCall]],
+        terms: Terms = ANY_WAY,
     ) -> None:
         self._mode = mode
+        self._terms = terms
         self._rules = rules
         self._toolbox = rules.toolbox
         self._truths = tuple(ground_truth)
@@ -104,25 +124,49 @@ class Matching:
         matches that one only: `moved` says so at once, and `verdicts` has the last word.
         """
         compared = dict(self._compare(turn, executed))
-        candidates = [truth for truth, differences in compared.items() if not differences]
+        miss = self._miss(turn, executed, compared)
+        open_ = (
+            {}
+            if self.is_forbidden(turn, executed)
+            else {t: d for t, d in compared.items() if self._is_due(t)}
+        )
+        candidates = [truth for truth, differences in open_.items() if not differences]
         if self._mode != "upstream":
             # Any order gives as many matches; this one blames the turn that is at fault.
             candidates.sort(key=lambda truth: self._truths[truth][0][0] != turn)
-        unclear = {truth: differences for truth, differences in compared.items() if _is_unclear(differences)}
+        unclear = {truth: differences for truth, differences in open_.items() if _is_unclear(differences)}
         self._moved = []
-        return self._place(_Predicted(turn, executed, candidates, self._miss(executed, compared), unclear))
+        return self._place(_Predicted(turn, executed, candidates, miss, unclear))
+
+    def is_forbidden(self, turn: int, executed: ExecutedCall) -> bool:
+        """Whether a call must not be made in a turn."""
+        return executed.name in self._terms.forbidden.get(turn, ())
+
+    def _is_due(self, truth: int) -> bool:
+        """Whether a true call may come now: where order counts, all before it in its turn have been made."""
+        place = self._truths[truth][0]
+        if place.turn not in self._terms.ordered:
+            return True
+        return all(
+            number in self._holder or is_optional(other)
+            for number, (there, other) in enumerate(self._truths)
+            if there.turn == place.turn and there.call < place.call
+        )
 
     def _place(self, predicted: _Predicted) -> Verdict:
         self._predictions.append(predicted)
         if self._mode == "upstream":
             self._take_first(len(self._predictions) - 1)
         else:
-            self._augment(len(self._predictions) - 1)
+            # What has to be called comes first, so that nothing optional keeps it from being matched.
+            for optional in (False, True):
+                if self._augment(len(self._predictions) - 1, optional):
+                    break
         return self._verdict(predicted)
 
     def if_same(self) -> "Matching":
         """The same predictions, as they would match if all texts that are unclear meant the same."""
-        found = Matching(self._mode, self._rules, self._truths)
+        found = Matching(self._mode, self._rules, self._truths, self._terms)
         for each in self._predictions:
             found._place(replace(each, candidates=[*each.candidates, *each.unclear], truth=None))
         return found
@@ -160,6 +204,22 @@ class Matching:
             if truth.name == tool.name and (self._mode != "per-turn" or truth_turn == turn):
                 yield number, self._rules.compare(tool, executed, truth)
 
+    def optional(self) -> frozenset[int]:
+        """The predictions that are optional calls, by number: they count for nothing and against nothing."""
+        return frozenset(
+            number
+            for number, each in enumerate(self._predictions)
+            if each.truth is not None and is_optional(self._truths[each.truth][1])
+        )
+
+    def forbidden(self) -> int:
+        """How many calls were made that must not be."""
+        return sum(self.is_forbidden(each.turn, each.executed) for each in self._predictions)
+
+    def due(self) -> list[tuple[CallPlace, ExecutedCall]]:
+        """The ground-truth calls that count: those that are not optional."""
+        return [truth for truth in self._truths if not is_optional(truth[1])]
+
     def _take_first(self, number: int) -> None:
         """ToolTalk's greedy step: the first ground-truth call that is still free."""
         predicted = self._predictions[number]
@@ -167,11 +227,12 @@ class Matching:
         if predicted.truth is not None:
             self._holder[predicted.truth] = number
 
-    def _augment(self, number: int) -> None:
-        """Find the shortest augmenting path from a new prediction, and flip it.
+    def _augment(self, number: int, optional: bool) -> bool:
+        """Find the shortest augmenting path from a new prediction, and flip it; whether there is one.
 
-        Matched predictions stay matched along such a path. The new one stays unmatched for good if there
-        is none, since only predictions can still be added (matchable sets are a matroid).
+        It ends at a true call that is `optional` or not. Matched predictions stay matched along such a path.
+        The new one stays unmatched for good if there is none, since only predictions can still be added
+        (matchable sets are a matroid).
         """
         reached_from: dict[int, int] = {}
         queue = deque([number])
@@ -183,9 +244,10 @@ class Matching:
                 reached_from[truth] = current
                 if truth in self._holder:
                     queue.append(self._holder[truth])
-                else:
+                elif is_optional(self._truths[truth][1]) is optional:
                     self._flip(truth, reached_from)
-                    return
+                    return True
+        return False
 
     def _flip(self, free: int, reached_from: Mapping[int, int]) -> None:
         truth: int | None = free
@@ -202,19 +264,24 @@ class Matching:
         position = self._truths[predicted.truth][0]
         return Verdict(True, position, reason=reasons.matched(predicted.turn, position.turn))
 
-    def _miss(self, executed: ExecutedCall, compared: Mapping[int, tuple[Difference, ...]]) -> Verdict:
+    def _miss(
+        self, turn: int, executed: ExecutedCall, compared: Mapping[int, tuple[Difference, ...]]
+    ) -> Verdict:
         """The verdict on a prediction should it match nothing."""
         miss = Verdict(
             False, bad_action=self._toolbox.is_action(executed.name) and executed.exception is None
         )
         if executed.name not in self._toolbox.tools:
             return replace(miss, reason=f"there is no tool named {reasons.show(executed.name)}")
+        if self.is_forbidden(turn, executed):
+            return replace(miss, reason=f"{reasons.show(executed.name)} must not be called here")
         if not compared:
             scope = "this turn's" if self._mode == "per-turn" else "the"
             return replace(miss, reason=f"{scope} ground truth has no call of {executed.name}")
         nearest = min(compared.values(), key=lambda found: (len(found), not _is_unclear(found)))
         if not nearest:
-            return replace(miss, reason=reasons.REPEATS)
+            early = not any(self._is_due(truth) for truth, found in compared.items() if not found)
+            return replace(miss, reason=reasons.TOO_EARLY if early else reasons.REPEATS)
         return replace(miss, reason=reasons.differs(nearest), differences=nearest)
 
 

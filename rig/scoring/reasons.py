@@ -8,6 +8,7 @@ from rig.verdicts import Difference
 
 MOST_DIFFERENCES = 3
 REPEATS = "repeats a call that was matched already"
+TOO_EARLY = "comes before a call that has to come first"
 
 _brief = reprlib.Repr()
 _brief.maxlevel, _brief.maxdict, _brief.maxlist, _brief.maxstring = 2, 3, 3, 60

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from rig.calls import ExecutedCall, Json
 from rig.scoring.similarity import Similarity
-from rig.toolbox.spec import Equality, Response, Text, Tool
+from rig.toolbox.rules import ABSENT, Rule, TrueCall
+from rig.toolbox.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference
 
@@ -73,20 +74,25 @@ class Rules(ABC):
         return tuple(found or self._texts(tool, predicted, truth))
 
     def _arguments(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
-        for name, expected in truth.arguments.items():
-            how = tool.match.arguments.get(name, Equality.EXACT if tool.match.others else None)
-            if name in self.toolbox.injected or not isinstance(how, Equality):
+        for name in dict.fromkeys((*truth.arguments, *_own(truth))):
+            how = _how(name, tool, truth)
+            if name in self.toolbox.injected or how is None or isinstance(how, Text):
                 continue
-            got = predicted.arguments.get(name)
-            try:
-                same = name in predicted.arguments and self.equal(how, expected, got, predicted.username)
-            except (TypeError, ValueError):
-                same = False
-            if not same:
-                yield Difference(name, expected, got)
+            if not self._agrees(name, how, predicted, truth):
+                yield Difference(name, _expected(name, how, truth), predicted.arguments.get(name))
+
+    def _agrees(self, name: str, how: Equality | Rule, predicted: ExecutedCall, truth: ExecutedCall) -> bool:
+        expected, got = truth.arguments.get(name), predicted.arguments.get(name, ABSENT)
+        if isinstance(how, Rule):
+            return how.agrees(expected, got)
+        try:
+            return got is not ABSENT and self.equal(how, expected, got, predicted.username)
+        except (TypeError, ValueError):
+            return False
 
     def _texts(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
-        for name, kind in tool.match.arguments.items():
+        for name in dict.fromkeys((*tool.match.arguments, *_own(truth))):
+            kind = _how(name, tool, truth)
             if not isinstance(kind, Text) or name not in truth.arguments:
                 continue
             expected, got = truth.arguments[name], predicted.arguments.get(name)
@@ -117,6 +123,25 @@ class Rules(ABC):
             for call in (truth, predicted)
         )
         return bool(expected == got)
+
+
+def _own(truth: ExecutedCall) -> Mapping[str, Rule]:
+    """The rules that a ground-truth call itself has for its arguments."""
+    return truth.rules if isinstance(truth, TrueCall) else {}
+
+
+def _how(name: str, tool: Tool, truth: ExecutedCall) -> Equality | Text | Rule | None:
+    """How an argument is compared: as the call says, else as its tool does; None where it is not."""
+    rule = _own(truth).get(name)
+    if rule is not None:
+        return FREE_TEXT if rule.is_text else rule
+    return tool.match.arguments.get(name, Equality.EXACT if tool.match.others else None)
+
+
+def _expected(name: str, how: Equality | Rule, truth: ExecutedCall) -> Json:
+    """What people are told was expected: a rule that says more than a value is told as a rule."""
+    own = isinstance(how, Rule) and how.of is not None
+    return how.as_json() if isinstance(how, Rule) and own else truth.arguments.get(name)
 
 
 def _others(name: str, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> list[str]:

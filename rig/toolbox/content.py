@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from rig.calls import Json
 from rig.toolbox.diff import open_snapshot, record_tables, stored_rows, value_of
-from rig.toolbox.world import Snapshot, Tables
+from rig.toolbox.world import RECORDED_CALLS, Snapshot, Tables
 
-_LEFT_OUT = "id_generators"
-"""How many ids were drawn is nobody's thing."""
+_LEFT_OUT = ("id_generators", RECORDED_CALLS)
+"""How many ids were drawn, and which answers given, is nobody's thing."""
 
 _ANY = "(any)"
 """What stands for a value that a tool drew: that there is one counts, and which one does not."""
@@ -48,7 +48,7 @@ def contents(snapshot: Snapshot, tables: Tables) -> Counter[Record]:
     found: Counter[Record] = Counter()
     with closing(open_snapshot(snapshot)) as database:
         for table in record_tables(database, tables):
-            if table != _LEFT_OUT:
+            if table not in _LEFT_OUT:
                 key, rows = stored_rows(table, tables, database)
                 drawn = tables.drawn.get(table, ())
                 for named, columns in rows.items():

@@ -64,7 +64,7 @@ def _property(hint: Any) -> JsonObject:
 
     Raises TypeError for a type that no plain schema says.
     """
-    generated = TypeAdapter(_without_none(hint)).json_schema()
+    generated = TypeAdapter(without_none(hint)).json_schema()
     if "type" not in generated or "type" not in generated.get("items", {"type": ""}):
         raise TypeError(f"a tool's argument cannot be of type {hint}")
     order = ("type", "items", "enum", "minimum", "maximum", "description", "x-format")
@@ -78,10 +78,11 @@ def _composed(hints: dict[str, Any]) -> Iterator[tuple[str, Part]]:
                 yield name, mark.part
 
 
-def _without_none(hint: Any) -> Any:
+def without_none(hint: Any) -> Any:
+    """A type without None, which stands for an argument that is not given."""
     if get_origin(hint) is Annotated:
         inner, *extras = get_args(hint)
-        return Annotated[_without_none(inner), *extras]
+        return Annotated[without_none(inner), *extras]
     if get_origin(hint) in (Union, UnionType):
         (inner,) = (each for each in get_args(hint) if each is not NoneType)
         return inner

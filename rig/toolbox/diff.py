@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias
 
 from rig.calls import Json, JsonObject
 from rig.toolbox.values import decode
-from rig.toolbox.world import Elements, Snapshot, Tables
+from rig.toolbox.world import RECORDED_CALLS, Elements, Snapshot, Tables
 
 LIMIT = 50
 """Records of a diff, unless another number is asked for."""
 
-_BOOKKEEPING = ("session", "id_generators")
+_BOOKKEEPING = ("session", "id_generators", RECORDED_CALLS)
 """Tables that hold no user's things: the clock, who is logged in, how many ids were drawn. They come last."""
 
 _Rows: TypeAlias = dict[tuple[Any, ...], dict[str, Any]]

@@ -1,10 +1,12 @@
 """Finding a toolbox: by its name among those that are registered, or by the place of its code."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from rig import plugins
 from rig.errors import RigError
+from rig.toolbox.own.folder import hash_of, holds_toolbox, load_folder
 from rig.toolbox.toolbox import Toolbox
 
 
@@ -21,7 +23,19 @@ def find_toolbox(text: str | None) -> Toolbox:
     if not Path(text).exists():
         there_are = ", ".join(known)
         raise RigError(f"no toolbox is called {text!r}; there are: {there_are} (your own: --toolbox DIR)")
+    if (toolbox := _of_folder(Path(text))) is not None:
+        return toolbox
     found: list[Toolbox] = list(plugins.at(text).toolboxes.values())
     if len(found) != 1:
         raise RigError(f"{text}: registers {len(found)} toolboxes; --toolbox takes a place with one")
     return found[0]
+
+
+def _of_folder(place: Path) -> Toolbox | None:
+    """The toolbox that the files of a folder make; None where it has none, or registers it itself."""
+    return _loaded(place.resolve(), hash_of(place)) if holds_toolbox(place) else None
+
+
+@lru_cache(maxsize=8)
+def _loaded(place: Path, sha256: str) -> Toolbox | None:
+    return load_folder(place)

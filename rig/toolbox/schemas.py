@@ -67,6 +67,9 @@ def kind_of(value: Json) -> str:
 
 def _misfit(schema: JsonObject, name: str, value: Json) -> Iterator[Misfit]:
     """The first thing that is wrong with the value of an argument, if anything is."""
+    if not _is_flat(schema):
+        yield from _judged(schema, name, value)
+        return
     form = times.FORMS.get(schema.get("x-format", ""))
     if not _is_a(_TYPES[schema["type"]], value):
         yield Misfit("type", name, _words(schema), value, value)
@@ -106,3 +109,28 @@ def _is_read(text: str, pattern: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+_FLAT = frozenset(
+    ("type", "items", "enum", "minimum", "maximum", "description", "x-format", "format", "title", "default")
+)
+
+
+def _is_flat(schema: JsonObject) -> bool:
+    """Whether a schema is of the sort that `@tool` makes: of one type, or a list of one."""
+    plain = schema.keys() <= _FLAT and isinstance(schema.get("type"), str) and schema["type"] != "object"
+    return plain and ("items" not in schema or _is_flat(schema["items"])) and schema["type"] != "null"
+
+
+def _judged(schema: JsonObject, name: str, value: Json) -> Iterator[Misfit]:
+    """The first thing that is wrong with a value by any other schema."""
+    from jsonschema import Draft202012Validator  # loaded for those alone who have such tools
+
+    errors = Draft202012Validator(schema).iter_errors(value)
+    for error in islice(sorted(errors, key=lambda error: list(map(str, error.absolute_path))), 1):
+        where = "".join(f".{step}" for step in error.absolute_path)
+        said = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
+        yield Misfit("choice", name, f"as declared ({name}{where}: {said})", value, value)
+
+
+_LONGEST = 200

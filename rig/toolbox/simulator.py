@@ -1,13 +1,14 @@
 """Calls executed in the world, as ToolTalk's executor does it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.toolbox.arguments import check, check_names
 from rig.toolbox.content import Differences, compare, drawn_values
 from rig.toolbox.diff import WorldDiff, diff
-from rig.toolbox.errors import ToolError, shown
+from rig.toolbox.errors import Stuck, ToolError, shown
+from rig.toolbox.rules import TrueCall
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import Snapshot, World
@@ -36,13 +37,21 @@ class Simulator:
         world.restore(self._base)
         return Simulator(world, self.toolbox, upstream_compat=self._compat)
 
-    def start(self, now: datetime, username: str = "", given: Mapping[str, Json] | None = None) -> None:
+    def start(
+        self,
+        now: datetime,
+        username: str = "",
+        given: Mapping[str, Json] | None = None,
+        recorded: Iterable[TrueCall] = (),
+    ) -> None:
         """Begin a task: the base world, the task's clock, and what its user is given, a login first of all.
 
-        Raises RigError when the world has nobody of that name to be given it.
+        `recorded` are its true calls with what came of them. Raises RigError when the world has nobody of
+        that name to be given anything.
         """
         self._world.restore(self._base)
         self._world.begin(now, username, given)
+        self._world.remember(recorded)
 
     def snapshot(self) -> Snapshot:
         """The state between two calls."""
@@ -103,7 +112,9 @@ class Simulator:
                 response = tool.function(self._world, **checked)
                 if tool.amends is not None:
                     tool.amends(self._world, **checked)
-        except ToolError:
+        except ToolError as error:
+            if isinstance(error, Stuck):
+                self._world.renew()
             raise
         except Exception as error:
             # A fault of the tool is the outcome of this call, and no reason to end a run of many hours.

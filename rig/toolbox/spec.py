@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Literal, TypeAlias
 
 from rig.calls import Json, JsonObject
+from rig.toolbox.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,10 @@ class Text:
     cosine: float = 0.9
     place: bool = False
     personal: bool = False
+
+
+FREE_TEXT = Text("text")
+"""Any text that may be put in other words."""
 
 
 class Equality(Enum):
@@ -60,7 +65,7 @@ class Match:
     """
 
     response: Response = Response.EQUAL
-    arguments: Mapping[str, Equality | Text] = field(default_factory=dict)
+    arguments: Mapping[str, Equality | Text | Rule] = field(default_factory=dict)
     others: bool = True
     ids: tuple[str, str] | None = None
     whole: bool = False

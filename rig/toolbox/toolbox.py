@@ -20,7 +20,9 @@ class Toolbox:
     """Everything that others have to know of some tools. Raises RigError where two have the same name.
 
     `new_world` makes an empty world; `open_world` makes one to begin with, as it ships when it is given None,
-    else from what lies at a path. `suites` are the folders of tasks that come with it.
+    else from what lies at a path. `suites` are the folders of tasks that come with it, `texts` are kinds of
+    free text beside those that arguments of tools are. `sha256` is its hash, where that is to be known of
+    more than its tools.
     """
 
     def __init__(
@@ -31,8 +33,12 @@ class Toolbox:
         new_world: Callable[[], World] = World,
         open_world: Callable[[Path | None], World] | None = None,
         suites: tuple[Path, ...] = (),
+        texts: tuple[Text, ...] = (),
+        sha256: str = "",
     ) -> None:
         self.name = name
+        self._texts = texts
+        self._sha256 = sha256
         found: dict[str, Tool] = {}
         for tool in tools:
             if found.setdefault(tool.name, tool) is not tool:
@@ -68,7 +74,7 @@ class Toolbox:
     def texts(self) -> tuple[Text, ...]:
         """The kinds of free text that arguments of the tools hold."""
         every = (how for tool in self.tools.values() for how in tool.match.arguments.values())
-        return tuple(dict.fromkeys(how for how in every if isinstance(how, Text)))
+        return tuple(dict.fromkeys([*self._texts, *(how for how in every if isinstance(how, Text))]))
 
     def docs(self, names: Collection[str] | None = None, *, descriptions: bool = True) -> tuple[ToolDoc, ...]:
         """The documentation of the named tools (all when None), always in the order of `tools`.
@@ -86,8 +92,11 @@ class Toolbox:
     def sha256(self) -> str:
         """A hash of what can change an answer besides the world's content: declarations and code.
 
-        Of a tool's code it is the whole file, since a tool can call whatever else is in there.
+        Of a tool's code it is the whole file, since a tool can call whatever else is in there. Whoever made
+        the toolbox may have said it.
         """
+        if self._sha256:
+            return self._sha256
         files = {inspect.getsourcefile(tool.function) for tool in self.tools.values()}
         code = sorted(Path(file).read_text(encoding="utf-8") for file in files if file)
         docs = [asdict(doc) for doc in self.docs()]

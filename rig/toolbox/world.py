@@ -3,7 +3,7 @@
 import hashlib
 import sqlite3
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +16,10 @@ from rig import times
 from rig.calls import SESSION_TOKEN, Json
 from rig.errors import RigError
 from rig.toolbox.identifiers import Identifiers
+from rig.toolbox.rules import TrueCall
+
+RECORDED_CALLS = "recorded_calls"
+"""The table of what tools without code answer."""
 
 _SESSION = """\
 CREATE TABLE id_generators (
@@ -89,15 +93,18 @@ class World:
     """What a user can do about a file that cannot be opened."""
 
     def __init__(self) -> None:
+        self._connect()
+        self.database.executescript(self.schema + _SESSION)
+        self.database.execute(f"PRAGMA application_id = {self.application_id}")
+        self.database.execute(f"PRAGMA user_version = {self.version}")
+
+    def _connect(self) -> None:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         # From Python 3.13 on a connection that is not closed before it is collected is a ResourceWarning.
         weakref.finalize(self, self._connection.close)
         self.database = Database(self._connection, execute_plugins=False)
         for pragma in _PRAGMAS:
             self.database.execute(f"PRAGMA {pragma}")
-        self.database.executescript(self.schema + _SESSION)
-        self.database.execute(f"PRAGMA application_id = {self.application_id}")
-        self.database.execute(f"PRAGMA user_version = {self.version}")
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -127,6 +134,19 @@ class World:
         """
         self.set_clock(now)
         self.set_session_token((given or {}).get(SESSION_TOKEN))
+
+    def remember(self, recorded: Iterable[TrueCall]) -> None:
+        """Take note of what came of a task's true calls, for a world that has nothing else to answer with."""
+
+    def renew(self) -> None:
+        """Leave the database to whoever may still hold it, and go on with a copy of it."""
+        image = self.snapshot().image
+        self._connect()
+        self._connection.deserialize(image)
+
+    def interrupt(self) -> None:
+        """Have the database give up on what it is doing."""
+        self._connection.interrupt()
 
     def snapshot(self) -> Snapshot:
         """The world as it is now."""

@@ -31,7 +31,7 @@ class Dialogue:
         self._talk = Talk(task, settings.max_rounds)
         self._acting = Acting(stage, task.truths(stage.grader.toolbox), settings.tooltalk.max_calls)
         self._played: list[PlayedTurn] = []
-        stage.simulator.start(*task.conversation.start)
+        stage.simulator.start(*task.conversation.start, recorded=task.conversation.ground_truth)
         self._world = stage.simulator.snapshot()
 
     @property

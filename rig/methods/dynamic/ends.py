@@ -60,7 +60,7 @@ def ended(
     A call that was found to be a true one is executed as that: texts that mean the same are the same then.
     """
     truths = dict(task.truths(simulator.toolbox))
-    simulator.start(*task.conversation.start)
+    simulator.start(*task.conversation.start, recorded=task.conversation.ground_truth)
     by_call = {}
     for number, (call, verdict) in enumerate(zip(calls, verdicts, strict=True)):
         truth = truths[verdict.ground_truth] if verdict.ground_truth is not None else None

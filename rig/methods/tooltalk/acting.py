@@ -10,6 +10,7 @@ from rig.errors import ErrorKind
 from rig.events import CallJudged, Emit, PredictionMade, Rejudged, Where
 from rig.models import Prediction
 from rig.scoring import Grader
+from rig.scoring.matching import ANY_WAY, Terms
 from rig.toolbox.simulator import Simulator
 from rig.verdicts import CallPlace, StepPlace, Verdict
 
@@ -31,9 +32,13 @@ class Acting:
     """
 
     def __init__(
-        self, stage: Stage, truths: Sequence[tuple[CallPlace, ExecutedCall]], max_calls: int
+        self,
+        stage: Stage,
+        truths: Sequence[tuple[CallPlace, ExecutedCall]],
+        max_calls: int,
+        terms: Terms = ANY_WAY,
     ) -> None:
-        self.matching = stage.grader.start(truths)
+        self.matching = stage.grader.start(truths, terms)
         self.tools_s = self.scoring_s = 0.0
         self._stage = stage
         self._max_calls = max_calls

@@ -4,9 +4,11 @@ The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`; where
 (missing or wrong `index`, two user turns in a row, no `scenario`) the position in the list decides.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
@@ -14,24 +16,38 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rig import times
-from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
+from rig.calls import Call, Json, JsonObject, Outcome
+from rig.documents import ENDINGS
 from rig.errors import RigError
 from rig.files import read_json
+from rig.methods.tooltalk.written import read_written
 from rig.paths import CONVERSATIONS
+from rig.scoring.matching import Terms
 from rig.tasks import ExpectedTurn
+from rig.toolbox import rules
+from rig.toolbox.own.folder import holds_toolbox
+from rig.toolbox.rules import TrueCall
 from rig.verdicts import CallPlace
 
 SUITES = ("easy", "hard")
+OWN = "conversations"
+"""Where a folder with tools of its own keeps its conversations."""
+_LOOKED_AT = 3
+"""Files of a folder, for telling whose tasks it holds."""
 MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance. `calls` are the ground truth of an assistant turn, made before `text` is said."""
+    """One utterance. `calls` are the ground truth of an assistant turn, made before `text` is said: in any
+    order, or in the given one where it is `ordered`. The tools in `forbidden` must not be called.
+    """
 
     role: Literal["user", "assistant"]
     text: str
-    calls: tuple[ExecutedCall, ...] = ()
+    calls: tuple[TrueCall, ...] = ()
+    ordered: bool = False
+    forbidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +71,15 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the prompt and the clock are told: place, time (YYYY-MM-DD HH:MM:SS) and who is logged in."""
+    """What the prompt and the clock are told: place, time (YYYY-MM-DD HH:MM:SS) and who is logged in.
 
-    location: str
+    Where no place is given, there are no accounts either to be logged in to. `notes` are for the model alone.
+    """
+
+    location: str | None
     timestamp: str
     username: str | None = None
+    notes: str = ""
 
     @property
     def now(self) -> datetime:
@@ -67,7 +87,7 @@ class Metadata:
         return times.read(self.timestamp, times.INSTANT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conversation:
     """A whole conversation with its ground truth. Turns are addressed by their position in `turns`."""
 
@@ -95,7 +115,7 @@ class Conversation:
         return tuple(index for index, turn in enumerate(self.turns) if turn.role == "assistant")
 
     @property
-    def ground_truth(self) -> tuple[ExecutedCall, ...]:
+    def ground_truth(self) -> tuple[TrueCall, ...]:
         """Every ground-truth call, in order."""
         return tuple(call for turn in self.turns for call in turn.calls)
 
@@ -107,8 +127,24 @@ class Conversation:
     @property
     def facts(self) -> Mapping[str, str]:
         """When and where it takes place, and who is logged in."""
-        when = f"{self.metadata.timestamp}, {self.metadata.location}"
-        return {"when": when, "user": self.metadata.username or "nobody is logged in"}
+        user = self.metadata.username or ("nobody is logged in" if self.metadata.location else "")
+        when = ", ".join(filter(None, (self.metadata.timestamp, self.metadata.location)))
+        return {"when": when, **({"user": user} if user else {})}
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What is asked of the calls beyond being those that are due."""
+        turns = list(enumerate(self.turns))
+        return Terms(
+            {position: turn.forbidden for position, turn in turns if turn.forbidden},
+            frozenset(position for position, turn in turns if turn.ordered),
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks for no more than ToolTalk's conversations do: calls with given values."""
+        plain = not any(call.rules or call.optional for call in self.ground_truth)
+        return plain and self.terms == Terms()
 
     @property
     def closing(self) -> tuple[str, ...]:
@@ -118,7 +154,7 @@ class Conversation:
     @property
     def ground_truth_count(self) -> int:
         """How many calls are due in all."""
-        return len(self.ground_truth)
+        return sum(not call.optional for call in self.ground_truth)
 
     def expected(self, turn: int) -> ExpectedTurn:
         """The true turn at this position, and what was said since the assistant turn before."""
@@ -142,12 +178,34 @@ class _Call(BaseModel):
     request: _Request
     response: Any = None
     exception: str | None = None
+    rules: dict[str, Any] = Field(default_factory=dict)
+    optional: bool = False
+
+    def as_true_call(self, where: str) -> TrueCall:
+        """Raises RigError for a rule that is none."""
+        try:
+            ruled = {name: rules.parse(rule) for name, rule in self.rules.items()}
+        except RigError as error:
+            raise RigError(f"{where}: not a conversation: rules: {error}") from error
+        return TrueCall(
+            Call(self.request.api_name, self.request.parameters),
+            Outcome(self.response, self.exception),
+            rules={name: rule for name, rule in ruled.items() if rule is not None},
+            optional=self.optional,
+            recorded=not {"response", "exception"}.isdisjoint(self.model_fields_set),
+        )
 
 
 class _Turn(BaseModel):
     role: Literal["user", "assistant"]
     text: str
     apis: list[_Call] = Field(default_factory=list)
+    order: Literal["any", "given"] = "any"
+    must_not_call: list[str] = Field(default_factory=list)
+
+    def as_turn(self, where: str) -> Turn:
+        calls = tuple(call.as_true_call(where) for call in self.apis)
+        return Turn(self.role, self.text, calls, self.order == "given", frozenset(self.must_not_call))
 
 
 class _User(BaseModel):
@@ -161,9 +219,10 @@ class _User(BaseModel):
 
 
 class _Metadata(BaseModel):
-    location: str
+    location: str | None = None
     timestamp: str
     username: str | None = None
+    notes: str = ""
 
 
 class _File(BaseModel):
@@ -201,20 +260,7 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
         id=file.conversation_id,
         user=User(**file.user.model_dump()),
         metadata=Metadata(**file.metadata.model_dump()),
-        turns=tuple(
-            Turn(
-                turn.role,
-                turn.text,
-                tuple(
-                    ExecutedCall(
-                        Call(call.request.api_name, call.request.parameters),
-                        Outcome(call.response, call.exception),
-                    )
-                    for call in turn.apis
-                ),
-            )
-            for turn in file.conversation
-        ),
+        turns=tuple(turn.as_turn(where) for turn in file.conversation),
         plugins=tuple(file.suites_used),
         tools=tuple(file.apis_used),
         scenario=file.scenario,
@@ -230,15 +276,61 @@ def load_conversation(path: Path) -> Conversation:
     return parse_conversation(source, str(path))
 
 
-def load_directory(directory: Path) -> list[Conversation]:
-    """Every `*.json` of a directory, by name. Raises RigError when there is none or names repeat."""
+def load_file(path: Path) -> list[Conversation]:
+    """The conversations of a file: one in ToolTalk's shape, or any number as people write them."""
+    if is_in_tooltalks_shape(path):
+        return [load_conversation(path)]
+    return [parse_conversation(source, str(path)) for source in read_written(path)]
+
+
+def is_in_tooltalks_shape(path: Path) -> bool:
+    """Whether a file is not of the form in which people write, told from a glance."""
+    return path.suffix == ".json" and ('"conversation"' in beginning(path) or not _is_written(path))
+
+
+def files_of(directory: Path) -> list[Path]:
+    """The files of conversations in a directory, by name. Raises RigError where there are none.
+
+    Those of a folder with tools of its own are in `conversations`.
+    """
     if not directory.is_dir():
         raise RigError(f"{directory}: no such directory of conversations")
+    directory = directory / OWN if holds_toolbox(directory) and (directory / OWN).is_dir() else directory
+    paths = sorted(path for path in directory.iterdir() if path.suffix in ENDINGS and path.is_file())
+    if not paths:
+        raise RigError(f"{directory}: holds no conversation ({', '.join(f'*{each}' for each in ENDINGS)})")
+    return paths
+
+
+def holds_conversations(place: Path) -> bool:
+    """Whether a folder holds conversations, told from a glance at its first files."""
+    if holds_toolbox(place):
+        return True
+    files = sorted(path for path in place.iterdir() if path.suffix in ENDINGS and path.is_file())
+    return any(_is_written(path) or '"conversation"' in beginning(path) for path in files[:_LOOKED_AT])
+
+
+def _is_written(path: Path) -> bool:
+    """Whether a file has the form in which people write, told from a glance."""
+    text = beginning(path)
+    if path.suffix == ".json":
+        return '"turns"' in text or bool(re.match(r'\s*\[\s*\{\s*"(user|calls)"', text))
+    return re.search(r"^[-\s]*[\"']?(user|turns)[\"']?\s*:", text, re.MULTILINE) is not None
+
+
+def beginning(path: Path) -> str:
+    """What a file begins with; nothing where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 16)
+    except OSError:
+        return ""
+
+
+def load_directory(directory: Path) -> list[Conversation]:
+    """Every conversation of a directory, by the names of the files. Raises RigError where names repeat."""
     suite = suite_of(directory)
-    paths = sorted(directory.glob("*.json"))
-    conversations = [replace(load_conversation(path), suite=suite) for path in paths]
-    if not conversations:
-        raise RigError(f"{directory}: holds no conversation (*.json)")
+    conversations = [replace(each, suite=suite) for path in files_of(directory) for each in load_file(path)]
     names = [conversation.name for conversation in conversations]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -249,9 +341,13 @@ def load_directory(directory: Path) -> list[Conversation]:
 def suite_of(directory: Path) -> str:
     """What a directory's conversations are called: by its name, as Unicode.
 
-    ToolTalk's repository keeps its hard ones in `data/tooltalk`, so that name means `hard`.
+    ToolTalk's repository keeps its hard ones in `data/tooltalk`, so that name means `hard`. Those of a folder
+    with tools are called as the folder is.
     """
-    name = directory.resolve().name.encode("utf-8", "backslashreplace").decode()
+    place = directory.resolve()
+    if place.name == OWN and holds_toolbox(place.parent):
+        place = place.parent
+    name = place.name.encode("utf-8", "backslashreplace").decode()
     return "hard" if name == "tooltalk" else name
 
 

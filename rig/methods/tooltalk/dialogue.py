@@ -49,7 +49,7 @@ class Dialogue:
         began = perf_counter()
         self._truths = self._rehearse()
         self._rehearsal_s = perf_counter() - began
-        self._acting = Acting(stage, self._truths, settings.max_calls)
+        self._acting = Acting(stage, self._truths, settings.max_calls, conversation.terms)
         self._played: list[PlayedTurn] = []
 
     @property
@@ -61,7 +61,7 @@ class Dialogue:
     def _rehearse(self) -> list[tuple[CallPlace, ExecutedCall]]:
         """Play the true conversation once, noting what each assistant turn starts from."""
         said: list[str] = []
-        ground_truth = []
+        ground_truth: list[tuple[CallPlace, ExecutedCall]] = []
         for index, turn, world, calls in replay(self._conversation, self._stage.simulator):
             if turn.role == "user":
                 self._messages.append(UserMessage(turn.text))
@@ -72,7 +72,8 @@ class Dialogue:
             for number, (recorded, replayed) in enumerate(zip(turn.calls, calls, strict=True)):
                 truth = decisive(recorded, replayed, self._stage.grader)
                 ground_truth.append((CallPlace(index, number), truth))
-                shown = recorded if self._settings.history == "recorded" else replayed
+                as_recorded = self._settings.history == "recorded" and recorded.recorded
+                shown = recorded if as_recorded else replayed
                 self._messages.append(call_message(shown))
             self._messages.append(ReplyMessage(turn.text))
         return ground_truth

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +15,10 @@ from rig.events import Emit, Where
 from rig.methods.base import ArmScore, Grading, Method, Option, Report, Table
 from rig.methods.tooltalk.acting import Stage
 from rig.methods.tooltalk.conversations import (
+    OWN,
     Conversation,
     available_suites,
+    holds_conversations,
     load_directory,
     parse_conversation,
 )
@@ -35,7 +36,9 @@ from rig.paths import CONVERSATIONS
 from rig.scoring import Grader, Named, read_answers
 from rig.scoring import load as load_similarity
 from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.folder import holds_code, holds_toolbox
 from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import Snapshot, World
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.registry import open_world
@@ -63,10 +66,7 @@ class ToolTalk:
         return {name: CONVERSATIONS / name for name in available_suites()}
 
     def recognises(self, place: Path) -> bool:
-        if not place.is_dir():
-            return False
-        files = (path for path in sorted(place.glob("*.json")) if path.is_file())
-        return any('"conversation"' in _beginning(path) for path in islice(files, _LOOKED_AT))
+        return place.is_dir() and holds_conversations(place)
 
     def load(self, place: Path) -> Sequence[Conversation]:
         return load_directory(place)
@@ -74,16 +74,18 @@ class ToolTalk:
     def parse(self, source: JsonObject, where: str, suite: str) -> Conversation:
         return replace(parse_conversation(source, where), suite=suite)
 
-    def check(self, place: Path, world: Path | None = None) -> Report:
+    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report:
         # Kept from runs, as the paper's tables are: what only these need takes a moment to load.
-        from rig.methods.tooltalk.check import check_directory
+        from rig.methods.tooltalk.check import check_directory, check_own
 
-        return check_directory(place, open_world(world), TOOLTALK)
+        own = _own_toolbox(place, toolbox)
+        return check_directory(place, open_world(world), TOOLTALK) if own is None else check_own(place, own)
 
-    def record(self, place: Path, world: Path | None = None) -> Sequence[Path]:
-        from rig.methods.tooltalk.check import record_directory
+    def record(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Sequence[Path]:
+        from rig.methods.tooltalk.check import record_directory, record_own
 
-        return record_directory(place, open_world(world), TOOLTALK)
+        own = _own_toolbox(place, toolbox)
+        return record_directory(place, open_world(world), TOOLTALK) if own is None else record_own(place, own)
 
     def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
         from rig.methods.tooltalk.tables import published_tables
@@ -110,16 +112,31 @@ class ToolTalk:
 
 METHOD: Method = ToolTalk()
 
-_LOOKED_AT = 3
-"""Files of a folder, for telling whose tasks it holds."""
+
+def _own_toolbox(place: Path, toolbox: str | None) -> Toolbox | None:
+    """The toolbox that conversations are for, None for ToolTalk's; a folder's own where it is data alone.
+
+    Raises RigError where it is code that nobody named.
+    """
+    if toolbox is not None:
+        found = find_toolbox(toolbox)
+        return None if found is TOOLTALK else found
+    for folder in (place, place.parent):
+        if holds_toolbox(folder) and (folder is place or place.name == OWN):
+            if holds_code(folder):
+                raise RigError(
+                    f"{folder}: its tools are code, which is run when you name it: --toolbox {folder}"
+                )
+            return find_toolbox(str(folder))
+    return None
 
 
-def _beginning(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 16)
-    except OSError:
-        return ""
+def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
+    """Raise RigError for a true call of a tool that is not in the toolbox."""
+    forbidden = {name for turn in task.turns for name in turn.forbidden}
+    for name in (*(call.name for call in task.ground_truth), *sorted(forbidden)):
+        if name not in toolbox.tools:
+            raise RigError(f"no tool is named {name} in {toolbox.name} (tools of your own: --toolbox DIR)")
 
 
 class ToolTalkSetup:
@@ -173,8 +190,10 @@ class ToolTalkSetup:
 
     def check(self, task: Conversation, settings: Settings) -> None:
         offered_tools(task, settings)
+        if self.matcher.mode == "upstream" and not task.is_plain:
+            raise RigError(f"{task.name}: has rules for its calls, which --grader upstream does not know of")
         try:
-            settings.toolbox.docs([call.name for call in task.ground_truth])
+            _check_calls(task, settings.toolbox)
             self.simulator.start(*task.start)
         except RigError as error:
             raise RigError(f"{task.name}: {error}") from error

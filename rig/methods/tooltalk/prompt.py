@@ -70,9 +70,15 @@ class Settings:
 
 
 def context(metadata: Metadata) -> str:
-    """The three facts that ToolTalk gives: place, time and who is logged in."""
-    user = metadata.username or "nobody is logged in"
-    return f"Location: {metadata.location}\nDate and time: {metadata.timestamp}\nUser: {user}"
+    """The three facts that ToolTalk gives: place, time and who is logged in; and what else is to be told."""
+    nobody = "nobody is logged in" if metadata.location is not None else None
+    facts = {
+        "Location": metadata.location,
+        "Date and time": metadata.timestamp,
+        "User": metadata.username or nobody,
+    }
+    told = (f"{name}: {fact}" for name, fact in facts.items() if fact is not None)
+    return "\n".join((*told, *filter(None, [metadata.notes])))
 
 
 def call_message(executed: ExecutedCall, predicted: Prediction | None = None) -> CallMessage:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from rig.calls import ExecutedCall
 from rig.methods.tooltalk.conversations import Conversation, Turn
 from rig.scoring import Grader
+from rig.toolbox.rules import TrueCall
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 from rig.verdicts import CallPlace
@@ -27,7 +28,7 @@ def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTur
     Upstream rebuilds the world and replays all earlier calls at every turn; a snapshot per turn gives the
     same states in linear time. Whoever follows may act in the simulator between two turns: that is undone.
     """
-    simulator.start(*conversation.start)
+    simulator.start(*conversation.start, recorded=conversation.ground_truth)
     world = simulator.snapshot()
     for index, turn in enumerate(conversation.turns):
         before = world
@@ -39,11 +40,14 @@ def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTur
         yield TrueTurn(index, turn, before, calls)
 
 
-def decisive(recorded: ExecutedCall, replayed: ExecutedCall, grader: Grader) -> ExecutedCall:
+def decisive(recorded: TrueCall, replayed: ExecutedCall, grader: Grader) -> TrueCall:
     """What predictions are held against: a true call with what the simulator returns for it, so that the same
     call made by a model is the same, whatever was recorded. Upstream trusts the recording.
     """
-    return replace(recorded, username=replayed.username) if grader.mode == "upstream" else replayed
+    named = replace(recorded, username=replayed.username)
+    if grader.mode == "upstream":
+        return named
+    return replace(named, call=replayed.call, outcome=replayed.outcome)
 
 
 def replayed_truths(

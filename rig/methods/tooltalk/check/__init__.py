@@ -2,7 +2,9 @@
 
 from rig.methods.tooltalk.check.directory import Report, check_directory
 from rig.methods.tooltalk.check.faults import Fault
+from rig.methods.tooltalk.check.own import check_own
+from rig.methods.tooltalk.check.own_record import record_own
 from rig.methods.tooltalk.check.record import record_directory
 from rig.methods.tooltalk.check.replay import Difference
 
-__all__ = ["Difference", "Fault", "Report", "check_directory", "record_directory"]
+__all__ = ["Difference", "Fault", "Report", "check_directory", "check_own", "record_directory", "record_own"]

@@ -10,12 +10,10 @@ from rig.files import read_text, write
 from rig.methods.tooltalk.check.replay import Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import PARTS
 from rig.methods.tooltalk.conversations import parse_conversation
+from rig.methods.tooltalk.written import SIGNED_IN
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
-
-LOGGED_IN = "4f1c9b27-a3e6-58d0"
-"""The token of everybody who is logged in when one of our conversations starts."""
 
 
 def record_directory(directory: Path, world: World, toolbox: Toolbox) -> list[Path]:
@@ -73,7 +71,7 @@ def _fill_login(user: JsonObject, metadata: JsonObject, world: World) -> None:
     if account is not None:
         user.update({field: getattr(account, field) for field in ("email", "phone", "name", "password")})
     if "username" in metadata:
-        user[SESSION_TOKEN] = metadata[SESSION_TOKEN] = LOGGED_IN
+        user[SESSION_TOKEN] = metadata[SESSION_TOKEN] = SIGNED_IN
 
 
 def _recorded(each: Replayed) -> JsonObject:

@@ -45,9 +45,11 @@ def find_faults(
     """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
     held = {verdict.ground_truth for verdict in verdicts}
-    if all(position in held for position, _ in truths) and not any(each.bad_action for each in verdicts):
+    did_harm = any(each.bad_action for each in verdicts) or _breaks(conversation, acted)
+    if not did_harm and all(position in held for position, _ in truths):
         return ()
     faults: list[Fault] = []
+    made = dict(truths)
     seen = Seen(conversation.metadata)
     for index, turn in enumerate(conversation.turns):
         if index in acted:
@@ -55,10 +57,18 @@ def find_faults(
             later = [truth for truth in truths if truth[0][0] > index]
             examined = _Turn(conversation, index, acted[index], due, later, seen.copy(), compare, toolbox)
             faults += examined.faults()
-        for call in turn.calls:
-            seen.note(call)
+        for number, call in enumerate(turn.calls):
+            seen.note(call if call.recorded else made.get(CallPlace(index, number), call))
         seen.say(turn.text)
     return tuple(faults)
+
+
+def _breaks(conversation: Conversation, acted: Mapping[int, Acted]) -> bool:
+    """Whether a tool was called that must not be."""
+    forbidden = conversation.terms.forbidden
+    return any(
+        call.name in names for turn, names in forbidden.items() for call, _ in acted.get(turn, Acted()).calls
+    )
 
 
 @dataclass(slots=True)
@@ -101,7 +111,10 @@ class _Turn:
         """What is wrong with a call that matches nothing. A lookup too many that did no harm is no fault."""
         executed, verdict = self.acted.calls[step]
         tool = self.toolbox.tools.get(executed.name)
-        if tool is None:
+        if executed.name in self.conversation.turns[self.index].forbidden:
+            text = f"{executed.name} was called, which must not be"
+            yield self._fault(FaultKind.FORBIDDEN_CALL, text, step)
+        elif tool is None:
             yield self._wrong_tool(step, self._untried(lambda _: True))
         elif self._is_repeated(step):
             text = f"{executed.name} had been called like this already"

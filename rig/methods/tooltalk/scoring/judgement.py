@@ -10,6 +10,7 @@ from rig.methods.tooltalk.scoring.faults import Acted, find_faults
 from rig.methods.tooltalk.scoring.metrics import count
 from rig.metrics import Counts, Score
 from rig.scoring import Grader, Matching
+from rig.toolbox.rules import is_optional
 from rig.verdicts import CallPlace, Doubt
 
 Truths = Sequence[tuple[CallPlace, ExecutedCall]]
@@ -19,7 +20,7 @@ Truths = Sequence[tuple[CallPlace, ExecutedCall]]
 def judge(conversation: Conversation, played: Iterable[PlayedTurn], truths: Truths, grader: Grader) -> Score:
     """Judge turns that were played before."""
     turns = list(played)
-    matching = grader.start(truths)
+    matching = grader.start(truths, conversation.terms)
     for turn in turns:
         for executed in turn.executed:
             matching.add(turn.turn, executed)
@@ -45,16 +46,17 @@ def conclude(
         for turn in turns
     }
     calls = [(turn, *pair) for turn, pairs in judged.items() for pair in pairs]
-    types = error_types(calls, truths)
-    counts = count(matching.judged(), len(truths), grader.toolbox.is_action)
+    due = [truth for truth in truths if not is_optional(truth[1])]
+    types = error_types(calls, due)
+    counts = _counts(conversation, matching, grader)
     doubts = tuple(_doubts(turns, matching))
     return Score(
         counts,
         tuple(verdicts),
         {turn: {str(kind): n for kind, n in kinds.items()} for turn, kinds in types.items()},
-        find_faults(conversation, acted, truths, grader.compare, grader.toolbox),
+        find_faults(conversation, acted, due, grader.compare, grader.toolbox),
         doubts,
-        _changes(counts, matching, truths, grader) if doubts else {},
+        _changes(counts, conversation, matching, grader) if doubts else {},
     )
 
 
@@ -66,7 +68,15 @@ def _doubts(turns: Iterable[PlayedTurn], matching: Matching) -> Iterator[Doubt]:
         yield Doubt(turn, step, truth, executed.name, difference.what, *texts, difference.note or "")
 
 
-def _changes(counts: Counts, matching: Matching, truths: Truths, grader: Grader) -> Counts:
+def _changes(counts: Counts, conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
     """By how much each count would change if what is unclear were the same."""
-    would = count(matching.if_same().judged(), len(truths), grader.toolbox.is_action)
+    would = _counts(conversation, matching.if_same(), grader)
     return {name: value - counts[name] for name, value in would.items()}
+
+
+def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
+    """The counts of a conversation, to which optional calls are nothing, made or not."""
+    optional = matching.optional()
+    judged = [each for number, each in enumerate(matching.judged()) if number not in optional]
+    forbidden = matching.forbidden() if conversation.terms.forbidden else None
+    return count(judged, len(matching.due()), grader.toolbox.is_action, forbidden)

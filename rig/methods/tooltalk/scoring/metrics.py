@@ -34,18 +34,23 @@ DECLARATION = Declaration(
     outcome=(
         Part("matches", "calls matched", "ground_truths", short="calls"),
         Part("bad_actions", "incorrect actions", short="incorrect", better="lower"),
+        Part("forbidden", "forbidden calls", short="forbidden", better="lower"),
     ),
     error_types="errors, ToolTalk's types",
 )
 
 
 def count(
-    judged: Iterable[tuple[ExecutedCall, Verdict]], ground_truths: int, is_action: Callable[[str], bool]
+    judged: Iterable[tuple[ExecutedCall, Verdict]],
+    ground_truths: int,
+    is_action: Callable[[str], bool],
+    forbidden: int | None = None,
 ) -> Counts:
     """The counts of one conversation with `ground_truths` calls to be made, by tools of which some act.
 
     Failed calls of action tools count as actions, as in ToolTalk's code. A conversation that calls for
-    nothing is a success when nothing bad was done, and its recall is taken as 1.
+    nothing is a success when nothing bad was done, and its recall is taken as 1. `forbidden` are the calls
+    made of those that must not be, None where anything may.
     """
     calls = list(judged)
     matches = sum(verdict.match for _, verdict in calls)
@@ -62,7 +67,8 @@ def count(
     recall = RECALL.rate(found)
     recall = 1.0 if recall is None else recall
     return {
-        "successes": int(matches == ground_truths and not bad_actions),
+        "successes": int(matches == ground_truths and not bad_actions and not forbidden),
         "soft_successes": recall * (1 - bad_actions / len(actions)) if actions else recall,
         **found,
+        **({} if forbidden is None else {"forbidden": forbidden}),
     }

@@ -1,0 +1,1 @@
+"""Verbs for tools and conversations of your own."""

@@ -1,0 +1,96 @@
+"""`rig suites`: the conversations that there are, and a folder to begin your own with."""
+
+import shutil
+from pathlib import Path
+
+import click
+
+from rig import methods
+from rig.cli.output import print_json, print_table, printable
+from rig.errors import RigError
+from rig.toolbox.own.listing import read_listing, write_listing
+
+_STARTER = Path(__file__).parent / "starter"
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def command() -> None:
+    """List suites of conversations, and begin one of your own."""
+
+
+@command.command("list")
+@_JSON
+def list_(as_json: bool) -> None:
+    """List the suites that come with rig, with the method that plays them."""
+    rows = [
+        {"suite": name, "method": method.name, "tasks": len(method.load(place)), "place": str(place)}
+        for name, (method, place) in methods.suites().items()
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        header = ("suite", "method", "tasks", "place")
+        print_table(header, [tuple(printable(str(row[name])) for name in header) for row in rows])
+
+
+@command.command()
+@click.argument("suite", metavar="NAME|PATH")
+@_JSON
+def info(suite: str, as_json: bool) -> None:
+    """Show the tasks of a suite, by its name or its path."""
+    method, tasks = methods.find_tasks(suite)
+    rows = [
+        {"task": task.name, "turns": len(task.known_turns), "calls": task.ground_truth_count}
+        for task in tasks
+    ]
+    if as_json:
+        print_json({"suite": suite, "method": method.name, "tasks": rows})
+    else:
+        header = ("task", "turns", "calls")
+        print_table(header, [tuple(printable(str(row[name])) for name in header) for row in rows])
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="NAME")
+@click.option(
+    "--code", is_flag=True, help="With tools that are Python functions, and tables that they act in."
+)
+@click.option(
+    "--tools",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Begin with the tools of this file; `rig tools import` says which files it takes.",
+)
+def new(folder: Path, code: bool, tools: Path | None) -> None:
+    """Make a folder with tools and conversations that runs at once, to be made your own.
+
+    Try `rig run oracle --toolbox NAME`. docs/your-own.md goes on from there.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RigError(f"{folder}: is there already; give a new name")
+    if code and tools is not None:
+        raise RigError("--code and --tools are two ways to begin; give one of them")
+    listing = None if tools is None else read_listing(tools)
+    conversations = folder / "conversations"
+    try:
+        conversations.mkdir(parents=True)
+        if listing is not None:
+            write_listing(listing, folder / "tools.json")
+            (conversations / "first.yaml").write_text(_first(listing.tools[0].name), encoding="utf-8")
+        else:
+            name = "toolbox.py" if code else "tools.json"
+            shutil.copyfile(_STARTER / (f"{name}.txt" if code else name), folder / name)
+            shutil.copyfile(_STARTER / f"{'code' if code else 'data'}.yaml", conversations / "first.yaml")
+    except OSError as error:
+        raise RigError(f"{folder}: cannot be written: {error.strerror}") from error
+    click.echo(printable(f"{folder} is ready: rig run oracle --toolbox {folder}"))
+
+
+def _first(tool: str) -> str:
+    """A conversation in which nothing is due yet."""
+    return (
+        "# Say what the user says, and which calls are due; `rig check --record` fills in what they return.\n"
+        "- user: Hello, who are you?\n"
+        "  reply: I can help you with your tools.\n"
+        f"# - user: …\n#   calls:\n#     - {tool}: {{argument: value}}\n"
+    )

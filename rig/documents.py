@@ -1,0 +1,245 @@
+"""YAML and JSON files that people write, read strictly: every fault is a line that says where it is.
+
+YAML is read as its version 1.2 reads plain words: `no` and `on` are words, and so are times and dates. What
+is not plain data (tags, merge keys, anchors that hold themselves) is refused, and so is a key that is twice.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import yaml  # type: ignore[import-untyped]
+
+from rig.calls import Json, JsonObject
+from rig.errors import RigError
+
+LARGEST_JSON = 16 * 2**20
+LARGEST_YAML = 2**20
+"""Bytes of a file. YAML is read slowly."""
+DEEPEST = 64
+MOST_VALUES = 200_000
+"""Values of a YAML file, each as often as anchors repeat it."""
+
+YAML_ENDINGS = (".yaml", ".yml")
+ENDINGS = (".json", *YAML_ENDINGS)
+
+Lines: TypeAlias = dict[tuple[str | int, ...], int]
+
+_WORDS: dict[str, Json] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+_NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value of a file, and where it stands: by the keys and positions that lead to it."""
+
+    value: Json
+    file: Path
+    path: tuple[str | int, ...] = ()
+    lines: Lines = field(default_factory=dict, repr=False)
+
+    def fault(self, text: str) -> RigError:
+        """That something is wrong here, in one line."""
+        return RigError(f"{self.place}: {text}")
+
+    @property
+    def place(self) -> str:
+        """The file, the line where it is known, and the path."""
+        line = self.lines.get(self.path)
+        where = str(self.file) if line is None else f"{self.file}, line {line}"
+        return f"{where}: {self.name}" if self.path else where
+
+    @property
+    def name(self) -> str:
+        """The path in words: `turns.2.calls.1`, positions from 1."""
+        return ".".join(str(step + 1) if isinstance(step, int) else step for step in self.path)
+
+    def inside(self, step: str | int) -> "Part":
+        """The value at a key or position that is there."""
+        return Part(self.value[step], self.file, (*self.path, step), self.lines)
+
+    def items(self) -> Iterator["Part"]:
+        """The values of a list. Raises RigError for anything else."""
+        if not isinstance(self.value, list):
+            raise self.fault(f"needs a list, not {_kind(self.value)}")
+        return (self.inside(number) for number in range(len(self.value)))
+
+    def fields(self) -> dict[str, "Part"]:
+        """The values of an object by name. Raises RigError for anything else."""
+        if not isinstance(self.value, dict):
+            raise self.fault(f"needs names with values, not {_kind(self.value)}")
+        return {name: self.inside(name) for name in self.value}
+
+    def known_fields(self, names: Sequence[str]) -> dict[str, "Part"]:
+        """The values of an object that has no names but these."""
+        found = self.fields()
+        for name, part in found.items():
+            if name not in names:
+                raise part.fault(f"is not known here; there are: {', '.join(names)}")
+        return found
+
+    def text(self) -> str:
+        """A text that is not empty. Raises RigError for anything else; a number is taken as it is written."""
+        value = self.value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)
+        if not isinstance(value, str) or not value.strip():
+            raise self.fault(f"needs a text, not {_kind(value)}")
+        return value
+
+    def flag(self) -> bool:
+        """True or false. Raises RigError for anything else."""
+        if not isinstance(self.value, bool):
+            raise self.fault(f"needs true or false, not {_kind(self.value)}")
+        return self.value
+
+    def texts(self) -> list[str]:
+        """A list of texts; a text alone is one of one."""
+        return [self.text()] if isinstance(self.value, str) else [each.text() for each in self.items()]
+
+
+def read(file: Path) -> list[Part]:
+    """The documents of a file: of JSON one, of YAML any number. Raises RigError, with the place."""
+    is_yaml = file.suffix.lower() in YAML_ENDINGS
+    limit = LARGEST_YAML if is_yaml else LARGEST_JSON
+    try:
+        if file.stat().st_size > limit:
+            raise RigError(f"{file}: larger than {limit // 2**20} MiB; make several files of it")
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RigError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RigError(f"{file}: is not UTF-8 text: {error.reason} at byte {error.start}") from error
+    return list(_yaml(text, file)) if is_yaml else [Part(from_json(text, str(file)), file)]
+
+
+def from_json(text: str, where: str) -> Json:
+    """A JSON value. Raises RigError for names that are twice, for NaN, and for what is nested too deeply."""
+
+    def refuse(constant: str) -> Json:
+        raise RigError(f"{where}: {constant} is no number of JSON")
+
+    def once(pairs: list[tuple[str, Any]]) -> JsonObject:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise RigError(f"{where}: the name {twice!r} is there twice in one object")
+        return found
+
+    try:
+        value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise RigError(f"{where}, line {error.lineno}: not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise RigError(f"{where}: nested too deeply") from error
+    except ValueError as error:
+        raise RigError(f"{where}: not JSON: {error}") from error
+    _check_depth(value, where)
+    return value
+
+
+def _check_depth(value: Json, where: str) -> None:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return
+    raise RigError(f"{where}: nested deeper than {DEEPEST} levels")
+
+
+def _inner(value: Json) -> Sequence[Json]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else ()
+
+
+def _yaml(text: str, file: Path) -> Iterator[Part]:
+    try:
+        for node in yaml.compose_all(text, Loader=_Loader):
+            lines: Lines = {}
+            yield Part(_Reader(file, lines).value(node, ()), file, (), lines)
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise RigError(f"{file}{line}: not YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise RigError(f"{file}: not YAML: {error}") from error
+    except RecursionError as error:
+        raise RigError(f"{file}: nested too deeply") from error
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """Leaves plain words alone: what they mean is said here."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+
+class _Reader:
+    """Makes values of nodes, noting in which line each begins."""
+
+    def __init__(self, file: Path, lines: Lines) -> None:
+        self._file = file
+        self._lines = lines
+        self._left = MOST_VALUES
+        self._above: list[Any] = []
+
+    def value(self, node: Any, path: tuple[str | int, ...]) -> Json:
+        self._lines[path] = node.start_mark.line + 1
+        self._left -= 1
+        if self._left < 0:
+            raise self._fault(node, f"more than {MOST_VALUES} values; make several files of it")
+        if any(node is each for each in self._above):
+            raise self._fault(node, "an anchor holds itself")
+        if len(self._above) > DEEPEST:
+            raise self._fault(node, f"nested deeper than {DEEPEST} levels")
+        self._above.append(node)
+        try:
+            return self._read(node, path)
+        finally:
+            self._above.pop()
+
+    def _read(self, node: Any, path: tuple[str | int, ...]) -> Json:
+        kind = node.tag.removeprefix("tag:yaml.org,2002:")
+        if kind not in ("str", "seq", "map"):
+            raise self._fault(node, f"the tag {node.tag!r} is not read; leave it out")
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(each, (*path, number)) for number, each in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        return _plain(node.value) if node.style is None else node.value
+
+    def _mapping(self, node: Any, path: tuple[str | int, ...]) -> JsonObject:
+        found: JsonObject = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise self._fault(key, "a name has to be a text")
+            if key.value == "<<" and key.style is None:
+                raise self._fault(key, "merge keys (<<) are not read; write the names out")
+            if key.value in found:
+                raise self._fault(key, f"the name {key.value!r} is there twice")
+            found[key.value] = self.value(value, (*path, key.value))
+            self._lines[(*path, key.value)] = key.start_mark.line + 1
+        return found
+
+    def _fault(self, node: Any, text: str) -> RigError:
+        return RigError(f"{self._file}, line {node.start_mark.line + 1}: {text}")
+
+
+def _plain(word: str) -> Json:
+    """What a word without quotes means. Long numbers and those with leading zeros are texts: ids are such."""
+    if word in _WORDS:
+        return _WORDS[word]
+    if _INTEGER.fullmatch(word):
+        return int(word)
+    return float(word) if _NUMBER.fullmatch(word) else word
+
+
+def _kind(value: Json) -> str:
+    names = {dict: "names with values", list: "a list", str: "a text", bool: "true or false"}
+    if value is None:
+        return "nothing"
+    return "an empty text" if value == "" else names.get(type(value), "a number")

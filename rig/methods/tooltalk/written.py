@@ -1,0 +1,179 @@
+"""Conversations as people write them: what the user says and which calls are due, in YAML or JSON.
+
+They are read as conversations in ToolTalk's shape, with everything else filled in. docs/your-own.md shows how
+one is written.
+"""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rig import times
+from rig.calls import JsonObject
+from rig.documents import Part, read
+from rig.errors import RigError
+from rig.toolbox import rules
+from rig.toolbox.rules import Rule
+
+NOW = "2025-01-15 09:00:00"
+"""When a conversation takes place that does not say it."""
+SIGNED_IN = "4f1c9b27-a3e6-58d0"
+"""The token of everybody who is logged in when a conversation starts."""
+
+DONE, UNDERSTOOD = "Done.", "All right."
+"""What the assistant is taken to have said where nothing is written, after calls and without."""
+
+_CONVERSATION = ("name", "tags", "scenario", "now", "location", "user", "notes", "must_not_call", "turns")
+_TURN = ("user", "calls", "reply", "order", "must_not_call")
+_OF_CALL = ("returns", "raises", "optional")
+
+
+def read_written(file: Path) -> list[JsonObject]:
+    """The conversations of a file, in ToolTalk's shape. Raises RigError, with the place of what is wrong."""
+    found = list(conversation_parts(file))
+    sources = []
+    for number, part in enumerate(found, 1):
+        sources.append(_conversation(part, file.stem if len(found) == 1 else f"{file.stem}-{number}"))
+    return sources
+
+
+def conversation_parts(file: Path) -> Iterator[Part]:
+    """Where the conversations of a file are: a conversation, a list of them, or the turns of one alone."""
+    for document in read(file):
+        if isinstance(document.value, list) and not _is_turns(document.value):
+            yield from document.items()
+        else:
+            yield document
+
+
+def turn_parts(conversation: Part) -> Iterator[Part]:
+    """Where the turns of a conversation are."""
+    if isinstance(conversation.value, list):
+        return conversation.items()
+    fields = conversation.known_fields(_CONVERSATION)
+    if "turns" not in fields:
+        raise conversation.fault("a conversation needs turns")
+    return fields["turns"].items()
+
+
+def call_parts(turn: Part) -> list[Part]:
+    """Where the calls of a turn are."""
+    fields = turn.known_fields(_TURN)
+    return list(fields["calls"].items()) if fields.get("calls", turn).value and "calls" in fields else []
+
+
+def has_outcome(call: Part) -> bool:
+    """Whether it is written what came of a call."""
+    return isinstance(call.value, dict) and not {"returns", "raises"}.isdisjoint(call.value)
+
+
+def _is_turns(values: Sequence[object]) -> bool:
+    return bool(values) and all(isinstance(each, dict) and "turns" not in each for each in values)
+
+
+def _conversation(part: Part, name: str) -> JsonObject:
+    fields = {} if isinstance(part.value, list) else part.known_fields(_CONVERSATION)
+    name = fields["name"].text() if "name" in fields else name
+    forbidden = fields["must_not_call"].texts() if "must_not_call" in fields else []
+    turns = [entry for turn in turn_parts(part) for entry in _turn(turn, forbidden)]
+    if not turns:
+        raise part.fault("a conversation needs a turn at least")
+    used = dict.fromkeys(call["request"]["api_name"] for turn in turns for call in turn.get("apis", ()))
+    user = fields["user"].text() if "user" in fields else None
+    signed_in = {"session_token": SIGNED_IN} if user is not None else {}
+    return {
+        "name": name,
+        "conversation_id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{part.file.stem} {name}")),
+        "tags": fields["tags"].texts() if "tags" in fields else [],
+        "apis_used": list(used),
+        "scenario": fields["scenario"].text() if "scenario" in fields else "",
+        "user": {"username": user or "", **signed_in},
+        "metadata": {**_metadata(fields), **({"username": user, **signed_in} if user is not None else {})},
+        "conversation": [{"index": index, **turn} for index, turn in enumerate(turns)],
+    }
+
+
+def _metadata(fields: dict[str, Part]) -> JsonObject:
+    told: JsonObject = {name: fields[name].text() for name in ("location", "notes") if name in fields}
+    return {**told, "timestamp": _instant(fields["now"]) if "now" in fields else NOW}
+
+
+def _instant(part: Part) -> str:
+    try:
+        return datetime.fromisoformat(part.text()).strftime(times.INSTANT)
+    except ValueError as error:
+        raise part.fault(f"needs a date and time, such as {NOW}") from error
+
+
+def _turn(part: Part, forbidden: Sequence[str]) -> Iterator[JsonObject]:
+    """A turn of the user's, and the assistant's that follows on it."""
+    fields = part.known_fields(_TURN)
+    if "user" not in fields:
+        raise part.fault("a turn needs what the user says")
+    calls = [_call(each) for each in call_parts(part)]
+    yield from ({"role": "user", "text": text} for text in fields["user"].texts())
+    reply = fields["reply"].text() if "reply" in fields else DONE if calls else UNDERSTOOD
+    answer: JsonObject = {"role": "assistant", "text": reply, **({"apis": calls} if calls else {})}
+    if "order" in fields:
+        answer["order"] = fields["order"].text()
+        if answer["order"] not in ("any", "given"):
+            raise fields["order"].fault(f"is any or given, not {answer['order']}")
+    own = fields["must_not_call"].texts() if "must_not_call" in fields else []
+    if never := [*forbidden, *own]:
+        due = [call["request"]["api_name"] for call in calls if call["request"]["api_name"] in own]
+        if due:
+            raise fields["must_not_call"].fault(f"{due[0]} is due in this turn and must not be called in it")
+        answer["must_not_call"] = [
+            name for name in never if name not in {call["request"]["api_name"] for call in calls}
+        ]
+    yield answer
+
+
+def _call(part: Part) -> JsonObject:
+    name, arguments, fields = _parts_of_call(part)
+    ruled = {argument: _rule(each) for argument, each in arguments.items()}
+    parameters = {}
+    for argument, each in arguments.items():
+        rule = ruled[argument]
+        try:
+            parameters[argument] = each.value if rule is None else rule.example
+        except LookupError:
+            continue  # any value will do, also none
+    known = {argument: rule.as_json() for argument, rule in ruled.items() if rule is not None}
+    found: JsonObject = {"request": {"api_name": name, "parameters": parameters}}
+    found |= {"rules": known} if known else {}
+    if "optional" in fields and fields["optional"].flag():
+        found["optional"] = True
+    if "returns" in fields and "raises" in fields:
+        raise fields["raises"].fault("a call returns something or raises, not both")
+    if "returns" in fields:
+        found |= {"response": fields["returns"].value, "exception": None}
+    if "raises" in fields:
+        found |= {"response": None, "exception": fields["raises"].text()}
+    return found
+
+
+def _parts_of_call(part: Part) -> tuple[str, dict[str, Part], dict[str, Part]]:
+    """The name of the tool, the arguments, and what else is said of a call."""
+    if isinstance(part.value, str):
+        return part.text(), {}, {}
+    fields = part.fields()
+    if "tool" in fields and isinstance(fields["tool"].value, str):
+        known = part.known_fields(("tool", "arguments", *_OF_CALL))
+        name, given = fields["tool"].text(), known.get("arguments")
+    else:
+        names = [name for name in fields if name not in _OF_CALL]
+        if len(names) != 1:
+            there_are = f"{', '.join(names)}" if names else "none"
+            raise part.fault(f"a call names one tool, here are: {there_are} (beside {', '.join(_OF_CALL)})")
+        name, given = names[0], fields[names[0]]
+    arguments = {} if given is None or given.value is None else given.fields()
+    return name, arguments, {extra: fields[extra] for extra in _OF_CALL if extra in fields}
+
+
+def _rule(part: Part) -> Rule | None:
+    try:
+        return rules.parse(part.value)
+    except RigError as error:
+        raise part.fault(str(error)) from error

@@ -1,0 +1,122 @@
+"""The toolbox of a folder: what tools.json declares, what toolbox.py does, and conversations beside them."""
+
+import hashlib
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+from rig import plugins
+from rig.errors import RigError
+from rig.toolbox.own.functions import match_of
+from rig.toolbox.own.guard import LIMIT_S, Overdue, in_time, place_of
+from rig.toolbox.own.listing import Declaration, read_listing
+from rig.toolbox.own.recorded import RecordedWorld, answering
+from rig.toolbox.spec import FREE_TEXT, Tool
+from rig.toolbox.toolbox import Toolbox
+
+LISTING, CODE, CONVERSATIONS = "tools.json", "toolbox.py", "conversations"
+
+
+def holds_toolbox(place: Path) -> bool:
+    """Whether a folder has tools of its own."""
+    return place.is_dir() and any((place / name).is_file() for name in (LISTING, CODE))
+
+
+def holds_code(place: Path) -> bool:
+    """Whether a folder has code that is run when its tools are loaded."""
+    return (place / CODE).is_file()
+
+
+def load_folder(place: Path) -> Toolbox | None:
+    """The toolbox of a folder; None where its code registers one itself. Raises RigError, with the place.
+
+    The code of toolbox.py is run.
+    """
+    place = place.resolve()
+    module = _module(place) if holds_code(place) else None
+    if module is not None and hasattr(module, "register"):
+        return None
+    declared = read_listing(place / LISTING).tools if (place / LISTING).is_file() else ()
+    written = _written(module, place) if module is not None else {}
+    tools = [*(_declared(each, written.pop(each.name, None)) for each in declared), *written.values()]
+    if not tools:
+        raise RigError(f"{place / CODE}: declares no tool; put @tool before a function")
+    return Toolbox(
+        place.name,
+        [replace(tool, plugin=place.name) for tool in tools],
+        new_world=_world(module, place),
+        suites=(place / CONVERSATIONS,),
+        texts=(FREE_TEXT,),
+        sha256=hash_of(place),
+    )
+
+
+def files_of(place: Path) -> list[Path]:
+    """The files that say what the tools of a folder do."""
+    code = (path for path in place.rglob("*.py") if "__pycache__" not in path.parts)
+    return sorted(path for path in (place / LISTING, *code) if path.is_file())
+
+
+def hash_of(place: Path) -> str:
+    """A hash of all that says what the tools of a folder do."""
+    place = place.resolve()
+    found = hashlib.sha256(place.name.encode())
+    for path in files_of(place):
+        found.update(f"\0{path.relative_to(place)}\0".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def _module(place: Path) -> ModuleType:
+    """The code, run. What goes wrong in it is a fault of the user's, and is said with its place."""
+    file = place / CODE
+    try:
+        done = in_time(lambda: plugins.module_of(str(file)), LIMIT_S, place)
+    except Overdue as error:
+        raise RigError(f"{error.place}: loading it {error}") from error
+    if done.fault is not None:
+        fault = done.fault
+        if isinstance(fault, RigError):
+            raise fault
+        said = fault.msg if isinstance(fault, SyntaxError) else str(fault)
+        raise RigError(f"{place_of(fault, place)}: {type(fault).__name__}: {said}") from fault
+    module: ModuleType = done.result
+    return module
+
+
+def _written(module: ModuleType, place: Path) -> dict[str, Tool]:
+    """The tools of a module, in the order in which they stand there."""
+    found: dict[str, Tool] = {}
+    for tool in vars(module).values():
+        if isinstance(tool, Tool) and found.setdefault(tool.name, tool) is not tool:
+            raise RigError(f"{place / CODE}: there are two tools named {tool.name}")
+    return found
+
+
+def _declared(declared: Declaration, written: Tool | None) -> Tool:
+    """A tool as it is declared, with the function of the same name, else with recorded answers."""
+    return Tool(
+        name=declared.name,
+        plugin="",
+        description=declared.description,
+        parameters=declared.parameters,
+        returns=declared.returns,
+        action=declared.action,
+        match=match_of(declared.match),
+        function=answering(declared) if written is None else written.function,
+    )
+
+
+def _world(module: ModuleType | None, place: Path) -> type[RecordedWorld]:
+    """The world of these tools: the tables that `TABLES` makes, with the rows that it puts there."""
+    tables = getattr(module, "TABLES", "")
+    if not isinstance(tables, str):
+        raise RigError(f"{place / CODE}: TABLES has to be a text with SQL")
+    made: Mapping[str, object] = {"schema": f"{RecordedWorld.schema}{tables}\n;\n"}
+    world = type("OwnWorld", (RecordedWorld,), dict(made))
+    try:
+        world().close()
+    except sqlite3.Error as error:
+        raise RigError(f"{place / CODE}: TABLES: {error}") from error
+    return world

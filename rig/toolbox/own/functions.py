@@ -1,0 +1,238 @@
+"""Tools as functions of people's own: `@tool` takes name, docstring and annotations as they are."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints, overload
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
+
+from rig.calls import Json, JsonObject
+from rig.documents import Part
+from rig.errors import RigError
+from rig.toolbox import declare
+from rig.toolbox.errors import Stuck, ToolError, shown
+from rig.toolbox.own.declared import Declared
+from rig.toolbox.own.guard import LIMIT_S, Overdue, as_json, in_time, place_of
+from rig.toolbox.own.listing import is_action, matching
+from rig.toolbox.rules import Rule, simple
+from rig.toolbox.spec import FREE_TEXT, Equality, Match, Response, Text, Tool
+from rig.toolbox.world import World
+
+_GIVEN = ("db", "world")
+"""A first parameter of one of these names is given the tables, or the world that they are part of."""
+
+_ARGUMENT = re.compile(r"^\s*(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(plugin: str, /, *, action: bool, **declared: Any) -> Callable[[Callable[..., Json]], Tool]: ...
+@overload
+def tool(
+    *,
+    action: bool | None = None,
+    returns: str = "",
+    match: Mapping[str, str] | None = None,
+    seconds: float = LIMIT_S,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(first: Any = None, /, **declared: Any) -> Any:
+    """Declare a function to be a tool: `@tool`, or `@tool(action=True, match={"note": "text"})`.
+
+    Its name is the tool's, its docstring the description; what a docstring's `Args:` say of an argument, or
+    an `Annotated`, is the argument's. `match` names rules by which arguments are compared. With the name of
+    a plugin first, it is declared as rig's own are (`rig.toolbox.declare`).
+    """
+    if isinstance(first, str):
+        return declare.tool(first, **declared)
+    return _own(first, **declared) if callable(first) else lambda function: _own(function, **declared)
+
+
+@dataclass(slots=True)
+class Function:
+    """A function that is called in time, with arguments of the types it asks for; its result is JSON.
+
+    `faults` and `printed` are what went wrong in it and what it printed, by place.
+    """
+
+    function: Callable[..., Any]
+    seconds: float
+    given: str
+    adapters: Mapping[str, TypeAdapter[Any]]
+    faults: dict[str, str] = field(default_factory=dict)
+    printed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Where its code is."""
+        return self.file.parent
+
+    @property
+    def file(self) -> Path:
+        return Path(inspect.getfile(self.function))
+
+    @property
+    def line(self) -> int:
+        return self.function.__code__.co_firstlineno
+
+    def __call__(self, world: World, **arguments: Json) -> Json:
+        name = self.function.__name__
+        typed = {name: self._typed(name, value) for name, value in arguments.items()}
+        given = [{"db": world.database, "world": world}[self.given]] if self.given else []
+        try:
+            done = in_time(lambda: self.function(*given, **typed), self.seconds, self.folder)
+        except Overdue as error:
+            self.faults[error.place] = f"{name} {error}"
+            world.interrupt()
+            raise (ToolError if error.is_over else Stuck)(f"{name} {error}.") from error
+        if printed := done.printed.getvalue().strip():
+            self.printed[f"{self.file}, line {self.line}"] = shown(printed)
+        if done.fault is not None:
+            self._blame(name, done.fault)
+        try:
+            return as_json(done.result)
+        except ValueError as error:
+            self.faults[f"{self.file}, line {self.line}"] = f"{name}: {error}"
+            raise
+
+    def _typed(self, name: str, value: Json) -> Any:
+        try:
+            return self.adapters[name].validate_python(value)
+        except ValidationError as error:
+            raise ToolError(f"{name}: {error.errors()[0]['msg']}.") from error
+
+    def _blame(self, name: str, fault: BaseException) -> None:
+        """Raise what the function raised, but nothing that would end more than this call."""
+        if isinstance(fault, ToolError):
+            raise fault
+        said = f"{type(fault).__name__}: {fault}"
+        self.faults[place_of(fault, self.folder)] = f"{name}: {said}"
+        if isinstance(fault, Exception):
+            raise fault
+        raise ToolError(f"{name} failed: {said}") from fault
+
+
+def _own(
+    function: Callable[..., Any],
+    *,
+    action: bool | None = None,
+    returns: str = "",
+    match: Mapping[str, str] | None = None,
+    seconds: float = LIMIT_S,
+) -> Tool:
+    name = function.__name__
+    if not inspect.isfunction(function):
+        raise RigError(f"@tool stands before a function, not before {name}")
+    where = f"{inspect.getfile(function)}, line {function.__code__.co_firstlineno}: {name}"
+    given, hints, parameters = _parameters(function, where)
+    schema = _schema(name, hints, parameters, inspect.getdoc(function) or "", where)
+    try:
+        rules = {argument: simple(rule) for argument, rule in (match or {}).items()}
+    except RigError as error:
+        raise RigError(f"{where}: match: {error}") from error
+    if unknown := sorted(rules.keys() - schema["properties"].keys()):
+        raise RigError(f"{where}: match names {unknown[0]}, which is no argument")
+    return Tool(
+        name=name,
+        plugin="",
+        description=_description(inspect.getdoc(function) or ""),
+        parameters=schema,
+        returns=returns,
+        action=is_action(name) if action is None else action,
+        match=match_of(matching(schema, rules)),
+        function=Function(function, seconds, given, {n: TypeAdapter(hint) for n, hint in hints.items()}),
+    )
+
+
+def match_of(rules: Mapping[str, Rule]) -> Match:
+    """How calls are compared whose arguments have these rules: by them, and by whether they failed."""
+    found: dict[str, Equality | Text | Rule] = {
+        name: FREE_TEXT if rule.is_text else rule for name, rule in rules.items()
+    }
+    return Match(Response.IGNORED, found)
+
+
+def _parameters(
+    function: Callable[..., Any], where: str
+) -> tuple[str, dict[str, Any], dict[str, inspect.Parameter]]:
+    """What the function is given first, and the types and defaults of its arguments."""
+    parameters = dict(inspect.signature(function).parameters)
+    given = next(iter(parameters), "")
+    if given in _GIVEN:
+        del parameters[given]
+    for name, each in parameters.items():
+        if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
+            raise RigError(f"{where}: the argument {name} has no single value; give it a name of its own")
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except Exception as error:
+        raise RigError(f"{where}: its annotations cannot be read: {error}") from error
+    if missing := [name for name in parameters if name not in hints]:
+        raise RigError(f"{where}: the argument {missing[0]} has no type; annotate it")
+    described = {name: _described(hints[name]) for name in parameters}
+    return given if given in _GIVEN else "", described, parameters
+
+
+def _described(hint: Any) -> Any:
+    """A type with `Annotated[str, "words"]` as a description, as FastMCP and `llm` have it."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    inner, *extras = get_args(hint)
+    notes = [Field(description=each) if isinstance(each, str) else each for each in extras]
+    return Annotated[(inner, *notes)]
+
+
+def _schema(
+    name: str, hints: Mapping[str, Any], parameters: Mapping[str, inspect.Parameter], doc: str, where: str
+) -> JsonObject:
+    fields: dict[str, Any] = {}
+    for argument, hint in hints.items():
+        default = parameters[argument].default
+        is_required = default is inspect.Parameter.empty
+        fields[argument] = (hint, ...) if is_required else (declare.without_none(hint), default)
+    try:
+        made = create_model(name, __config__=ConfigDict(arbitrary_types_allowed=False), **fields)
+        raw = made.model_json_schema()
+    except Exception as error:
+        raise RigError(f"{where}: its arguments have no JSON Schema: {error}") from error
+    schema = Declared(Part(_without_titles(raw), Path(where))).parameters()
+    for argument, words in _arguments(doc).items():
+        if argument in schema["properties"]:
+            schema["properties"][argument].setdefault("description", words)
+    for argument in schema["properties"].values():
+        if argument.get("default", ...) is None:
+            del argument["default"]
+    return schema
+
+
+def _without_titles(node: Any, names: bool = False) -> Any:
+    """A schema without the titles that pydantic makes of names."""
+    if isinstance(node, dict):
+        return {
+            key: _without_titles(value, key == "properties" and not names)
+            for key, value in node.items()
+            if names or key != "title"
+        }
+    return [_without_titles(each) for each in node] if isinstance(node, list) else node
+
+
+def _description(doc: str) -> str:
+    """The docstring up to its list of arguments."""
+    return " ".join(re.split(r"\n\s*(?:Args|Arguments|Parameters|Returns|Raises):\s*\n", doc)[0].split())
+
+
+def _arguments(doc: str) -> dict[str, str]:
+    """What a docstring says of arguments below `Args:`."""
+    _, found, rest = doc.partition("Args:\n")
+    if not found:
+        return {}
+    said: dict[str, str] = {}
+    for line in rest.splitlines():
+        if line and not line[0].isspace():
+            break
+        if match := _ARGUMENT.match(line):
+            said[match[1]] = match[2].strip()
+    return said

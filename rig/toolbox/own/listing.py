@@ -1,0 +1,177 @@
+"""A file of tools, by whoever wrote it: OpenAI's functions, the output of MCP's tools/list, or rig's own."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rig.calls import Json, JsonObject
+from rig.documents import Part, read
+from rig.errors import RigError
+from rig.toolbox.own.declared import Declared
+from rig.toolbox.rules import Rule, simple
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+
+LOOKUPS = frozenset(
+    (
+        *("get", "list", "find", "search", "read", "query", "fetch", "check", "show", "lookup", "look"),
+        *("count", "describe", "is", "has", "can", "view", "calculate", "compute", "convert", "translate"),
+    )
+)
+"""First words of the names of tools that are taken to change nothing, where nothing says so."""
+
+UNSAID = object()
+"""The default response of a tool that has none."""
+
+_EXTRAS = ("returns", "action", "match", "default")
+"""What rig adds to a declaration, in whatever form it is."""
+_BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "datetime": "datetime"}
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A tool as a file declares it. `default` is what it answers where nothing was recorded."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    action: bool
+    returns: str = ""
+    match: Mapping[str, Rule] = field(default_factory=dict)
+    default: Json = UNSAID
+
+    def as_json(self) -> JsonObject:
+        """As rig's own form has it."""
+        found: JsonObject = {"name": self.name, "description": self.description, "action": self.action}
+        found |= {"parameters": self.parameters, **({"returns": self.returns} if self.returns else {})}
+        found["match"] = {name: rule.name for name, rule in self.match.items()}
+        return found if self.default is UNSAID else {**found, "default": self.default}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The tools of a file, whose form it has, and what of their schemas rig does not hold to."""
+
+    form: str
+    tools: tuple[Declaration, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> JsonObject:
+        """As rig's own form has it."""
+        return {"tools": [tool.as_json() for tool in self.tools]}
+
+
+def read_listing(file: Path) -> Listing:
+    """The tools of a file, whose form is told by what is in it. Raises RigError, with the place."""
+    documents = read(file)
+    if len(documents) != 1:
+        raise RigError(f"{file}: needs one list of tools")
+    forms: list[str] = []
+    tools: dict[str, Declaration] = {}
+    notes: list[str] = []
+    for part in _tools(documents[0], notes):
+        form, tool = _declaration(part, notes)
+        if tool.name in tools:
+            raise part.fault(f"there is a tool named {tool.name} already")
+        forms.append(form)
+        tools[tool.name] = tool
+    if not tools:
+        raise RigError(f"{file}: holds no tools")
+    return Listing(forms[0], tuple(tools.values()), tuple(notes))
+
+
+def write_listing(listing: Listing, file: Path) -> None:
+    """Write tools in rig's own form."""
+    file.write_text(f"{json.dumps(listing.as_json(), indent=2, ensure_ascii=False)}\n", encoding="utf-8")
+
+
+def is_action(name: str) -> bool:
+    """Whether a tool changes something, as far as its name says."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name.rpartition(".")[2])
+    return not words or words[0].lower() not in LOOKUPS
+
+
+def matching(schema: JsonObject, given: Mapping[str, Rule] | None = None) -> dict[str, Rule]:
+    """How each argument is compared: as it is given, else as its type suggests."""
+    found = {name: _rule_of(each) for name, each in schema["properties"].items()}
+    return {name: (given or {}).get(name, rule) for name, rule in found.items()}
+
+
+def _rule_of(schema: JsonObject) -> Rule:
+    named = _BY_FORMAT.get(schema.get("x-format") or schema.get("format") or "")
+    if named:
+        return Rule(named)
+    return Rule("number" if schema.get("type") == "number" else "exact")
+
+
+def _tools(part: Part, notes: list[str]) -> Iterator[Part]:
+    """The parts that declare a tool each, in whatever they are wrapped."""
+    if isinstance(part.value, list):
+        return part.items()
+    fields = part.fields()
+    if "result" in fields:
+        return _tools(fields["result"], notes)
+    if fields.get("nextCursor") is not None and fields["nextCursor"].value:
+        notes.append(f"{part.place}: the listing goes on; it has a nextCursor")
+    for name in ("tools", "functions"):
+        if name in fields:
+            return fields[name].items()
+    if "name" in fields or "function" in fields:
+        return iter([part])
+    raise part.fault("no tools here: needs a list, or an object with `tools`")
+
+
+def _declaration(part: Part, notes: list[str]) -> tuple[str, Declaration]:
+    outer = part.fields()
+    if "function" in outer and isinstance(outer["function"].value, dict):
+        form, inner, schema = "OpenAI", outer["function"].fields(), "parameters"
+    elif "inputSchema" in outer:
+        form, inner, schema = "MCP", outer, "inputSchema"
+    elif "input_schema" in outer:
+        form, inner, schema = "Anthropic", outer, "input_schema"
+    else:
+        form, inner, schema = "OpenAI" if "type" in outer else "rig", outer, "parameters"
+    if "name" not in inner:
+        raise part.fault("a tool needs a name")
+    name = inner["name"].text()
+    if not NAME.fullmatch(name):
+        raise inner["name"].fault(f"{name!r}: a name has up to 64 letters, digits, dots, _ and -")
+    declared = Declared(inner[schema] if schema in inner else Part(None, part.file, part.path, part.lines))
+    parameters = declared.parameters()
+    notes += declared.notes
+    extras = {extra: outer[extra] for extra in _EXTRAS if extra in outer}
+    description = inner["description"].value if "description" in inner else ""
+    if not isinstance(description, str):
+        raise inner["description"].fault("needs a text")
+    return form, Declaration(
+        name,
+        " ".join(description.split()),
+        parameters,
+        _acts(name, outer, extras),
+        extras["returns"].text() if "returns" in extras else "",
+        matching(parameters, _match(extras, parameters)),
+        extras["default"].value if "default" in extras else UNSAID,
+    )
+
+
+def _acts(name: str, outer: Mapping[str, Part], extras: Mapping[str, Part]) -> bool:
+    if "action" in extras:
+        return extras["action"].flag()
+    hints = outer["annotations"].value if "annotations" in outer else None
+    if isinstance(hints, dict) and isinstance(hints.get("readOnlyHint"), bool):
+        return not hints["readOnlyHint"]
+    return is_action(name)
+
+
+def _match(extras: Mapping[str, Part], parameters: JsonObject) -> dict[str, Rule]:
+    found: dict[str, Rule] = {}
+    for name, part in extras["match"].fields().items() if "match" in extras else ():
+        if name not in parameters["properties"]:
+            raise part.fault("is no parameter of this tool")
+        try:
+            found[name] = simple(part.value)
+        except RigError as error:
+            raise part.fault(str(error)) from error
+    return found

@@ -1,0 +1,249 @@
+"""How an argument of a call has to agree with the true one: the rules that people give by name.
+
+A rule stands for an argument in a toolbox ("match": {"day": "datetime"}) or in the place of a value in a
+conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its own.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+
+import regex
+
+from rig.calls import ExecutedCall, Json, JsonObject
+from rig.errors import RigError
+
+MARK = "$"
+"""What the name of a rule begins with where a value may stand."""
+
+PATTERN_S = 0.5
+"""Seconds that a regular expression may take for one value."""
+LONGEST = 100_000
+"""Characters of a text that are looked at."""
+
+ABSENT = object()
+"""What an argument is that was not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule, the values it names (`of`), and its options. `example` is a value that agrees with it."""
+
+    name: str
+    of: Json = None
+    options: Mapping[str, Json] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether texts are to mean the same, which is not for a rule to say but for a similarity."""
+        return self.name == "text"
+
+    def agrees(self, expected: Json, got: Json) -> bool:
+        """Whether a value agrees with the expected one; `ABSENT` is what was not given. Never raises."""
+        try:
+            return _AGREES[self.name](self, expected, got)
+        except (TypeError, ValueError, AttributeError, OverflowError, TimeoutError, RecursionError):
+            return False
+
+    @property
+    def example(self) -> Json:
+        """A value for those who make the true call. Raises LookupError where there is none to be had."""
+        if "example" in self.options:
+            return self.options["example"]
+        match self.name:
+            case "one_of":
+                return self.of[0]
+            case "any" | "regex":
+                raise LookupError(self.name)
+            case _:
+                return self.of
+
+    def as_json(self) -> JsonObject:
+        """As it is written in a file of calls."""
+        return {f"{MARK}{self.name}": self.of, **self.options}
+
+
+@dataclass(frozen=True, slots=True)
+class TrueCall(ExecutedCall):
+    """A call of the ground truth, and what is asked of the call that is to be it.
+
+    `rules` say how arguments have to agree, where that is not as their tool has it. An `optional` call may be
+    left out. What came of it is `recorded`, or to be found out by making it.
+    """
+
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    optional: bool = False
+    recorded: bool = True
+
+
+def is_optional(truth: ExecutedCall) -> bool:
+    """Whether a call of the ground truth may be left out."""
+    return isinstance(truth, TrueCall) and truth.optional
+
+
+def names() -> tuple[str, ...]:
+    """The rules that there are."""
+    return tuple(_AGREES)
+
+
+def simple(name: Json) -> Rule:
+    """The rule of a name, without a value. Raises RigError for none, and for one that needs a value."""
+    if name in ("one_of", "regex") or not isinstance(name, str) or name not in _AGREES:
+        there_are = ", ".join(each for each in _AGREES if each not in ("one_of", "regex"))
+        raise RigError(f"{name!r} is no rule for an argument; there are: {there_are}")
+    return Rule(name)
+
+
+def parse(value: Json) -> Rule | None:
+    """The rule that stands in the place of a value; None for a value. Raises RigError for a bad one."""
+    if not isinstance(value, dict) or not any(name.startswith(MARK) for name in value):
+        return None
+    (first, of), *rest = value.items()
+    name, options = first.removeprefix(MARK), dict(rest)
+    if not first.startswith(MARK) or name not in _AGREES:
+        there_are = ", ".join(f"{MARK}{each}" for each in _AGREES)
+        raise RigError(f"{first!r} is no rule; there are: {there_are}")
+    allowed = {"example", *(("within",) if name in ("number", "datetime", "time") else ())}
+    unknown = [option for option in options if option not in allowed]
+    if unknown:
+        raise RigError(f"{first} has no option {unknown[0]!r}; there are: {', '.join(sorted(allowed))}")
+    rule = Rule(name, of, options)
+    _check(rule)
+    return rule
+
+
+def _check(rule: Rule) -> None:
+    """Raise RigError for a rule that nothing could agree with, or whose example does not."""
+    if rule.name == "one_of" and not (isinstance(rule.of, list) and rule.of):
+        raise RigError("$one_of needs a list of values")
+    if rule.name == "set" and not isinstance(rule.of, list):
+        raise RigError("$set needs a list")
+    if rule.name == "text" and not isinstance(rule.of, str):
+        raise RigError("$text needs a text")
+    if rule.name == "regex":
+        try:
+            regex.compile(rule.of)
+        except (regex.error, TypeError) as error:
+            raise RigError(f"$regex {rule.of!r}: {error}") from error
+    within = rule.options.get("within", 0)
+    if isinstance(within, bool) or not isinstance(within, int | float) or within < 0:
+        raise RigError(f"within {within!r}: needs a number from 0 on")
+    if rule.name in ("number", "date", "time", "datetime") and not rule.agrees(rule.of, rule.of):
+        raise RigError(f"${rule.name} {rule.of!r}: is none")
+    if "example" in rule.options and not rule.is_text and not rule.agrees(rule.of, rule.options["example"]):
+        raise RigError(f"the example {rule.options['example']!r} does not agree with ${rule.name}")
+
+
+def _equal(expected: Json, got: Json) -> bool:
+    """Equal as JSON has it: 1 is 1.0, and true is no number."""
+    if isinstance(expected, bool) or isinstance(got, bool):
+        return expected is got
+    if isinstance(expected, list) and isinstance(got, list):
+        return len(expected) == len(got) and all(map(_equal, expected, got))
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return expected.keys() == got.keys() and all(_equal(expected[name], got[name]) for name in expected)
+    return bool(expected == got)
+
+
+def _exact(rule: Rule, expected: Json, got: Json) -> bool:
+    return _equal(expected, got)
+
+
+def _number(rule: Rule, expected: Json, got: Json) -> bool:
+    """The same number, written as one or as a text, or one that is near enough."""
+    wanted, found = _as_number(expected), _as_number(got)
+    within = rule.options.get("within", 0)
+    return abs(wanted - found) <= within or math.isclose(wanted, found, rel_tol=1e-9)
+
+
+def _as_number(value: Json) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TypeError("no number")
+    number = float(value.replace(",", "") if isinstance(value, str) else value)
+    if not math.isfinite(number):
+        raise ValueError("no finite number")
+    return number
+
+
+def _date(rule: Rule, expected: Json, got: Json) -> bool:
+    return _as_date(expected) == _as_date(got)
+
+
+def _as_date(text: Json) -> date:
+    return _as_instant(text).date()
+
+
+def _as_instant(text: Json) -> datetime:
+    """A date as ISO 8601 has it, with or without a time, a space in the place of the T. No time is 00:00."""
+    return datetime.fromisoformat(text.strip())
+
+
+def _datetime(rule: Rule, expected: Json, got: Json) -> bool:
+    """The same instant; where only one has a zone the clock's time is compared. `within` are seconds."""
+    wanted, found = _as_instant(expected), _as_instant(got)
+    if wanted.tzinfo is None or found.tzinfo is None:
+        wanted, found = wanted.replace(tzinfo=None), found.replace(tzinfo=None)
+    return bool(abs((wanted - found).total_seconds()) <= rule.options.get("within", 0))
+
+
+def _time(rule: Rule, expected: Json, got: Json) -> bool:
+    wanted, found = (_seconds(_as_time(value)) for value in (expected, got))
+    return bool(abs(wanted - found) <= rule.options.get("within", 0))
+
+
+def _as_time(text: Json) -> time:
+    """A time of day: 9:05, 09:05:00, 9:05 pm, or that of an instant."""
+    said = text.strip().lower().replace(".", "")
+    half = said[-2:] if said[-2:] in ("am", "pm") else ""
+    said = said.removesuffix(half).strip()
+    if half and ":" not in said:
+        said += ":00"
+    if len(said) > 8:
+        return _as_instant(said.upper()).time()
+    found = time.fromisoformat(said.zfill(5) if said.count(":") == 1 else said.zfill(8))
+    return found.replace(hour=found.hour % 12 + 12 * (half == "pm")) if half else found
+
+
+def _seconds(of_day: time) -> int:
+    return of_day.hour * 3600 + of_day.minute * 60 + of_day.second
+
+
+def _set(rule: Rule, expected: Json, got: Json) -> bool:
+    """The same elements in any order, however often each is there."""
+    if not (isinstance(expected, list) and isinstance(got, list)):
+        return False
+    return all(any(_equal(one, other) for other in got) for one in expected) and all(
+        any(_equal(one, other) for one in expected) for other in got
+    )
+
+
+def _any(rule: Rule, expected: Json, got: Json) -> bool:
+    return True
+
+
+def _one_of(rule: Rule, expected: Json, got: Json) -> bool:
+    """One of the values; null among them stands for an argument that is left out."""
+    return any(_equal(value, None if got is ABSENT else got) for value in rule.of)
+
+
+def _regex(rule: Rule, expected: Json, got: Json) -> bool:
+    """The whole text, of a number as it is written."""
+    text = str(got) if isinstance(got, int | float) and not isinstance(got, bool) else got
+    if not isinstance(text, str) or len(text) > LONGEST:
+        return False
+    return regex.fullmatch(rule.of, text, timeout=PATTERN_S) is not None
+
+
+_AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {
+    "exact": _exact,
+    "number": _number,
+    "date": _date,
+    "time": _time,
+    "datetime": _datetime,
+    "set": _set,
+    "text": _exact,
+    "any": _any,
+    "one_of": _one_of,
+    "regex": _regex,
+}

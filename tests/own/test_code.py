@@ -1,0 +1,279 @@
+"""Tools that are functions of people's own: their schemas, their tables, and what goes wrong in them."""
+
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.calls import Call
+from rig.errors import RigError
+from rig.toolbox import Simulator
+from rig.toolbox.find import find_toolbox
+
+Make = Any
+
+NOTES = '''
+from datetime import date
+from typing import Annotated, Literal
+
+from sqlite_utils import Database
+from typing_extensions import TypedDict
+
+from rig.toolbox import ToolError, World, tool
+
+TABLES = """
+CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL, day TEXT);
+INSERT INTO notes (text) VALUES ('Buy milk');
+"""
+
+class Place(TypedDict):
+    name: str
+
+@tool
+def find_notes(db: Database, word: str, most: int = 5) -> list:
+    """Find notes
+    that have a word.
+
+    Args:
+        word: what to look for
+        most: how many to return
+    """
+    return [row["text"] for row in db["notes"].rows_where("text LIKE ?", [f"%{word}%"], limit=most)]
+
+@tool(match={"text": "text"})
+def add_note(world: World, text: Annotated[str, "what to note"], day: date | None = None,
+             mood: Literal["good", "bad"] = "good", places: list[Place] = []) -> dict:
+    """Write a note down."""
+    if not text:
+        raise ToolError("An empty note is none.")
+    row = world.database["notes"].insert({"text": text, "day": str(day.year) if day else None})
+    return {"id": row.last_pk, "day": day, "now": world.now}
+'''
+
+
+def simulator(place: Path) -> Simulator:
+    toolbox = find_toolbox(str(place))
+    made = Simulator(toolbox.world(), toolbox)
+    made.start(datetime(2025, 3, 6, 9))  # noqa: DTZ001 - worlds have no zones
+    return made
+
+
+def respond(made: Simulator, name: str, **arguments: Any) -> Any:
+    executed = made.execute(Call(name, arguments))
+    return executed.response if executed.exception is None else executed.exception
+
+
+def test_functions_become_tools_with_their_docstrings_and_annotations(folder: Make) -> None:
+    toolbox = find_toolbox(str(folder(code=NOTES)))
+    find, add = toolbox.tools.values()
+    assert (find.name, find.description, find.action, find.plugin) == (
+        "find_notes",
+        "Find notes that have a word.",
+        False,
+        "box",
+    )
+    assert find.parameters == {
+        "type": "object",
+        "properties": {
+            "word": {"type": "string", "description": "what to look for"},
+            "most": {"type": "integer", "default": 5, "description": "how many to return"},
+        },
+        "required": ["word"],
+        "additionalProperties": False,
+    }
+    assert add.action
+    assert add.parameters["properties"]["text"] == {"type": "string", "description": "what to note"}
+    assert add.parameters["properties"]["day"] == {"type": "string", "format": "date"}
+    assert add.parameters["properties"]["mood"]["enum"] == ["good", "bad"]
+    assert add.parameters["properties"]["places"]["items"]["required"] == ["name"]
+
+
+def test_they_act_in_their_tables_which_are_restored(folder: Make) -> None:
+    made = simulator(folder(code=NOTES))
+    before = made.snapshot()
+    assert respond(made, "find_notes", word="milk") == ["Buy milk"]
+    assert respond(made, "add_note", text="Milk, again", day="2025-03-07") == {
+        "id": 2,
+        "day": "2025-03-07",
+        "now": "2025-03-06T09:00:00",
+    }
+    assert respond(made, "find_notes", word="milk") == ["Buy milk", "Milk, again"]
+    assert [change.table for change in made.diff(before, made.snapshot()).changes] == ["notes"]
+    assert respond(made.twin(), "find_notes", word="milk") == ["Buy milk"]
+    made.restore(before)
+    assert respond(made, "find_notes", word="milk") == ["Buy milk"]
+
+
+def test_arguments_are_checked_before_a_function_sees_them(folder: Make) -> None:
+    made = simulator(folder(code=NOTES))
+    assert respond(made, "add_note", text="") == "An empty note is none."
+    assert respond(made, "add_note", text="x", day="soon").startswith("day: ")
+    assert "as declared (places.0: 'name' is a required property)" in respond(
+        made, "add_note", text="x", places=[{}]
+    )
+    assert respond(made, "add_note", text="x", mood="sad") == "mood must be good or bad, not 'sad'."
+    assert "needs the argument word" in respond(made, "find_notes")
+
+
+BAD = '''
+import sys, time
+from rig.toolbox import tool
+
+@tool
+def get_raise(x: int = 1):
+    """Raises."""
+    return {}["missing"]
+
+@tool
+def get_exit():
+    """Leaves."""
+    sys.exit(3)
+
+@tool
+def get_print():
+    """Prints."""
+    print("hello")
+    sys.stderr.write("there")
+    return 1
+
+@tool
+def get_object():
+    """Returns no JSON."""
+    return object()
+
+@tool
+def get_nan():
+    """Returns no JSON, either."""
+    return float("nan")
+
+@tool(seconds=0.3)
+def get_loop(db):
+    """Never ends."""
+    while True:
+        pass
+
+@tool(seconds=0.3)
+def get_sleep(db):
+    """Sleeps."""
+    time.sleep(3600)
+
+@tool(seconds=0.3)
+def get_query(db):
+    """Counts for ever."""
+    every = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+    return db.execute(f"{every} SELECT max(i) FROM n").fetchall()
+'''
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("get_raise", "get_raise failed: KeyError: 'missing'"),
+        ("get_exit", "get_exit failed: SystemExit: 3"),
+        ("get_object", "get_object failed: ValueError: it returned what is no JSON"),
+        ("get_nan", "it returned what is no JSON"),
+        ("get_loop", "get_loop did not come to an end within 0.3 s."),
+        ("get_sleep", "get_sleep did not come to an end within 0.3 s."),
+        ("get_query", "get_query did not come to an end within 0.3 s."),
+    ],
+)
+def test_a_tool_that_goes_wrong_is_the_outcome_of_one_call(folder: Make, name: str, said: str) -> None:
+    place = folder(code=BAD)
+    made = simulator(place)
+    before = made.snapshot()
+    began = time.monotonic()
+    assert said in respond(made, name)
+    assert time.monotonic() - began < 8
+    assert made.snapshot() == before
+    assert respond(made, "get_print") == 1
+    [(where, fault)] = find_toolbox(str(place)).tools[name].function.faults.items()
+    assert f"{place / 'toolbox.py'}, line " in where
+    assert name in fault
+
+
+def test_what_a_tool_prints_nobody_sees(folder: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    assert respond(simulator(folder(code=BAD)), "get_print") == 1
+    print("others are heard")
+    assert capsys.readouterr() == ("others are heard\n", "")
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("1 / 0", "toolbox.py, line 1: ZeroDivisionError: division by zero"),
+        ("\ndef f(:\n", "toolbox.py, line 2: SyntaxError"),
+        ("from rig.toolbox import tool\n@tool\ndef f(x): pass", "line 2: f: the argument x has no type"),
+        ("from rig.toolbox import tool\n@tool\ndef f(*x: int): pass", "the argument x has no single value"),
+        ("from rig.toolbox import tool\n@tool\ndef f(x: object()): pass", "toolbox.py, line"),
+        ("from rig.toolbox import tool\n@tool\ndef f(x: 'Nowhere'): pass", "its annotations cannot be read"),
+        ("from rig.toolbox import tool\n@tool(match={'y': 'any'})\ndef f(x: int): pass", "match names y"),
+        (
+            "from rig.toolbox import tool\n@tool(match={'x': 'fuzzy'})\ndef f(x: int): pass",
+            "'fuzzy' is no rule",
+        ),
+        ("x = 1", "declares no tool; put @tool before a function"),
+        ("from rig.toolbox import tool\nTABLES = 'CREATE TABL x'\n@tool\ndef f(): pass", "TABLES: near"),
+        ("raise SystemExit(1)", "toolbox.py, line 1: SystemExit"),
+        ("import no_such_thing_at_all", "line 1: ModuleNotFoundError"),
+    ],
+)
+def test_code_that_cannot_be_loaded_is_one_line_with_its_place(folder: Make, code: str, fault: str) -> None:
+    place = folder(code=code)
+    with pytest.raises(RigError) as caught:
+        find_toolbox(str(place))
+    assert fault in str(caught.value)
+    assert str(place) in str(caught.value)
+
+
+def test_two_functions_of_one_name(folder: Make) -> None:
+    code = "from rig.toolbox import tool\n@tool\ndef f(): 'a'\ng = f\n@tool\ndef f(): 'b'\n"
+    with pytest.raises(RigError, match="there are two tools named f"):
+        find_toolbox(str(folder(code=code)))
+
+
+def test_the_hash_is_of_all_files_of_the_folder(folder: Make) -> None:
+    place = folder(code=NOTES)
+    first = find_toolbox(str(place)).sha256
+    (place / "beside.py").write_text("x = 1")
+    second = find_toolbox(str(place)).sha256
+    (place / "conversations" / "new.yaml").write_text("- user: x")
+    assert len({first, second}) == 2
+    assert find_toolbox(str(place)).sha256 == second
+
+
+def test_a_declared_tool_may_have_code_or_not(folder: Make) -> None:
+    declared = [{"name": name, "description": "As declared.", "action": True} for name in ("get_a", "get_b")]
+    code = "from rig.toolbox import tool\n@tool\ndef get_b(): return 'from code'\n"
+    place = folder(tools={"tools": declared}, code=code)
+    made = simulator(place)
+    assert respond(made, "get_b") == "from code"
+    assert respond(made, "get_a") == "get_a has no answer to this call."
+    assert find_toolbox(str(place)).tools["get_b"].description == "As declared."
+
+
+def test_restoring_takes_no_longer_than_with_rigs_own_world(folder: Make) -> None:
+    rows = "INSERT INTO notes (text) VALUES " + ", ".join([f"('{'x' * 100}')"] * 2000)
+    code = f'{NOTES}\nTABLES += "{rows}"\n'
+    own, ours = simulator(folder(code=code)), Simulator((box := find_toolbox("tooltalk")).world(), box)
+
+    def per_row(made: Simulator) -> float:
+        snapshot = made.snapshot()
+        best = min(_timed(lambda: made.restore(snapshot)) for _ in range(20))
+        return best / len(snapshot.image)
+
+    assert per_row(own) < 3 * per_row(ours) + 1e-9
+
+
+def _timed(work: Any) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def test_the_streams_are_as_they_were(folder: Make) -> None:
+    before = sys.stdout, sys.stderr
+    respond(simulator(folder(code=BAD)), "get_sleep")
+    assert (sys.stdout, sys.stderr) == before

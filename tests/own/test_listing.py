@@ -1,0 +1,212 @@
+"""Files of tools: whose form they have, what is made of their schemas, and what is wrong with them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.engine.grammar.schema import narrow
+from rig.errors import RigError
+from rig.toolbox.own.listing import is_action, read_listing, write_listing
+from rig.toolbox.schemas import misfits
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+MCP = {"name": "get_weather", "description": "The weather.", "inputSchema": CITY}
+OPENAI = {
+    "type": "function",
+    "function": {"name": "get_weather", "parameters": CITY, "description": "The weather."},
+}
+FLAT = {"name": "get_weather", "description": "The weather.", "parameters": CITY}
+
+
+def listing(tmp_path: Path, value: Any) -> Any:
+    (tmp_path / "tools.json").write_text(value if isinstance(value, str) else json.dumps(value))
+    return read_listing(tmp_path / "tools.json")
+
+
+def parameters(tmp_path: Path, schema: Any) -> Any:
+    return listing(tmp_path, [{"name": "f", "parameters": schema}]).tools[0].parameters
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        ({"tools": [MCP]}, "MCP"),
+        ({"jsonrpc": "2.0", "id": 1, "result": {"tools": [MCP], "nextCursor": None}}, "MCP"),
+        ([MCP], "MCP"),
+        ([OPENAI], "OpenAI"),
+        ({"model": "x", "tools": [OPENAI]}, "OpenAI"),
+        ([{"type": "function", **FLAT, "strict": True}], "OpenAI"),
+        ({"functions": [FLAT]}, "rig"),
+        ({"tools": [FLAT]}, "rig"),
+        (FLAT, "rig"),
+        ([{"name": "get_weather", "description": "The weather.", "input_schema": CITY}], "Anthropic"),
+    ],
+)
+def test_the_form_is_told_by_what_is_in_a_file(tmp_path: Path, value: Any, form: str) -> None:
+    found = listing(tmp_path, value)
+    [tool] = found.tools
+    assert (found.form, tool.name, tool.description, tool.action) == (
+        form,
+        "get_weather",
+        "The weather.",
+        False,
+    )
+    assert tool.parameters == {**CITY, "additionalProperties": False}
+    write_listing(found, tmp_path / "again.json")
+    again = read_listing(tmp_path / "again.json")
+    assert (again.form, again.tools) == ("rig", found.tools)
+
+
+@pytest.mark.parametrize(
+    ("name", "acts"),
+    [
+        ("get_user", False),
+        ("listItems", False),
+        ("files.search", False),
+        ("send_mail", True),
+        ("SendMail", True),
+    ],
+)
+def test_a_name_says_whether_a_tool_acts(name: str, acts: bool) -> None:
+    assert is_action(name) is acts
+
+
+def test_what_a_listing_says_counts_more_than_the_name(tmp_path: Path) -> None:
+    hinted = [
+        {**MCP, "name": name, "annotations": {"readOnlyHint": hint}}
+        for name, hint in (("get_a", False), ("do_b", True))
+    ]
+    assert [tool.action for tool in listing(tmp_path, hinted).tools] == [True, False]
+    assert listing(tmp_path, [{**MCP, "action": True}]).tools[0].action
+
+
+def test_references_are_followed(tmp_path: Path) -> None:
+    point = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
+    schema = {
+        "type": "object",
+        "properties": {
+            "at": {"$ref": "#/$defs/point"},
+            "all": {"type": "array", "items": {"$ref": "#/$defs/point"}},
+            "either": {"oneOf": [{"type": "string"}, {"$ref": "#/definitions/n"}]},
+            "both": {"allOf": [{"$ref": "#/$defs/point"}, {"properties": {"y": {"type": "number"}}}]},
+        },
+        "$defs": {"point": point},
+        "definitions": {"n": {"type": "integer"}},
+    }
+    found = parameters(tmp_path, schema)
+    properties = found["properties"]
+    assert properties["at"]["properties"] == point["properties"]
+    assert properties["all"]["items"]["required"] == ["x"]
+    assert properties["either"] == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+    assert list(properties["both"]["properties"]) == ["x", "y"]
+    narrow(found, "f", formats=True)
+    assert not list(misfits(found, {"at": {"x": 1}, "all": [{"x": 2}], "either": 3}))
+    assert [each.name for each in misfits(found, {"at": {"x": "1"}, "all": [{}], "either": None})] == [
+        "at",
+        "all",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "kept", "note"),
+    [
+        (
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+            {"type": "array", "items": {"type": "string"}},
+            "uniqueItems",
+        ),
+        ({"type": "string", "format": "uri"}, {"type": "string"}, "'uri'"),
+        (
+            {"type": "string", "pattern": "^a+$", "maxLength": 9},
+            {"type": "string", "pattern": "^a+$"},
+            "maxLength",
+        ),
+        ({"type": "string", "pattern": "a"}, {"type": "string"}, "from ^ to $"),
+        ({}, {"type": ["string", "number", "boolean"]}, "any kind"),
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}, ""),
+        (
+            {"type": "array"},
+            {"type": "array", "items": {"type": ["string", "number", "boolean"]}},
+            "any kind",
+        ),
+    ],
+)
+def test_what_cannot_be_held_to_is_left_out_and_noted(
+    tmp_path: Path, schema: Any, kept: Any, note: str
+) -> None:
+    found = listing(tmp_path, [{"name": "f", "parameters": {"properties": {"a": schema}}}])
+    assert found.tools[0].parameters["properties"]["a"] == kept
+    assert note in "".join(found.notes)
+    narrow(found.tools[0].parameters, "f", formats=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("{", "tools.json, line 1: not JSON"),
+        ("[]", "tools.json: holds no tools"),
+        ('{"a": 1}', "no tools here"),
+        ("3", "needs names with values"),
+        ([MCP, MCP], "tools.json: 2: there is a tool named get_weather already"),
+        ([{"description": "x"}], "tools.json: 1: a tool needs a name"),
+        ([{"name": "no spaces"}], "1.name: 'no spaces': a name has up to 64 letters"),
+        (
+            [{"name": "f", "parameters": {"type": "array"}}],
+            "1.parameters: the parameters have to be of type object",
+        ),
+        ([{"name": "f", "parameters": []}], "the schema of parameters has to be an object"),
+        (
+            [{"name": "f", "parameters": {"properties": {"a": {"type": "strin"}}}}],
+            "properties.a.type is no JSON Schema",
+        ),
+        (
+            [{"name": "f", "parameters": {"properties": {"a": {"type": "string", "minLength": "3"}}}}],
+            "is no JSON Schema",
+        ),
+        ([{"name": "f", "parameters": {"required": ["b"]}}], "it requires 'b', which is no property"),
+        (
+            [{"name": "f", "parameters": {"properties": {"a": {"$ref": "#/$defs/b"}}}}],
+            "a refers to '#/$defs/b', which is not there",
+        ),
+        (
+            [{"name": "f", "parameters": {"properties": {"a": {"$ref": "https://x/y"}}}}],
+            "only references within the file",
+        ),
+        (
+            [{"name": "f", "parameters": CITY, "match": {"town": "exact"}}],
+            "match.town: is no parameter of this tool",
+        ),
+        ([{"name": "f", "parameters": CITY, "match": {"city": "fuzzy"}}], "match.city: 'fuzzy' is no rule"),
+        ([{"name": "f", "parameters": CITY, "action": "yes"}], "action: needs true or false, not a text"),
+    ],
+)
+def test_a_fault_is_one_line_with_its_place(tmp_path: Path, value: Any, fault: str) -> None:
+    with pytest.raises(RigError) as caught:
+        listing(tmp_path, value)
+    assert fault in str(caught.value)
+    assert "tools.json" in str(caught.value)
+
+
+def test_a_schema_that_leads_back_to_itself(tmp_path: Path) -> None:
+    node = {"type": "object", "properties": {"child": {"$ref": "#/$defs/node"}}}
+    with pytest.raises(RigError, match=r"tree\.child refers to itself: #/\$defs/node → #/\$defs/node"):
+        parameters(tmp_path, {"properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}})
+    with pytest.raises(RigError, match="refers to itself"):
+        parameters(
+            tmp_path,
+            {
+                "properties": {"all": {"allOf": [{"$ref": "#/$defs/a"}]}},
+                "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}},
+            },
+        )
+
+
+def test_references_that_multiply_are_bounded(tmp_path: Path) -> None:
+    defs: dict[str, Any] = {"d0": {"type": "string"}}
+    for n in range(1, 30):
+        both = {"$ref": f"#/$defs/d{n - 1}"}
+        defs[f"d{n}"] = {"type": "object", "properties": {"a": both, "b": both}}
+    with pytest.raises(RigError, match="more than 5000 schemas in one tool"):
+        parameters(tmp_path, {"properties": {"x": {"$ref": "#/$defs/d29"}}, "$defs": defs})

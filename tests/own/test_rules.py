@@ -1,0 +1,108 @@
+"""Rules for arguments: what agrees, what does not, and what is no rule."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rig.errors import RigError
+from rig.toolbox.rules import ABSENT, Rule, parse, simple
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+AGREE: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
+    ({"$exact": 3}, [3, 3.0], [True, "3", None, ABSENT]),
+    ({"$exact": [1, {"a": 2}]}, [[1, {"a": 2.0}]], [[{"a": 2}, 1], [1]]),
+    ({"$number": 3.5}, [3.5, "3.5"], [3.6, "three", True, None, [3.5], "nan", ABSENT]),
+    ({"$number": 1000, "within": 1}, [999, 1001, "1,000"], [998.9, 1001.1]),
+    (
+        {"$date": "2025-03-06"},
+        ["2025-03-06", "2025-03-06 18:00", "2025-03-06T18:00:00Z"],
+        ["2025-03-07", "soon", 5],
+    ),
+    (
+        {"$time": "18:30"},
+        ["18:30:00", "6:30 pm", "6:30 p.m.", "2025-03-06 18:30"],
+        ["6:30", "18:31", "", None],
+    ),
+    ({"$time": "09:00", "within": 60}, ["9:01", "08:59", "9 am"], ["9:02", "9 pm"]),
+    (
+        {"$datetime": "2025-03-06 18:30"},
+        ["2025-03-06T18:30:00", "2025-03-06T18:30Z"],
+        ["2025-03-06", "18:30"],
+    ),
+    ({"$datetime": "2025-03-06T18:30+01:00"}, ["2025-03-06T17:30Z"], ["2025-03-06T18:30Z"]),
+    ({"$set": ["a", "b"]}, [["b", "a"], ["a", "b", "a"]], [["a"], ["a", "b", "c"], "ab", None]),
+    ({"$any": True}, [1, None, "x", ABSENT, []], []),
+    ({"$one_of": ["a", 1, None]}, ["a", 1.0, None, ABSENT], ["b", True]),
+    ({"$one_of": ["a"]}, ["a"], [ABSENT, None]),
+    ({"$regex": "[A-Z]{2}-[0-9]+", "example": "AB-1"}, ["AB-12"], ["xAB-12", "AB-", 3, None, ABSENT]),
+    ({"$regex": "1[0-9]"}, [12, "12"], [2, True]),
+]
+
+
+@pytest.mark.parametrize(("written", "right", "wrong"), AGREE)
+def test_what_agrees(written: dict[str, Any], right: list[Any], wrong: list[Any]) -> None:
+    rule = parse(written)
+    assert rule is not None
+    expected = None if rule.name in ("any", "regex") else rule.example
+    assert [rule.agrees(expected, value) for value in right] == [True] * len(right)
+    assert [rule.agrees(expected, value) for value in wrong] == [False] * len(wrong)
+    assert parse(rule.as_json()) == rule
+
+
+@pytest.mark.parametrize(
+    ("written", "fault"),
+    [
+        ({"$some": 1}, r"'\$some' is no rule; there are: \$exact"),
+        ({"$one_of": []}, "needs a list of values"),
+        ({"$one_of": "abc"}, "needs a list of values"),
+        ({"$regex": "("}, "missing"),
+        ({"$regex": 3}, "regex"),
+        ({"$date": "tomorrow"}, "is none"),
+        ({"$number": "many"}, "is none"),
+        ({"$set": "a"}, "needs a list"),
+        ({"$text": 1}, "needs a text"),
+        ({"$number": 1, "within": -1}, "needs a number from 0 on"),
+        ({"$number": 1, "about": 2}, "has no option 'about'"),
+        ({"about": 2, "$number": 1}, "'about' is no rule"),
+        ({"$regex": "a+", "example": "b"}, "does not agree"),
+    ],
+)
+def test_what_is_no_rule(written: dict[str, Any], fault: str) -> None:
+    with pytest.raises(RigError, match=fault):
+        parse(written)
+
+
+@pytest.mark.parametrize("value", [3, "x", None, [], {}, {"a": {"$any": True}}])
+def test_a_value_is_no_rule(value: Any) -> None:
+    assert parse(value) is None
+
+
+@pytest.mark.parametrize("name", ["one_of", "regex", "magic", 3])
+def test_a_name_alone_that_is_no_rule(name: Any) -> None:
+    with pytest.raises(RigError, match="no rule for an argument; there are: exact"):
+        simple(name)
+
+
+@given(value=JSON, other=JSON, written=st.sampled_from([written for written, _, _ in AGREE]))
+def test_no_value_of_a_model_makes_a_rule_fail(value: Any, other: Any, written: dict[str, Any]) -> None:
+    rule = parse(written)
+    assert rule is not None
+    assert rule.agrees(other, value) in (True, False)
+
+
+@given(value=JSON)
+def test_equal_values_agree_exactly(value: Any) -> None:
+    assert Rule("exact").agrees(value, value)
+
+
+def test_a_regular_expression_that_takes_for_ever_is_given_up() -> None:
+    rule = parse({"$regex": "(a|aa)+$(b)?c"})
+    assert rule is not None
+    assert not rule.agrees(None, "a" * 5000 + "!")
