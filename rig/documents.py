@@ -15,6 +15,7 @@ import yaml  # type: ignore[import-untyped]
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
+from rig.files import read_text
 
 LARGEST_JSON = 16 * 2**20
 LARGEST_YAML = 2**20
@@ -105,15 +106,7 @@ class Part:
 def read(file: Path) -> list[Part]:
     """The documents of a file: of JSON one, of YAML any number. Raises RigError, with the place."""
     is_yaml = file.suffix.lower() in YAML_ENDINGS
-    limit = LARGEST_YAML if is_yaml else LARGEST_JSON
-    try:
-        if file.stat().st_size > limit:
-            raise RigError(f"{file}: larger than {limit // 2**20} MiB; make several files of it")
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise RigError(f"{file}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RigError(f"{file}: is not UTF-8 text: {error.reason} at byte {error.start}") from error
+    text = read_text(file, LARGEST_YAML if is_yaml else LARGEST_JSON).removeprefix("\ufeff")
     return list(_yaml(text, file)) if is_yaml else [Part(from_json(text, str(file)), file)]
 
 

@@ -22,7 +22,7 @@ RANKS = {
     "rig.calls": (0, 1),
     "rig.meters": (0, 1),
     "rig.models": (0, 2),
-    "rig.documents": (0, 2),
+    "rig.documents": (0, 3),
     "rig.tasks": (0, 2),
     "rig.verdicts": (0, 2),
     "rig.episodes": (0, 3),

@@ -131,12 +131,7 @@ def _written(listing: Listing, output: Path) -> Path:
     target = output / LISTING
     if target.exists():
         raise RigError(f"{target}: is there already; give another folder, or take it away")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        tools = tuple(map(_with_default, listing.tools))
-        write_listing(Listing(listing.form, tools), target)
-    except OSError as error:
-        raise RigError(f"{target}: cannot be written: {error.strerror}") from error
+    write_listing(Listing(listing.form, tuple(map(_with_default, listing.tools))), target)
     return target
 
 

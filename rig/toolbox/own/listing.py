@@ -9,6 +9,7 @@ from pathlib import Path
 from rig.calls import Json, JsonObject
 from rig.documents import Part, read
 from rig.errors import RigError
+from rig.files import write
 from rig.toolbox.own.declared import Declared
 from rig.toolbox.rules import Rule, simple
 
@@ -83,8 +84,8 @@ def read_listing(file: Path) -> Listing:
 
 
 def write_listing(listing: Listing, file: Path) -> None:
-    """Write tools in rig's own form."""
-    file.write_text(f"{json.dumps(listing.as_json(), indent=2, ensure_ascii=False)}\n", encoding="utf-8")
+    """Write tools in rig's own form into a file that is not there yet. Raises RigError."""
+    write(f"{json.dumps(listing.as_json(), indent=2, ensure_ascii=False)}\n", file, folders=True)
 
 
 def is_action(name: str) -> bool:

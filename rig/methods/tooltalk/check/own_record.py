@@ -9,6 +9,7 @@ import yaml  # type: ignore[import-untyped]
 from rig.calls import ExecutedCall, JsonObject
 from rig.documents import YAML_ENDINGS, Lines, read
 from rig.errors import RigError
+from rig.files import read_text, write
 from rig.methods.tooltalk.check.own import call_places, made_calls
 from rig.methods.tooltalk.conversations import files_of, is_in_tooltalks_shape, load_file
 from rig.methods.tooltalk.written import call_parts, conversation_parts, has_outcome, turn_parts
@@ -32,7 +33,7 @@ def _record(path: Path, simulator: Simulator) -> bool:
         for conversation, where in zip(conversations, places, strict=True)
         for each in made_calls(conversation, where, simulator)
     ]
-    before = path.read_text(encoding="utf-8")
+    before = read_text(path)
     if is_in_tooltalks_shape(path):
         after = _in_tooltalks_shape(before, made)
     elif path.suffix in YAML_ENDINGS:
@@ -40,7 +41,7 @@ def _record(path: Path, simulator: Simulator) -> bool:
     else:
         after = _in_json(path, made)
     if after != before:
-        path.write_text(after, encoding="utf-8")
+        write(after, path, force=True)
     return after != before
 
 
@@ -86,7 +87,7 @@ def _in_json(path: Path, made: list[ExecutedCall]) -> str:
         call = parent[last]
         parent[last] = {**({call: {}} if isinstance(call, str) else call), **_outcome(executed)}
     text = json.dumps(document.value, indent=2, ensure_ascii=False)
-    return f"{text}\n" if todo else path.read_text(encoding="utf-8")
+    return f"{text}\n" if todo else read_text(path)
 
 
 def _at(value: Any, path: _Path) -> Any:
