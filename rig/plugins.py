@@ -21,7 +21,7 @@ from rig.errors import RigError
 
 OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
-    *("rig.methods.tooleval", "rig.judging"),
+    *("rig.methods.tooleval", "rig.methods.bfcl", "rig.judging"),
     "rig.engine",
 )
 

@@ -442,6 +442,29 @@ class Reads(Protocol):
 
 
 @runtime_checkable
+class Declares(Protocol):
+    """A method that counts different things of different tasks."""
+
+    def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
+        """What is counted of these tasks."""
+        ...
+
+
+def declared(method: Method, tasks: Sequence[Task]) -> Declaration:
+    """What a method counts of these tasks."""
+    return method.declaration_of(tasks) if isinstance(method, Declares) else method.declaration
+
+
+@runtime_checkable
+class Files(Protocol):
+    """A setup that writes lines into several files for each arm, whose names its upstream knows."""
+
+    def file_of(self, task: Any) -> str:
+        """The name of the file that a task's line belongs to."""
+        ...
+
+
+@runtime_checkable
 class Recording(Protocol):
     """A setup that can write what was played as its upstream reads it.
 

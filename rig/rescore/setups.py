@@ -71,11 +71,18 @@ def folders_of(place: Path) -> list[Path]:
 
 
 def setup_for_files(
-    place: Path, threshold: float | None = None, answers: Path | None = None, **given: Any
+    place: Path,
+    threshold: float | None = None,
+    answers: Path | None = None,
+    wanted: str | None = None,
+    options: tuple[str, ...] = (),
+    **given: Any,
 ) -> tuple[Method, Setup]:
-    """The method whose predictions are in these files, ready as by default but for what is given."""
-    method = methods.of_place(folders_of(place)[0])
-    return method, _ready(method, Options(models=()), threshold, answers, given)
+    """The method whose predictions are in these files, or the one `wanted`, ready as by default but for what
+    is given: `options` are those that it alone knows, each as `NAME=VALUE`.
+    """
+    method = methods.of_place(folders_of(place)[0], wanted)
+    return method, _ready(method, Options(models=(), set=options), threshold, answers, given)
 
 
 def _ready(

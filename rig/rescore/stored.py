@@ -9,7 +9,7 @@ from urllib.parse import quote
 from rig.errors import RigError
 from rig.events import Where
 from rig.files import write
-from rig.methods.base import Method, Reads, Recording, Setup, by_arm
+from rig.methods.base import Files, Method, Reads, Recording, Setup, by_arm
 from rig.rescore.scored import Scored, score_turns
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
@@ -84,7 +84,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     for where, transcript in finished:
         text = arms[where.arm].record(transcript.conversation, transcript.turns)
         if setup.in_lines:
-            path = directory / f"{_file_name(run.arms[where.arm].name)}.jsonl"
+            path = _file_of(arms[where.arm], transcript, directory, _file_name(run.arms[where.arm].name))
             files[path] = f"{files.get(path, '')}{text}\n"
         else:
             files[_own_folder(run, where, directory) / f"{_file_name(where.conversation)}.json"] = text
@@ -95,6 +95,13 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     for path, text in files.items():
         write(text, path, force=True, folders=True)
     return list(files)
+
+
+def _file_of(setup: Recording, transcript: Transcript, directory: Path, arm: str) -> Path:
+    """The file that a task's line belongs to: one for each arm, or several in its folder."""
+    if isinstance(setup, Files):
+        return directory / arm / _file_name(setup.file_of(transcript.conversation))
+    return directory / f"{arm}.jsonl"
 
 
 def _own_folder(run: StoredRun, where: Where, directory: Path) -> Path:

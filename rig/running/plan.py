@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.methods.base import Method, Settings, Setup
+from rig.methods.base import Method, Settings, Setup, declared
 from rig.metrics import NO_CAUTION, Caution, Declaration
 from rig.models import Model, Notify
 from rig.store import GraderInfo, NewRun
@@ -56,7 +56,7 @@ class Plan:
     @property
     def declaration(self) -> Declaration:
         """What is counted, and what must be said of it."""
-        return self.method.declaration.cautioned(self.caution)
+        return declared(self.method, self.tasks).cautioned(self.caution)
 
     @property
     def grader(self) -> GraderInfo:

@@ -13,6 +13,8 @@ from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_scores
 from rig.displays.numbers import measured
 from rig.displays.steps import ended, errors_of
+from rig.errors import RigError
+from rig.methods.base import declared
 from rig.metrics import Declaration
 from rig.paths import runs_file
 from rig.rescore import Group, require_world, score_files, score_run, setup_for_files, setup_of
@@ -48,6 +50,16 @@ _LONGEST = 200
 @click.option(
     "--world", type=_PATH, help="JSON databases to execute in; default: as in the run, for files rig's own."
 )
+@click.option(
+    "--format", "format_", metavar="METHOD", help="Whose files DIR holds, where they do not say it: bfcl."
+)
+@click.option(
+    "--set",
+    "set_",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option that only the method knows, such as data=DIR of bfcl.",
+)
 @click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -57,6 +69,8 @@ def command(
     threshold: float | None,
     reexecute: bool,
     world: Path | None,
+    format_: str | None,
+    set_: tuple[str, ...],
     runs: Path | None,
     as_json: bool,
 ) -> None:
@@ -72,8 +86,13 @@ def command(
     place, store = Path(what), runs or runs_file()
     answers = answers_file(store)
     given = {"threshold": threshold, "grader": grader, "similarity": similarity, "world": world}
-    if place.is_dir() or place.suffix == ".json":
-        groups = _score_files(place, {**given, "answers": answers}, reexecute, as_json)
+    if place.is_dir() or place.suffix == ".json" or format_ is not None:
+        if not place.exists():
+            raise RigError(f"{place}: no such file or folder; --format is of files")
+        named = {**given, "answers": answers, "wanted": format_, "options": set_}
+        groups = _score_files(place, named, reexecute, as_json)
+    elif set_:
+        raise RigError("--set is of files; a stored run is scored with the options that it was played with")
     else:
         groups = _score_run(what, store, {**given, "answers": answers}, reexecute, as_json)
     sys.exit(1 if any(group.differences for group in groups) else 0)
@@ -83,7 +102,9 @@ def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: b
     method, setup = setup_for_files(place, **given)
     acting = require_world(setup, method.name) if reexecute else None
     by_folder = score_files(place, method, setup)
-    groups = [Group.of(name, scored, method.declaration, acting) for name, scored in by_folder.items()]
+    tasks = [scored.conversation for several in by_folder.values() for scored in several]
+    counted = declared(method, tasks)
+    groups = [Group.of(name, scored, counted, acting) for name, scored in by_folder.items()]
     if as_json:
         told = {"source": str(place), "grader": setup.grader.fingerprint}
         several = {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}

@@ -1,0 +1,8 @@
+"""BFCL, the Berkeley Function Calling Leaderboard: single questions, and calls checked by its rules."""
+
+from typing import Any
+
+
+def register(registry: Any) -> None:
+    """Offer the method (`rig.plugins`)."""
+    registry.methods.later("bfcl", "rig.methods.bfcl.method:METHOD", roles=("assistant",))

@@ -1,0 +1,240 @@
+"""BFCL's checker of calls: whether calls are those of a ground truth, by the rules of its `ast_checker`.
+
+The rules are kept exactly, where they are odd as well: what a list of allowed values holds is compared as
+Python compares it, `""` among them says that an argument may be left out, and an empty list passes for it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from rig.calls import Json, JsonObject
+from rig.methods.bfcl import java, javascript
+
+Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
+"""Calls, each by the name of its function."""
+
+VERSION = "1"
+"""Raised whenever a change can change a verdict; stored with every score."""
+
+PYTHON: Mapping[str, type] = {
+    **dict.fromkeys(("string", "any"), str),
+    "integer": int,
+    "float": float,
+    "boolean": bool,
+    **dict.fromkeys(("array", "tuple"), list),
+    "dict": dict,
+}
+_LISTS = {"python": ("array", "tuple"), "java": ("Array", "ArrayList", "array")}
+_LISTS["javascript"] = _LISTS["java"]
+_DROPPED = re.compile(r"[ ,./\-_*^]")
+
+
+class Wrong(Exception):
+    """Why calls are not those of the ground truth: in words, and BFCL's name for it."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class Truth(NamedTuple):
+    """What is to be called: the functions as the data declare them, and the calls with allowed values."""
+
+    category: str
+    functions: Sequence[JsonObject]
+    calls: Sequence[Mapping[str, Mapping[str, list[Any]]]]
+    underscores: bool = False
+    """Whether models are given, and answer with, names in which dots have become underscores."""
+
+    @property
+    def language(self) -> str:
+        return next((each for each in ("javascript", "java") if each in self.category), "python")
+
+
+def check(output: Output, truth: Truth) -> None:
+    """Raise Wrong unless these calls are those of the ground truth."""
+    try:
+        if "parallel" in truth.category:
+            _any_order(output, truth)
+        elif "multiple" in truth.category:
+            _count(output, truth, "multiple_function_checker")
+            _call(output[0], _declared(truth, truth.calls[0]), truth.calls[0], truth)
+        else:
+            if len(output) != 1:
+                raise Wrong("simple_function_checker:wrong_count", f"{len(output)} calls, one is due")
+            _call(output[0], truth.functions[0], truth.calls[0], truth)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        # Where BFCL's own checker ends with an exception, the answer is not right.
+        raise Wrong("checker:exception", f"cannot be checked: {type(error).__name__}: {error}") from error
+
+
+def is_calls(output: Json) -> bool:
+    """Whether something has the form of calls: a list of objects, each one function with its arguments."""
+    return isinstance(output, list) and all(
+        isinstance(each, dict) and len(each) == 1 and isinstance(next(iter(each.values())), dict)
+        for each in output
+    )
+
+
+def has_call(output: Json) -> bool:
+    """Whether anything is called."""
+    return is_calls(output) and bool(output)
+
+
+def _any_order(output: Output, truth: Truth) -> None:
+    """Each true call takes the first call that it has not taken yet and that is right."""
+    _count(output, truth, "parallel_function_checker_no_order")
+    left = list(range(len(output)))
+    for number, call in enumerate(truth.calls):
+        declared = _declared(truth, call)
+        for index in left:
+            try:
+                _call(output[index], declared, call, truth)
+            except Wrong:
+                continue
+            left.remove(index)
+            break
+        else:
+            name = next(iter(call))
+            text = f"none of the calls is call {number + 1}, of {name}"
+            raise Wrong("parallel_function_checker_no_order:cannot_find_match", text)
+
+
+def _count(output: Output, truth: Truth, checker: str) -> None:
+    if len(output) != len(truth.calls):
+        raise Wrong(f"{checker}:wrong_count", f"{len(output)} calls, {len(truth.calls)} are due")
+
+
+def _declared(truth: Truth, call: Mapping[str, Any]) -> JsonObject:
+    name = next(iter(call))
+    return next(each for each in [*truth.functions, {}] if not each or each["name"] == name)
+
+
+def _call(output: Mapping[str, Any], declared: JsonObject, true: Mapping[str, Any], truth: Truth) -> None:
+    """Raise Wrong unless one call is a true one."""
+    allowed = next(iter(true.values()))
+    name, parameters = declared["name"], declared["parameters"]
+    properties, required = parameters["properties"], parameters["required"]
+    if truth.underscores:
+        name = name.replace(".", "_")
+    if name not in output:
+        raise Wrong("simple_function_checker:wrong_func_name", f"{name} is due")
+    given = output[name]
+    for parameter in required:
+        if parameter not in given:
+            raise Wrong("simple_function_checker:missing_required", f"{parameter} is missing")
+    for parameter, value in given.items():
+        if parameter not in properties or parameter not in allowed:
+            raise Wrong("simple_function_checker:unexpected_param", f"{parameter} is not expected")
+        _argument(parameter, value, properties[parameter], allowed[parameter], truth.language)
+    for parameter, values in allowed.items():
+        if parameter not in given and "" not in values:
+            raise Wrong("simple_function_checker:missing_optional", f"{parameter} is missing")
+
+
+def _argument(name: str, value: Any, declared: JsonObject, allowed: list[Any], language: str) -> None:
+    """Raise Wrong unless a value is one of those allowed."""
+    kind = declared["type"]
+    inner: str | None = declared["items"]["type"] if kind in _LISTS[language] else None
+    types = {"python": PYTHON, "java": java.TYPES, "javascript": javascript.TYPES}[language]
+    outer_type, inner_type = types[kind], None if inner is None else types[inner]
+    if language != "python":
+        if type(value) is not str:
+            raise Wrong(
+                f"type_error:{'js' if language == 'javascript' else 'java'}", _of(name, value, "a text")
+            )
+        read = java.value_of if language == "java" else javascript.value_of
+        value = read(value, kind, inner)
+    if kind == "tuple" and type(value) is tuple:
+        value = list(value)
+    if language == "python" and kind == "float" and type(value) is int:
+        value = float(value)
+    is_variable = _typed(name, value, allowed, outer_type, inner_type)
+    if not (_in(value, allowed) if is_variable else _agrees(value, allowed, outer_type, inner_type)):
+        raise Wrong(f"value_error:{_kind(is_variable, outer_type)}", _of(name, value, f"one of {allowed}"))
+
+
+def _typed(name: str, value: Any, allowed: Sequence[Any], outer: type, inner: type | None) -> bool:
+    """Whether a value stands for a variable, of whose type the allowed values are. Raises Wrong."""
+    told = next((type(each) for each in allowed if each != ""), None)
+    if type(value) is outer:
+        if inner is None or any(_has_elements(name, value, each, inner) for each in allowed):
+            return told is not None and told is not outer
+        raise Wrong("type_error:nested", _of(name, value, f"with elements of type {inner.__name__}"))
+    if told is not None and type(value) is told:
+        return True
+    raise Wrong("type_error:simple", _of(name, value, f"of type {outer.__name__}"))
+
+
+def _has_elements(name: str, value: Any, allowed: Any, inner: type) -> bool:
+    """Whether the elements have the type of those of an allowed list. What is no list says nothing."""
+    if type(allowed) is not list:
+        return True
+    try:
+        for each in value:
+            _typed(name, each, allowed, inner, None)
+    except Wrong:
+        return False
+    return True
+
+
+def _agrees(value: Any, allowed: list[Any], outer: type, inner: type | None) -> bool:
+    if outer is dict:
+        return _is_object(value, allowed)
+    if outer is list and inner is dict:
+        return _are_objects(value, allowed)
+    if outer is str:
+        return _in(standard(value), [standard(each) for each in allowed if type(each) is str])
+    if outer is list:
+        return _in(_standard_all(value), [_standard_all(each) for each in allowed])
+    return _in(value, allowed)
+
+
+def standard(text: str) -> str:
+    """A text without what need not be the same: case, spaces, some punctuation, the kind of quotes."""
+    return _DROPPED.sub("", text).lower().replace("'", '"')
+
+
+def _standard_all(values: Any) -> list[Any]:
+    """Each element of a list made standard. The elements of a text are its characters."""
+    elements = [values[number] for number in range(len(values))]
+    return [standard(each) if type(each) is str else each for each in elements]
+
+
+def _is_object(value: Mapping[str, Any], allowed: Sequence[Any]) -> bool:
+    """Whether an object is one of those allowed, each with the values that its members may have."""
+    return any(_is_this_object(value, each) for each in allowed if each != "")
+
+
+def _is_this_object(value: Mapping[str, Any], allowed: Mapping[str, Any]) -> bool:
+    for key, member in value.items():
+        if key not in allowed:
+            return False
+        wanted = _standard_all(allowed[key])
+        if not _in(standard(member) if type(member) is str else member, wanted):
+            return False
+    return all(key in value or "" in members for key, members in allowed.items())
+
+
+def _are_objects(values: Sequence[Any], allowed: Sequence[Any]) -> bool:
+    return any(
+        len(values) == len(each)
+        and all(_is_object(value, [wanted]) for value, wanted in zip(values, each, strict=True))
+        for each in allowed
+    )
+
+
+def _in(value: Any, allowed: Sequence[Any]) -> bool:
+    """Whether a value is among others as Python sees it: 1, 1.0 and True are equal."""
+    return value in allowed
+
+
+def _kind(is_variable: bool, outer: type) -> str:
+    kinds: dict[type, str] = {str: "string", list: "list/tuple", dict: "dict"}
+    return "others" if is_variable else kinds.get(outer, "others")
+
+
+def _of(name: str, value: Any, wanted: str) -> str:
+    said, should = repr(value)[:200], wanted[:200]
+    return f"{name} is {said}, not {should}"

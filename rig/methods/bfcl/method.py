@@ -1,0 +1,111 @@
+"""BFCL as a method: entries of one turn, checked as the leaderboard checks them, category by category."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rig.calls import JsonObject
+from rig.episodes import ASSISTANT, PlayedTurn
+from rig.errors import RigError
+from rig.events import Emit, Where
+from rig.methods.base import Grading, Method, Option
+from rig.methods.bfcl import data
+from rig.methods.bfcl.checker import VERSION
+from rig.methods.bfcl.data import Entry
+from rig.methods.bfcl.episode import Answering, Oracle
+from rig.methods.bfcl.judgement import declaration_of, judge
+from rig.methods.bfcl.prompt import Settings, request
+from rig.methods.bfcl.results import line_of, read_results
+from rig.metrics import Declaration, Score
+from rig.models import Model, Request, StepKey
+from rig.tasks import Task
+
+
+class BFCL:
+    """The Berkeley Function Calling Leaderboard's categories of one turn."""
+
+    name = "bfcl"
+    declaration = declaration_of()
+    roles: tuple[str, ...] = (ASSISTANT,)
+    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
+    options: tuple[Option, ...] = (Option("names", "underscores", several=True), Option("data", ""))
+
+    def suites(self) -> Mapping[str, Path]:
+        return {}
+
+    def recognises(self, place: Path) -> bool:
+        return data.holds_entries(place)
+
+    def load(self, place: Path) -> Sequence[Entry]:
+        return data.load(place)
+
+    def parse(self, source: JsonObject, where: str, suite: str) -> Entry:
+        return data.parse(source, where, suite)
+
+    def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
+        """A rate for each category that there is (`rig.methods.base.Declares`)."""
+        return declaration_of({task.suite for task in tasks})
+
+    def models(self, tasks: Sequence[Entry]) -> Mapping[str, Callable[[], Model]]:
+        return {"oracle": lambda: Oracle(tasks)}
+
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        return Settings(values["names"])
+
+    def ready(self, values: Mapping[str, Any]) -> "BFCLSetup":
+        return BFCLSetup(self.settings(values), values["data"] or os.environ.get("RIG_BFCL", ""))
+
+
+METHOD: Method = BFCL()
+
+
+class BFCLSetup:
+    """Nothing acts here: there is nothing to get ready but the scores, which depend on the names."""
+
+    in_lines = True
+
+    def __init__(self, settings: Settings, place: str) -> None:
+        self._settings = settings
+        self._place = place
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        return {}
+
+    @property
+    def grader(self) -> Grading:
+        return Grading("ast", VERSION, "", {"grader": "ast", "grader_version": VERSION})
+
+    def check(self, task: Entry, settings: Settings) -> None:
+        """Every entry that could be read can be played."""
+
+    def opening(self, task: Entry, settings: Settings, role: str) -> Request:
+        begun = request(task, settings, StepKey(task.name, 0, 0))
+        return Request(
+            begun.key, begun.instructions, begun.tools, begun.context, (), False, several_calls=True
+        )
+
+    def start(self, task: Entry, settings: Settings, where: Where, emit: Emit, slot: int) -> Answering:
+        return Answering(task, settings, where, emit)
+
+    def of_arm(self, settings: Settings) -> "BFCLSetup":
+        return BFCLSetup(settings, self._place)
+
+    def score(self, task: Entry, turns: Sequence[PlayedTurn]) -> Score:
+        return judge(task, turns, self._settings)
+
+    def file_of(self, task: Entry) -> str:
+        """The file of results that an entry's line belongs to (`rig.methods.base.Files`)."""
+        return f"BFCL_v4_{task.suite}_result.json"
+
+    def record(self, task: Entry, turns: Mapping[int, PlayedTurn]) -> str:
+        return line_of(task, turns, self._settings)
+
+    def predictions(self, place: Path) -> Sequence[tuple[Entry, dict[int, PlayedTurn]]]:
+        """Answers in BFCL's files of results; the data are where `--set data=DIR` or $RIG_BFCL say."""
+        if not self._place:
+            raise RigError("where are BFCL's data? Say so with --set data=DIR, or in $RIG_BFCL")
+        folder = Path(self._place)
+        return read_results(place, data.load(folder / "data" if (folder / "data").is_dir() else folder))

@@ -1,0 +1,142 @@
+"""How an entry is put to a model: its functions as tools, prepared as BFCL prepares them."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.methods.bfcl.data import Entry
+from rig.models import Message, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
+
+INSTRUCTIONS = """\
+You are an assistant with functions. Call those that answer the user's request, with the values that the user
+gives; if several calls are due, make all of them at once. If no function can answer it, or a value that one
+needs is missing, reply in words and call nothing."""
+
+_HINTS: Mapping[str, str] = {
+    "python": " Note that the provided function is in Python 3 syntax.",
+    "java": " Note that the provided function is in Java 8 SDK syntax.",
+    "javascript": " Note that the provided function is in JavaScript syntax.",
+}
+_NAMES: Mapping[str, str] = {"java": "Java", "javascript": "JavaScript"}
+_TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("integer", "byte", "short", "long", "Bigint"), "integer"),
+    **dict.fromkeys(("number", "float", "double"), "number"),
+    **dict.fromkeys(("boolean", "bool"), "boolean"),
+    **dict.fromkeys(("array", "list", "tuple", "ArrayList", "Array", "Queue", "Stack"), "array"),
+    **dict.fromkeys(("dict", "object", "HashMap", "Hashtable"), "object"),
+}
+"""JSON Schema's types by BFCL's. What is not here is a text."""
+
+ANY_ELEMENT: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
+AS_TEXT = " Write this object as JSON in a text."
+"""Said of an object of anything, to which no grammar can hold a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How entries are put to a model: with the `names` of functions as they are, or dots as underscores."""
+
+    names: str = "underscores"
+
+    def __post_init__(self) -> None:
+        if self.names not in ("underscores", "dots"):
+            raise RigError(f"--set names={self.names}: underscores or dots")
+
+    @property
+    def underscores(self) -> bool:
+        return self.names == "underscores"
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        told = json.dumps([INSTRUCTIONS, _HINTS, AS_TEXT]).encode()
+        return {"protocol": "bfcl", "names": self.names, "prompt_sha256": hashlib.sha256(told).hexdigest()}
+
+
+def request(entry: Entry, settings: Settings, key: StepKey) -> Request:
+    """What a model is asked: system messages of the entry come with the context."""
+    context = "\n\n".join(each["content"] for each in entry.question if each["role"] == "system")
+    return Request(
+        key, INSTRUCTIONS, tools(entry, settings), context, tuple(_messages(entry)), False, several_calls=True
+    )
+
+
+def name_of(name: str, settings: Settings) -> str:
+    """What a function is called in the prompt."""
+    return name.replace(".", "_") if settings.underscores else name
+
+
+def tools(entry: Entry, settings: Settings) -> tuple[ToolDoc, ...]:
+    """The functions of an entry, each name once."""
+    language = entry.as_truth(underscores=False).language
+    found: dict[str, ToolDoc] = {}
+    for function in entry.functions:
+        name = name_of(function["name"], settings)
+        description = f"{function.get('description', '')}{_HINTS[language]}"
+        declared = function["parameters"]
+        properties = {
+            argument: _prepared(each, language) for argument, each in declared["properties"].items()
+        }
+        required = [argument for argument in declared["required"] if argument in properties]
+        schema: JsonObject = {"type": "object", "properties": properties, "required": required}
+        found.setdefault(name, ToolDoc(name, description, {**schema, "additionalProperties": False}))
+    return tuple(found.values())
+
+
+def _messages(entry: Entry) -> list[Message]:
+    found: list[Message] = []
+    for each in entry.question:
+        if each["role"] == "user":
+            found.append(UserMessage(each["content"]))
+        elif each["role"] == "assistant":
+            found.append(ReplyMessage(each["content"]))
+    return found
+
+
+def _prepared(declared: JsonObject, language: str) -> JsonObject:
+    if language == "python":
+        return _cast(declared)
+    description, kind, name = declared.get("description", ""), declared.get("type"), _NAMES[language]
+    if kind == "any":
+        said = f" This parameter can be of any type of {name} object in string representation."
+    else:
+        said = f" This is {name} {kind} type parameter in string representation."
+    if kind in ("ArrayList", "Array", "array") and "items" in declared:
+        inner = declared["items"].get("type")
+        said += f" The list elements are of type {inner}; they are not in string representation."
+    if language == "javascript" and kind == "dict" and "properties" in declared:
+        said += (
+            " The dictionary entries have the following schema; they are not in string representation."
+            f" {json.dumps(declared['properties'])}"
+        )
+    return {"type": "string", "description": f"{description}{said}"}
+
+
+def _cast(declared: JsonObject) -> JsonObject:
+    """A declaration as a JSON Schema that a model can be held to."""
+    kind = _TYPES.get(declared.get("type", ""), "string")
+    description = declared.get("description", "")
+    if declared.get("type") == "float":
+        description += " This is a float type value."
+    found: JsonObject = {"type": kind}
+    if kind == "array":
+        items = declared.get("items")
+        found["items"] = _cast(items) if isinstance(items, dict) and items else dict(ANY_ELEMENT)
+    elif kind == "object" and declared.get("properties"):
+        inner = {name: _cast(each) for name, each in declared["properties"].items()}
+        required = [name for name in declared.get("required", []) if name in inner]
+        found |= {"properties": inner, "required": required, "additionalProperties": False}
+    elif kind == "object":
+        found, description = {"type": "string"}, f"{description}{AS_TEXT}"
+    elif _fits(declared.get("enum"), kind):
+        found["enum"] = declared["enum"]
+    return {**found, **({"description": description} if description else {})}
+
+
+def _fits(values: Any, kind: str) -> bool:
+    """Whether these are choices of a type; those of the data are not always."""
+    python: Any = {"string": str, "integer": int, "number": (int, float), "boolean": bool}[kind]
+    return isinstance(values, list) and bool(values) and all(isinstance(each, python) for each in values)

@@ -1,0 +1,194 @@
+"""BFCL as a method: data are read, played, scored from files and written as BFCL's files."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.engine.grammar.schema import narrow
+from rig.errors import RigError
+from rig.methods.bfcl import data
+from rig.methods.bfcl.answers import Undecodable, decode
+from rig.methods.bfcl.prompt import Settings, tools
+from rig.methods.bfcl.results import read_results
+
+ADD = {
+    "name": "math.add",
+    "description": "Adds.",
+    "parameters": {
+        "type": "dict",
+        "properties": {
+            "a": {"type": "integer", "description": "first"},
+            "b": {"type": "float", "description": "second"},
+            "how": {"type": "dict", "description": "more"},
+            "of": {"type": "tuple"},
+        },
+        "required": ["a"],
+    },
+}
+ASK = [[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Add 1 and 2."}]]
+TRUTHS = {
+    "simple_python": [{"math.add": {"a": [1], "b": [2.0, ""], "how": ["", {"x": [1]}]}}],
+    "live_parallel": [{"math.add": {"a": [1]}}, {"math.add": {"a": [2]}}],
+    "simple_java": [{"math.add": {"a": [5]}}],
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Data as they lie in a checkout, an entry of each of some categories."""
+    place = tmp_path / "bfcl" / "data"
+    (place / "possible_answer").mkdir(parents=True)
+    for category in (*TRUTHS, "irrelevance", "live_relevance"):
+        entry = {"id": f"{category}_0", "question": ASK, "function": [ADD]}
+        if category == "simple_java":
+            java = {**ADD["parameters"], "properties": {"a": {"type": "long", "description": "n."}}}  # type: ignore[dict-item]
+            entry["function"] = [{**ADD, "parameters": java}]
+        name = f"BFCL_v4_{category}.json"
+        (place / name).write_text(f"{json.dumps(entry)}\n")
+        if category in TRUTHS:
+            answer = {"id": entry["id"], "ground_truth": TRUTHS[category]}
+            (place / "possible_answer" / name).write_text(json.dumps(answer))
+    return place
+
+
+def test_truths_are_run_by_category_exported_and_scored_again(
+    rig: Callable[..., Any], checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RIG_BFCL", raising=False)
+    done = rig("run", "oracle", "--suite", checkout, "--display", "none", "--json")
+    assert done.code == 0, done.err
+    [arm] = done.json["arms"]
+    assert {name: arm[name] for name in (*TRUTHS, "irrelevance", "live_relevance")} == dict.fromkeys(
+        (*TRUTHS, "irrelevance", "live_relevance"), 1.0
+    )
+    assert "overall" not in json.dumps(arm).lower()
+    assert "live_simple" not in arm
+    shown = rig("show", "latest")
+    assert "live parallel" in shown.out
+    assert "multiple" not in shown.out
+    out = tmp_path / "out"
+    assert rig("export", "latest", "--format", "bfcl", "--output", out).code == 0
+    lines = (out / "oracle" / "BFCL_v4_live_parallel_result.json").read_text().splitlines()
+    assert json.loads(lines[0]) == {
+        "id": "live_parallel_0",
+        "result": [{"math_add": '{"a": 1}'}, {"math_add": '{"a": 2}'}],
+    }
+    missing = rig("score", "--format", "bfcl", out)
+    assert (missing.code, "--set data=DIR" in missing.err) == (2, True)
+    monkeypatch.setenv("RIG_BFCL", str(checkout.parent))
+    scored = rig("score", "--format", "bfcl", out)
+    assert scored.code == 0, scored.err
+    assert "live parallel 100.0%" in scored.out
+    wrong = out / "oracle" / "BFCL_v4_simple_python_result.json"
+    wrong.write_text(json.dumps({"id": "simple_python_0", "result": "[math_add(a=7, b=2)]"}))
+    scored = rig("score", "--format", "bfcl", out, "--json")
+    assert scored.json["total"]["metrics"]["simple_python"] == 0.0
+
+
+def test_functions_are_prepared_as_bfcl_prepares_them(checkout: Path) -> None:
+    entries = {entry.suite: entry for entry in data.load(checkout)}
+    [doc] = tools(entries["simple_python"], Settings())
+    assert doc.name == "math_add"
+    assert doc.description == "Adds. Note that the provided function is in Python 3 syntax."
+    properties = doc.parameters["properties"]
+    assert [properties[name]["type"] for name in ("a", "b", "how", "of")] == [
+        "integer",
+        "number",
+        "string",
+        "array",
+    ]
+    assert properties["b"]["description"] == "second This is a float type value."
+    [java] = tools(entries["simple_java"], Settings("dots"))
+    assert java.name == "math.add"
+    assert java.parameters["properties"]["a"] == {
+        "type": "string",
+        "description": "n. This is Java long type parameter in string representation.",
+    }
+    for entry in entries.values():
+        for each in tools(entry, Settings()):
+            narrow(each.parameters, each.name, formats=True)
+
+
+@pytest.mark.parametrize(
+    ("result", "output"),
+    [
+        ("[f(a=1, b='x'), g.h()]", [{"f": {"a": 1, "b": "x"}}, {"g.h": {}}]),
+        ("f(a=[1, -2.5], b={'k': (1, 2)}, c=True)", [{"f": {"a": [1, -2.5], "b": {"k": (1, 2)}, "c": True}}]),
+        ("f(a=2*3, b=x, c=g(d=1))", [{"f": {"a": 6, "b": "x", "c": {"g": {"d": 1}}}}]),
+        ([{"f": '{"a": 1}'}], [{"f": {"a": 1}}]),
+        ([{"f": {"a": 1}}], [{"f": {"a": 1}}]),
+        ("[]", []),
+    ],
+)
+def test_results_of_every_kind_of_handler_are_read(result: Any, output: Any) -> None:
+    assert decode(result) == output
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "I cannot do that.",
+        "f(",
+        "[1, 2]",
+        5,
+        None,
+        [3],
+        [{"f": "{"}],
+        "f(a=2**9**9**9)",
+        "__import__('os').system('x')(a=lambda: 1)",
+        "(" * 5000,
+    ],
+)
+def test_what_holds_no_calls_is_never_executed(result: Any) -> None:
+    with pytest.raises(Undecodable):
+        decode(result)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{", "line 1: not JSON"),
+        ("[]", "line 1: no object with an id"),
+        ('{"id": "simple_python_9", "question": [[]], "function": []}', "has no answer to simple_python_9"),
+        ('{"id": "simple_python_0", "question": 5, "function": []}', "line 1: no entry of BFCL"),
+    ],
+)
+def test_data_that_are_none(checkout: Path, text: str, fault: str) -> None:
+    (checkout / "BFCL_v4_simple_python.json").write_text(text)
+    with pytest.raises(RigError, match=fault):
+        data.load(checkout)
+
+
+def test_results_without_answers(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(RigError, match="holds no answer to these entries"):
+        read_results(tmp_path, data.load(checkout))
+    with pytest.raises(RigError, match=r"holds no BFCL_v4_CATEGORY\.json"):
+        data.load(tmp_path)
+
+
+PUBLIC = Path(os.environ.get("RIG_BFCL", "none")) / "data"
+
+
+@pytest.mark.skipif(not PUBLIC.is_dir(), reason="RIG_BFCL names no checkout of BFCL's data")
+def test_truths_of_the_public_data_answered_with_themselves() -> None:
+    """The misses are known: arguments that are required and may only be left out."""
+    from rig.methods.bfcl.checker import Wrong, check
+
+    missed = []
+    entries = [entry for entry in data.load(PUBLIC) if entry.truth and "java" not in entry.suite]
+    for entry in entries:
+        output = [{call.name: call.arguments} for call in entry.answer()]
+        try:
+            check(output, entry.as_truth(underscores=False))
+        except Wrong as wrong:
+            missed.append((entry.name, wrong.kind))
+        for tool in tools(entry, Settings()):
+            narrow(tool.parameters, tool.name, formats=True)
+    assert len(entries) >= 1000
+    assert len(missed) <= 18
+    kinds = {kind.rpartition(":")[2] for _, kind in missed}
+    assert kinds <= {"missing_required", "cannot_find_match", "unexpected_param"}
