@@ -7,6 +7,7 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
+from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.methods.base import Grading, Method, Option
 from rig.methods.dynamic.dialogue import Dialogue
@@ -20,6 +21,7 @@ from rig.methods.tooltalk.conversations import load_directory, parse_conversatio
 from rig.methods.tooltalk.method import ToolTalk, ToolTalkSetup
 from rig.metrics import Score
 from rig.models import Model, Request
+from rig.scoring.matching import ANY_WAY
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 
@@ -94,6 +96,10 @@ class DynamicSetup:
 
     def check(self, task: LiveTask, settings: Settings) -> None:
         self._tooltalk.check(task.conversation, settings.tooltalk)
+        conversation = task.conversation
+        if conversation.terms != ANY_WAY or any(call.optional for call in conversation.ground_truth):
+            asked = "optional calls, an order, or calls that must not be made"
+            raise RigError(f"{task.name}: asks for {asked}, which the method dynamic does not know of")
 
     def opening(self, task: LiveTask, settings: Settings, role: str) -> Request:
         return opening(task.conversation, settings, role)
