@@ -110,8 +110,11 @@ def read(file: Path) -> list[Part]:
     return list(_yaml(text, file)) if is_yaml else [Part(from_json(text, str(file)), file)]
 
 
-def from_json(text: str, where: str) -> Json:
-    """A JSON value. Raises RigError for names that are twice, for NaN, and for what is nested too deeply."""
+def from_json(text: str, where: str, *, lines: bool = True) -> Json:
+    """A JSON value. Raises RigError for names that are twice, for NaN, and for what is nested too deeply.
+
+    `lines` says that the text has lines which a fault is to name.
+    """
 
     def refuse(constant: str) -> Json:
         raise RigError(f"{where}: {constant} is no number of JSON")
@@ -127,7 +130,8 @@ def from_json(text: str, where: str) -> Json:
     try:
         value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
     except json.JSONDecodeError as error:
-        raise RigError(f"{where}, line {error.lineno}: not JSON: {error.msg}") from error
+        line = f", line {error.lineno}" if lines else ""
+        raise RigError(f"{where}{line}: not JSON: {error.msg}") from error
     except RecursionError as error:
         raise RigError(f"{where}: nested too deeply") from error
     except ValueError as error:

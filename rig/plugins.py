@@ -86,6 +86,7 @@ class Registry:
         self.add_method = self.methods.add
         self.add_toolbox = self.toolboxes.add
         self.exports = Tenants("format of export")
+        self.conversions = Tenants("format of logs")
         self.add_format = self.formats.add
 
 

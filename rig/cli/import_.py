@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from rig import methods
+from rig import methods, plugins
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
-from rig.methods.base import Imports
+from rig.methods.base import Converts, Imports
 from rig.paths import runs_file
 from rig.rescore import import_run
 from rig.running.options import Options
@@ -18,7 +18,11 @@ _PATH = click.Path(path_type=Path)
 @click.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_PATH)
 @click.option(
-    "--format", "format_", required=True, metavar="METHOD", help="Whose files they are: autode, toolbench."
+    "--format",
+    "format_",
+    required=True,
+    metavar="NAME",
+    help="Whose files they are: autode, toolbench: results; openai-chat: logged chats.",
 )
 @click.option(
     "--suite",
@@ -33,6 +37,10 @@ _PATH = click.Path(path_type=Path)
     metavar="NAME=VALUE",
     help="An option of the method, such as invalid=longest or invalid=tree of toolbench.",
 )
+@click.option("--output", type=_PATH, metavar="DIR", help="The folder to write, of tasks from logs.")
+@click.option(
+    "--rules", type=_PATH, metavar="FILE", help="Names and ids to replace in logs, as docs/your-own.md says."
+)
 @click.option("--runs", type=_PATH, help="Run store to write (default: $RIG_RUNS, else runs.sqlite).")
 @click.option("--name", help="A name for the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -41,15 +49,23 @@ def command(
     format_: str,
     suite: Path | None,
     set_: tuple[str, ...],
+    output: Path | None,
+    rules: Path | None,
     runs: Path | None,
     name: str | None,
     as_json: bool,
 ) -> None:
-    """Take recorded results as a run, each file, or each model's answers, as an arm.
+    """Take recorded results as a run, each file, or each model's answers, as an arm; or logs as tasks.
 
     The run can be shown, compared, reported and scored again as any other. What cannot be read costs a line
     on stderr and nothing else. `rig show RUN --tables` has the paper's tables with the paper's rows beside.
     """
+    conversions = plugins.registered().conversions
+    if format_ in conversions:
+        _convert(conversions[format_], files, output, rules, as_json)
+        return
+    if output is not None or rules is not None:
+        raise RigError("--output and --rules are for logs (--format openai-chat)")
     method = methods.get(format_)
     if not isinstance(method, Imports):
         raise RigError(
@@ -70,3 +86,18 @@ def command(
         click.echo(
             printable(f"run {run}: {len(found.arms)} arms, {episodes} conversations; stored in {store}")
         )
+
+
+def _convert(
+    logs: Converts, files: tuple[Path, ...], output: Path | None, rules: Path | None, as_json: bool
+) -> None:
+    if output is None:
+        raise RigError(f"--format {logs.name} writes conversations; name a folder with --output")
+    made = logs.convert(files, output, rules)
+    if as_json:
+        told = {"conversations": made.conversations, "files": [str(each) for each in made.files]}
+        print_json({"output": str(output), **told, "notes": list(made.notes)})
+        return
+    for note in made.notes:
+        click.echo(f"rig: {printable(note)}", err=True)
+    click.echo(printable(f"{made.conversations} conversations to be reviewed are in {output}"))

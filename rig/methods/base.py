@@ -170,6 +170,29 @@ class Exports(Protocol):
         ...
 
 
+class Converted(Protocol):
+    """What came of logs: files, and a line on each thing that could not be taken."""
+
+    @property
+    def files(self) -> Sequence[Path]: ...
+
+    @property
+    def conversations(self) -> int: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
+class Converts(Protocol):
+    """A way of making tasks, for people to review, of what was logged elsewhere."""
+
+    name: str
+
+    def convert(self, files: Sequence[Path], directory: Path, rules: Path | None) -> Converted:
+        """Write a folder of tasks, with what the file of rules says replaced. Raises RigError."""
+        ...
+
+
 def by_arm(setup: Setup, settings: Settings) -> Setup:
     """The setup as it is for the arm with these settings."""
     return setup.of_arm(settings) if isinstance(setup, ByArm) else setup

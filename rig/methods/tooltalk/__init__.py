@@ -6,3 +6,4 @@ from typing import Any
 def register(registry: Any) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("tooltalk", "rig.methods.tooltalk.method:METHOD", roles=("assistant",))
+    registry.conversions.later("openai-chat", "rig.methods.tooltalk.logs:OPENAI_CHAT")
