@@ -155,6 +155,27 @@ def _inner(value: Json) -> Sequence[Json]:
     return value if isinstance(value, list) else ()
 
 
+def to_yaml(value: Json) -> str:
+    """YAML that `read` reads as this value, for people to go on with."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes no anchors, and quotes every text that without quotes would mean something else here."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _written(dumper: yaml.SafeDumper, text: str) -> Any:
+    means_other = not isinstance(_plain(text), str)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if means_other else None)
+
+
+_Dumper.add_representer(str, _written)
+
+
 def _yaml(text: str, file: Path) -> Iterator[Part]:
     try:
         for node in yaml.compose_all(text, Loader=_Loader):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.documents import read
+from rig.documents import read, to_yaml
 from rig.errors import RigError
 
 VALUES = st.recursive(
@@ -107,3 +107,13 @@ def test_a_part_knows_its_line_and_its_path(tmp_path: Path) -> None:
     assert call.place == f"{tmp_path / 'file.yaml'}, line 4: turns.2.calls.1"
     with pytest.raises(RigError, match=r"line 2: turns\.1\.user: needs a list, not a text"):
         document.fields()["turns"].inside(0).fields()["user"].items()
+
+
+@given(value=VALUES)
+def test_what_is_written_as_yaml_is_read_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, value: object
+) -> None:
+    place = tmp_path_factory.mktemp("yaml") / "file.yaml"
+    written = {"x": [value, "1e3", "007", "no", "null", "~", "", "2025-03-06", "1_0", "12:30", 1.5]}
+    place.write_text(to_yaml(written), encoding="utf-8")
+    assert read(place)[0].value == written

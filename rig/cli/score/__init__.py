@@ -87,7 +87,7 @@ def command(
     answers = answers_file(store)
     given = {"threshold": threshold, "grader": grader, "similarity": similarity, "world": world}
     if place.is_dir() or place.suffix == ".json" or format_ is not None:
-        if not place.exists():
+        if format_ is not None and not place.exists():
             raise RigError(f"{place}: no such file or folder; --format is of files")
         named = {**given, "answers": answers, "wanted": format_, "options": set_}
         groups = _score_files(place, named, reexecute, as_json)

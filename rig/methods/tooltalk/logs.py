@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import regex
-import yaml  # type: ignore[import-untyped]
 
 from rig.calls import Json, JsonObject
-from rig.documents import from_json, read
+from rig.documents import from_json, read, to_yaml
 from rig.errors import RigError
 from rig.files import read_text, write
 from rig.methods.tooltalk.written import read_written
@@ -258,8 +257,7 @@ def _write(value: Json, file: Path) -> Path:
 
 def _write_conversation(value: JsonObject, file: Path) -> Path:
     """As YAML where that is read as it was meant, else as JSON."""
-    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
-    write(text, file, folders=True)
+    write(to_yaml(value), file, folders=True)
     try:
         same = [document.value for document in read(file)] == [value]
         read_written(file)
