@@ -93,6 +93,9 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 )
 @_option("--search", "How answers are searched for: cot@N, or dfs with _wN and _filter. *", metavar="WAY")
 @_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
+@click.option(
+    "--max-rounds", type=_COUNT, help="Replies to a user in a conversation, at most: --set max_rounds=N."
+)
 @_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
 @_option("--temperature", "0 is greedy. *", type=click.FloatRange(min=0), callback=_finite)
 @_option(
@@ -237,6 +240,8 @@ def options_of(context: click.Context, threshold: float | None) -> dict[str, Any
     }
     if roles := take_roles(given):
         given["role"] = roles
+    if (rounds := given.pop("max_rounds", None)) is not None:
+        given["set"] = (*given.get("set", ()), f"max_rounds={rounds}")
     if threshold is not None:
         given["similarity"] = str(Named.parse(context.params["similarity"]).at(threshold))
     return given

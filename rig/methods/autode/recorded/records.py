@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rig.calls import Json, JsonObject
+from rig.files import json_text
 from rig.methods.autode.answers import usable
 from rig.methods.autode.data.checkout import read_lines, read_turns
 from rig.methods.autode.data.scenarios import Scenario, Utterance
@@ -59,7 +60,7 @@ class Record:
             "reason": self.reason,
             "trial_uuid": self.trial,
         }
-        return json.dumps(row, ensure_ascii=False)
+        return json_text(row)
 
 
 def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> Record:
