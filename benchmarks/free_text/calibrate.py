@@ -31,6 +31,8 @@ LABELS = {
     SUBJECT: "email subject",
     BODY: "email body, message",
 }
+SEEN, PUT_ASIDE = ("second", "third"), ("second", "third", "fourth")
+"""Rounds of attacks after the first, and those of which some were put aside."""
 ERRORS = ("false accepts", "false rejects", "unclear")
 BY_KIND = ("pairs", "AUC, cosine", "AUC", "same from", "unclear from", *ERRORS)
 Rows = Iterable[Sequence[str]]
@@ -57,10 +59,13 @@ def main() -> None:
     wording = fit(fitted)
     chosen = bands(fitted, _score(wording))
     sets = {f"fresh set {name}": measure(pairs, minilm) for name, pairs in fresh().items()}
-    hostile = {"attacks, seen": tuned, "second attacks, seen": measure(attacks("second_tuned"), minilm)}
+    hostile = {"attacks, seen": tuned}
+    for name in SEEN:
+        hostile[f"{name} attacks, seen"] = measure(attacks(f"{name}_tuned"), minilm)
     if options.held_out:
         hostile["attacks, not seen"] = measure(attacks("held_out"), minilm)
-        hostile["second attacks, not seen"] = measure(attacks("second_held_out"), minilm)
+        for name in PUT_ASIDE:
+            hostile[f"{name} attacks, not seen"] = measure(attacks(f"{name}_held_out"), minilm)
     text = "\n\n".join(_tables(fitted, unseen, sets, hostile, wording, chosen))
     print(text)
     if options.errors:

@@ -15,8 +15,10 @@ PENALTY = 1.0
 STEPS = 50
 FALSE_ACCEPT_COST = 3
 """A false accept counts as three false rejects: the goals are 5% and 15%."""
-UNCLEAR_COST = 0.15
-"""And a pair that stays unclear as a seventh of one: somebody can say what it is, and then it is known."""
+UNCLEAR_SAME_COST = 0.15
+"""A pair that means the same and stays unclear counts as a seventh of one: no match till somebody says so."""
+UNCLEAR_OTHER_COST = 0.03
+"""And one that does not as a thirtieth: it is no match either way, and costs a question."""
 BORROWED = 100
 """Pairs of all kinds that weigh in on a kind's threshold, which has only some 50 of its own to go by."""
 BLUR = 0.05
@@ -77,8 +79,9 @@ def _band(outcomes: Sequence[tuple[bool, bool, float, bool]]) -> Band:
 
     false_accepts, missed = rate(accepted, False), 1 - rate(accepted, True)
     false_rejects, kept = 1 - rate(above, True), rate(above, False)
-    unclear = (missed[:, None] - false_rejects) + (kept - false_accepts[:, None])
-    cost = FALSE_ACCEPT_COST * false_accepts[:, None] + false_rejects + UNCLEAR_COST * unclear
+    unclear = UNCLEAR_SAME_COST * (missed[:, None] - false_rejects)
+    unclear = unclear + UNCLEAR_OTHER_COST * (kept - false_accepts[:, None])
+    cost = FALSE_ACCEPT_COST * false_accepts[:, None] + false_rejects + unclear
     cost[grid[:, None] < grid] = np.inf
     at, low = np.unravel_index(np.argmin(np.round(cost, 6)), cost.shape)
     return Band(GRID[at], GRID[low])

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rig.scoring.texts.pair import NOWHERE, Elsewhere, Pair, of_parts, side
+from rig.scoring.texts.pair import NOWHERE, Elsewhere, Pair, of_parts, side, taken_apart
+from rig.scoring.texts.reading.courtesy import told
 from rig.scoring.texts.reading.languages import is_small
 from rig.scoring.texts.reading.sentences import aligned, different, sentences
-from rig.scoring.texts.reading.words import MAX_CHARACTERS, Parts, opened
+from rig.scoring.texts.reading.words import MAX_CHARACTERS, Parts
 from rig.scoring.texts.refusals import doubt, refusal
 from rig.toolbox.spec import Text
 
@@ -82,8 +83,8 @@ def pieces(kind: Text, first: str, second: str, elsewhere: Elsewhere = NOWHERE) 
         return SAME
     if max(len(first), len(second)) > MAX_TEXT:
         return Judgement(Meaning.UNCLEAR, 0.0, "too long to be read")
-    parts = [opened(text) for text in sorted((first, second))]
-    ones, others, both = different(*(sentences(each.body) for each in parts))
+    parts = taken_apart(first, second)
+    ones, others, both = different(*(told(sentences(each.body)) for each in parts))
     if max(len(ones), len(others)) > MAX_SENTENCES:
         return Judgement(Meaning.DIFFERENT, 0.0, "most of it differs")
     if len(ones) <= WHOLE and len(others) <= WHOLE:

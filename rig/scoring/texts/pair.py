@@ -17,6 +17,7 @@ from rig.scoring.texts.reading.languages import is_foreign
 from rig.scoring.texts.reading.lexicon import opposites
 from rig.scoring.texts.reading.phrases import merged
 from rig.scoring.texts.reading.typos import corrected
+from rig.scoring.texts.reading.ways import brought_together
 from rig.scoring.texts.reading.words import Parts, Reading, Word, opened, read
 from rig.toolbox.spec import Text
 
@@ -136,7 +137,14 @@ class Pair:
 
 def pair(kind: Text, first: str, second: str) -> Pair:
     """Read two texts, always in the same order, so that nothing can depend on which is the expected one."""
-    return of_parts(kind, opened(first), opened(second))
+    return of_parts(kind, *taken_apart(first, second))
+
+
+def taken_apart(first: str, second: str) -> tuple[Parts, Parts]:
+    """Both texts taken apart, always in the same order, and each read in the light of the other."""
+    one, other = (opened(text) for text in sorted((first, second)))
+    bodies = brought_together(one.body, other.body)
+    return one._replace(body=bodies[0]), other._replace(body=bodies[1])
 
 
 def of_parts(kind: Text, first: Parts, second: Parts, elsewhere: Elsewhere = NOWHERE) -> Pair:

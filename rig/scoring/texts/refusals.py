@@ -16,10 +16,21 @@ from rig.scoring.texts.checks.roles import owned_otherwise, swapped
 from rig.scoring.texts.checks.swaps import exchanged
 from rig.scoring.texts.checks.tense import other_tense
 from rig.scoring.texts.facts.fact import IMPLIED, TIMES, Fact, Sort, conflict, renumbered
-from rig.scoring.texts.pair import Pair
+from rig.scoring.texts.pair import Pair, Side
+from rig.scoring.texts.reading.listed import vocabulary
+from rig.scoring.texts.reading.words import Word
 
 Check: TypeAlias = Callable[[Pair], str | None]
 AMOUNTS = frozenset(Sort) - TIMES
+TELLING_TIME = vocabulary(
+    "weekend weekday midweek day week month year eve christmas easter halloween holiday payday birthday "
+    "anniversary thanksgiving noon lunchtime dinnertime daybreak dawn dusk then same later earlier daily"
+)
+TELLING_AMOUNT = vocabulary(
+    "pair half halves quarter third double single both several few dozen dozens decade century once only "
+    "alone i ii iii iv v vi vii viii ix x xi xii"
+)
+"""Words that can stand for a fact that the other text writes out."""
 LONGEST_REASON = 100
 
 
@@ -33,13 +44,17 @@ def _amounts(pair: Pair) -> str | None:
 
 
 def _missing_facts(pair: Pair) -> str | None:
-    dated = {each.said for agreed in pair.facts.pairs for each in agreed if each.sort is Sort.DAY}
     for fact in (*pair.facts.first, *pair.facts.second):
-        if fact.sort is Sort.MONTH and fact.said in dated:
-            continue  # the 15th is September 15
-        if fact.sort not in IMPLIED and not _carried(fact, pair):
+        if fact.sort not in IMPLIED and not _carried(fact, pair) and not _may_be_told(fact, pair):
             return f"only one says: {fact.shown}"
     return None
+
+
+def _may_be_told(fact: Fact, pair: Pair) -> bool:
+    """Whether the other text has words of its own that can stand for such a fact: "the weekend", "a pair"."""
+    others = pair.unshared.second if fact in pair.first.facts else pair.unshared.first
+    tellers = TELLING_TIME if fact.sort in TIMES else TELLING_AMOUNT
+    return any(word.text in tellers or word.stem in tellers for word in others)
 
 
 def _implied_facts(pair: Pair) -> str | None:
@@ -47,13 +62,17 @@ def _implied_facts(pair: Pair) -> str | None:
     for fact in (*pair.facts.first, *pair.facts.second):
         if fact.sort is Sort.PART and timed:
             continue  # "7 in the evening" and 19:00
-        if fact.sort in IMPLIED and not _carried(fact, pair) and not _understood(fact):
+        told = fact.sort not in IMPLIED or not _understood(fact)
+        if told and not _carried(fact, pair):
             return f"only one says: {fact.shown}"
     return None
 
 
 def _carried(fact: Fact, pair: Pair) -> bool:
     """Whether it stands beside both texts, as the day of a reminder does."""
+    dated = {each.said for agreed in pair.facts.pairs for each in agreed if each.sort is Sort.DAY}
+    if fact.sort is Sort.MONTH and fact.said in dated:
+        return True  # the 15th is September 15
     others = pair.elsewhere.facts
     if any(fact.agrees(other) for other in others):
         return True
@@ -81,8 +100,30 @@ def _missing_names(pair: Pair) -> str | None:
 
 
 def _negation(pair: Pair) -> str | None:
+    return None if _may_deny(pair) else _denial(pair)
+
+
+def _denial(pair: Pair) -> str | None:
     first, second = pair.first, pair.second
-    return denial(first.plain, first.denials, second.plain, second.denials)
+    return denial(_said(first), first.denials, _said(second), second.denials)
+
+
+def _said(side: Side) -> tuple[Word, ...]:
+    """The words, and as a sentence of their own the expressions among them."""
+    return (*side.plain, Word(".", "."), *(word for word in side.merged if " " in word.stem))
+
+
+def _may_deny(pair: Pair) -> bool:
+    """Whether the text that denies nothing has words of its own, which may say it in another way: "late"
+    beside "not on time".
+    """
+    if pair.foreign or bool(pair.first.denied) == bool(pair.second.denied):
+        return False
+    plain, own = (
+        (pair.second, pair.unshared.second) if pair.first.denied else (pair.first, pair.unshared.first)
+    )
+    degrees = {part for mark in plain.marks for part in mark.shown.split()}
+    return any(word.text not in degrees for word in own)
 
 
 def _opposites(pair: Pair) -> str | None:
@@ -104,7 +145,15 @@ def _roles(pair: Pair) -> str | None:
 
 
 def _scales(pair: Pair) -> str | None:
-    return scales.off(pair.first.marks, pair.second.marks)
+    first, second = pair.first, pair.second
+    return scales.off(_unsaid(first, second), _unsaid(second, first))
+
+
+def _unsaid(one: Side, other: Side) -> list[scales.Mark]:
+    """The marks of one text, without "forbidden" where the other denies it: "you must not"."""
+    allows = any(mark.value.scale == "permission" for mark in other.marks)
+    even = bool(other.denials) and not allows
+    return [mark for mark in one.marks if not (even and scales.forbids(mark))]
 
 
 def _doubtful_scales(pair: Pair) -> str | None:
@@ -138,7 +187,8 @@ CHECKS: Mapping[str, Check] = {
 }
 """What refuses a pair."""
 DOUBTS: Mapping[str, Check] = {
-    "implied facts": _implied_facts,
+    "facts said otherwise": _implied_facts,
+    "denied otherwise": _denial,
     "scales": _doubtful_scales,
     "emoji": _doubtful_emoji,
     "question": asked_or_said,

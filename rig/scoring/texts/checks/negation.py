@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 from rig.scoring.texts.reading.content import EMPTY
 from rig.scoring.texts.reading.lexicon import meanings, opposites, synonym_sets
@@ -44,7 +44,7 @@ DENYING = frozenset(
     for word in in_order(
         "unable absent lack fail refuse decline miss cancel stop avoid skip unavailable impossible "
         "closed forget sick ill unlikely instead leave exclude barely hardly out empty except off "
-        "quit prevent forbid ban broken forbidden incomplete missing optional postpone "
+        "quit prevent forbid ban prohibit illegal broken forbidden incomplete missing optional postpone "
         "unfortunately wrong unpaid unsigned until lose remove reject deny gone away "
         "free busy down problem trouble difficulty poorly"
     )
@@ -74,7 +74,9 @@ def denied(words: Sequence[Word]) -> Iterator[Denial]:
         before = {other.text for other in words[max(0, index - 2) : index]}
         if word.text == "not" and before & HARMLESS_AFTER:
             continue
-        second = next((n for n, other in enumerate(following[:SCOPE]) if other.text == "without"), None)
+        second = next(
+            (n for n, (a, b) in enumerate(pairwise(following[: SCOPE + 1])) if _without_doing(a, b)), None
+        )
         if second is not None:
             # "Do not leave without signing" asks for it.
             evened.add(index + 1 + second)
@@ -83,6 +85,11 @@ def denied(words: Sequence[Word]) -> Iterator[Denial]:
         if "until" not in scope:
             # "Not home until eight" is home from eight on.
             yield Denial(scope or ((first,) if first else ()), first in HARMLESS)
+
+
+def _without_doing(word: Word, following: Word) -> bool:
+    """As in "without signing": "win without her" denies another thing."""
+    return word.text == "without" and following.text.endswith("ing")
 
 
 def _scope(following: Iterable[Word]) -> Iterator[str]:
@@ -98,7 +105,9 @@ def _scope(following: Iterable[Word]) -> Iterator[str]:
 def denial(
     first: Sequence[Word], ones: Sequence[Denial], second: Sequence[Word], others: Sequence[Denial]
 ) -> str | None:
-    """Why one text denies the other, given the words of each and what it denies."""
+    """Why one text denies the other, given the words of each, expressions among them included, and what it
+    denies.
+    """
     scopes = _meant(ones, others, second), _meant(others, ones, first)
     if bool(scopes[0]) != bool(scopes[1]):
         denying, plain = (first, second) if scopes[0] else (second, first)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from rig.scoring.texts.checks.negation import DENYING
 from rig.scoring.texts.pair import Pair, Side
 from rig.scoring.texts.reading.content import EMPTY
 from rig.scoring.texts.reading.listed import in_order, vocabulary
@@ -60,6 +61,7 @@ def added(pair: Pair) -> str | None:
         return None
     side, other, own = _sides(pair)
     marked = {part for mark in side.marks for part in mark.shown.split()}
+    marked |= {word.text for word in own if other.denied and word.stem in DENYING}
     own_texts = {word.text for word in own if not all(_light(part, marked) for part in word.text.split())}
     inserted = pair.kind.like in ("body", "task") and _inserted(side.plain, other.plain)
     opened = inserted

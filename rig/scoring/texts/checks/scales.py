@@ -17,6 +17,9 @@ MOVING = frozenset(
     stem(word) for word in ("send", "go", "hand", "move", "look", "talk", "take", "read", "come")
 )
 """Before "over": to go over the numbers is to look at them."""
+ALL, SOME, FORBIDDEN = 0, 2, 1
+"""Numbers of values on the scales of extent and of permission."""
+ALLOWED, BIDDING = vocabulary("allowed permitted"), vocabulary("must may")
 TO_FACT = 3
 """Words between which and a fact "until" and the like are about the fact."""
 
@@ -65,10 +68,22 @@ def marks(words: Sequence[Word], facts: Mapping[int, str]) -> Iterator[Mark]:
             (n for n in range(min(LONGEST, len(words) - at), 0, -1) if _expression(words, at, n) in _known()),
             0,
         )
-        for value in _known()[_expression(words, at, length)] if length else ():
-            if _counts(words, at, at + length, value, facts):
+        for each in _known()[_expression(words, at, length)] if length else ():
+            value = _denied(words, at, at + length, each)
+            if value and _counts(words, at, at + length, value, facts):
                 yield Mark(value, " ".join(word.text for word in words[at : at + length]), at, at + length)
         at += max(1, length)
+
+
+def _denied(words: Sequence[Word], start: int, end: int, value: Value) -> Value | None:
+    """What the value becomes under a negation: not all is some, and not allowed is forbidden."""
+    before, after = (words[at].text if 0 <= at < len(words) else "" for at in (start - 1, end))
+    if value.scale == "extent" and value.number == ALL and before == "not":
+        return Value("extent", SOME, "", "")
+    word = words[start].text
+    if (before == "not" and word in ALLOWED) or (after == "not" and word in BIDDING):
+        return Value("permission", FORBIDDEN, "", "") if value.scale in ("permission", "obligation") else None
+    return value
 
 
 def _expression(words: Sequence[Word], at: int, length: int) -> tuple[str, ...]:
@@ -115,3 +130,8 @@ def left(first: Sequence[Mark], second: Sequence[Mark]) -> tuple[list[Mark], lis
 def _more(found: Sequence[Mark], elsewhere: Counter[tuple[str, int]]) -> list[Mark]:
     # One "all" for two is enough.
     return [mark for mark in found if not elsewhere[mark.value.scale, mark.value.number]]
+
+
+def forbids(mark: Mark) -> bool:
+    """Whether it says that something is not allowed."""
+    return (mark.value.scale, mark.value.number) == ("permission", FORBIDDEN)

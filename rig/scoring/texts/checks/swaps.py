@@ -69,13 +69,14 @@ def exchanged(pair: Pair) -> str | None:
     whole = not (pair.unshared.first or pair.unshared.second) and list(map(len, rows)) == list(
         map(len, numbers)
     )
-    whole = whole and pair.kind.like == "body" and len(rows[0]) == len(rows[1]) and not pair.foreign
+    whole = whole and not pair.kind.place and len(rows[0]) == len(rows[1]) and not pair.foreign
+    sentence = whole and pair.kind.like == "body"
     if pair.foreign:
         facts = {n for n, token in tokens[0].items() if token.sort in ("time", "amount")}
         rows = [[n for n in row if n in facts] for row in rows]
-    if reason := _closer(rows, tokens, whole):
+    if reason := _closer(rows, tokens, sentence):
         return reason
-    return (_directed(rows, tokens) or _blocks(rows, tokens)) if whole else None
+    return (_directed(rows, tokens) if whole else None) or (_blocks(rows, tokens) if sentence else None)
 
 
 def _row(side: Side) -> list[_Token]:
@@ -248,7 +249,9 @@ def _blocks(rows: list[list[int]], tokens: list[dict[int, _Token]]) -> str | Non
     one, other = one[start : len(one) - end], other[start : len(other) - end]
     for first, last in combinations(range(1, len(one)), 2):
         before, middle, after = one[:first], one[first:last], one[last:]
-        if other != [*after, *middle, *before]:
+        if other != [*after, *middle, *before] or any(
+            _adverbial(part, tokens[0]) for part in (before, after)
+        ):
             continue
         deeds = [tokens[0][n].key for n in middle if tokens[0][n].sort == "thing"]
         if not MUTUAL.issuperset(deeds) or any(tokens[0][n].key in DIRECTED for n in middle):
@@ -256,6 +259,11 @@ def _blocks(rows: list[list[int]], tokens: list[dict[int, _Token]]) -> str | Non
                 f"roles: {tokens[0][before[-1]].shown} and {tokens[0][after[-1]].shown} have changed places"
             )
     return None
+
+
+def _adverbial(part: Sequence[int], tokens: dict[int, _Token]) -> bool:
+    """Whether it says when, and can stand anywhere: "in the evening"."""
+    return all(tokens[number].sort in ("link", "time") for number in part)
 
 
 def _objects(row: Sequence[int], link: int, tokens: dict[int, _Token]) -> list[int]:

@@ -14,6 +14,8 @@ INTRODUCING = vocabulary("at by around from until before after between till sinc
 """After these a bare number may be a time of day."""
 POINTS = vocabulary("at by until till around about it's is")
 """After these comes one time and no span of time."""
+FOREIGN_AT = vocabulary("a um vers des las ore alle")
+"""Before "10h" these say "at" elsewhere."""
 FOLLOWING = NOUNLESS | PARTS.keys() | RELATIVE.keys() | WHICH.keys() | {*WEEKDAYS, "sharp", "the"}
 OCLOCK = frozenset(("oclock", "o'clock"))
 TO, PAST = frozenset(("to", "till", "before")), frozenset(("past", "after"))
@@ -100,6 +102,8 @@ def _hour(scan: Scan, at: int, introduced: bool) -> _Clock | None:
         introduced, end = True, end + 1
         if scan.joined(end) and (value := scan.number(end)) is not None:
             minute, end = value, end + 1
+        if scan.text(at - 1) in FOREIGN_AT:
+            return _of_day(scan, hour, minute, end)
     elif introduced and not scan.text(end).isdecimal() and small(scan.text(end)) in (15, 20, 30, 40, 45, 50):
         minute, end = small(scan.text(end)) or 0, end + 1
     if scan.text(end) in OCLOCK:

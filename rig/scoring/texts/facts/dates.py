@@ -10,8 +10,8 @@ from rig.scoring.texts.reading.listed import in_order, vocabulary
 
 WEEKDAYS = in_order("monday tuesday wednesday thursday friday saturday sunday")
 MONTHS = in_order("january february march april may june july august september october november december")
-SHORT = {"sat": "saturday", "sun": "sunday", "mar": "march"}
-AMBIGUOUS = vocabulary("may march sat sun mar august")
+SHORT = {"jan": "january", "sat": "saturday", "sun": "sunday", "mar": "march"}
+AMBIGUOUS = vocabulary("may march sat sun mar august jan")
 RELATIVE = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
 PARTS = {
     "morning": "morning",
@@ -193,6 +193,8 @@ def _relative(scan: Scan, at: int) -> Iterator[Fact]:
         offset = RELATIVE[text]
         if (scan.text(at - 2), scan.text(at - 1), text) == ("day", "after", "tomorrow"):
             offset = 2
+        if (scan.text(at - 2), scan.text(at - 1), text) == ("day", "before", "yesterday"):
+            offset = -2
         yield Fact(Sort.RELATIVE, frozenset({offset}), scan.take(at, at + 1))
     if text in PARTS:
         if scan.text(at - 1) == "this":  # this evening is tonight

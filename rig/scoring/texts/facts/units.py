@@ -12,11 +12,12 @@ _UNITS = {
     "oz ounce ounces: 28.3495; stone: 6350.29",
     "volume": "l litre litres liter liters: 1; ml millilitre millilitres milliliter milliliters: 0.001; "
     "cl centilitre centilitres centiliter centiliters: 0.01; dl decilitre decilitres: 0.1; "
+    "tbsp tablespoon tablespoons: 0.015; tsp teaspoon teaspoons: 0.005; "
     "gallon gallons gal: 3.785; pint pints: 0.473; quart quarts: 0.946",
     "area": "m2 sqm: 1; km2: 1000000; sqft: 0.0929; hectare hectares ha: 10000; acre acres: 4046.86",
     "space": "m3 cbm: 1; cm3 ccm: 0.000001",
-    "data": "kb: 1; mb megabyte megabytes: 1000; gb gigabyte gigabytes: 1000000; tb terabyte terabytes: "
-    "1000000000",
+    "data": "kb kilobyte kilobytes: 1; mb megabyte megabytes: 1000; gb gigabyte gigabytes: 1000000; "
+    "tb terabyte terabytes: 1000000000",
     "speed": "kmh kph: 1; mph: 1.609344; knots: 1.852",
     "power": "w watt watts: 1; kw kilowatt kilowatts: 1000",
     "energy": "kcal calories calorie: 1; kwh: 860.4",

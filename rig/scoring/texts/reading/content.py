@@ -17,7 +17,7 @@ EMPTY = vocabulary(
     "ones about into onto up out off over s t am pm not no which who whom whose what when where how "
     "why ll ve re d m st nd rd th fwd fw sure definitely actually again only own much such hope lol "
     "haha yet ever able between nobody nothing never none neither nor nowhere without hardly barely "
-    "scarcely yours ours hers theirs"
+    "scarcely yours ours hers theirs still already"
 )
 """Words that say little by themselves; checks of their own look at negations, times and roles."""
 

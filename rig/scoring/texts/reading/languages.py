@@ -18,6 +18,14 @@ FUNCTION_WORDS = vocabulary(
     "och ett jag inte som til jeg ikke det og er pa av "
     "nie jest na sie czy jutro prosze ve bir bu"
 )
+TELLING = vocabulary(
+    "tenemos tienen tengo tiene hay vamos estamos somos tres dos cuatro cinco siete ocho nueve diez "
+    "avons avez sont deux trois quatre cinq huit neuf dix "
+    "haben habe wurde zwei drei vier funf sechs sieben acht neun zehn "
+    "abbiamo siamo quattro cinque sette nove dieci temos somos quatro sete oito dez "
+    "hebben heeft twee drie vijf zes zeven negen tien"
+)
+"""Words that tell the language and are no small ones: numbers count."""
 ENGLISH = vocabulary(
     "the a an and is are was to of in on at for with you i we it my your our please this that will "
     "be have has do not "
@@ -36,7 +44,7 @@ def is_foreign(text: str) -> bool:
     script = len(_OTHER_SCRIPT.findall(text))
     if script > sum(map(len, words)) / 2:
         return True
-    known = sum(word in FUNCTION_WORDS for word in words)
+    known = sum(word in FUNCTION_WORDS or word in TELLING for word in words)
     return known > sum(word in ENGLISH for word in words)
 
 

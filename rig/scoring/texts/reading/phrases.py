@@ -7,13 +7,15 @@ from rig.scoring.texts.reading.lexicon import LONGEST_PHRASE, phrases
 from rig.scoring.texts.reading.listed import vocabulary
 from rig.scoring.texts.reading.words import Word
 
-PARTICLES = vocabulary("up down on off out back away over")
+PARTICLES = vocabulary("up down on off out back away over forward")
 PREPOSITIONS = frozenset(("on", "over"))
 """Particles that more often belong to what follows."""
 OPENING = vocabulary(
     "when while before after if because so and or but then again please now at by until for as once unless in"
 )
 """What opens a part of its own, so that a particle before it belongs to its verb."""
+ARTICLES = vocabulary("the a an my your our his her their its this that")
+"""After these it is no particle: "the back door"."""
 APART = 4
 """Words that may stand between a verb and its particle."""
 
@@ -48,6 +50,8 @@ def _phrase(words: Sequence[Word], at: int, taken: set[int]) -> tuple[str, list[
         if not word.is_word or index in taken:
             return None
         stems = f"{head} {word.stem}"
+        if words[index - 1].text in ARTICLES:
+            continue
         if word.text in PARTICLES and stems in phrases() and not _belongs_on(words, index):
             return stems, [index]
     return None

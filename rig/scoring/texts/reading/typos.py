@@ -1,7 +1,7 @@
 """Typing mistakes: a word that nobody knows, and one like it in the other text."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from rig.scoring.texts.reading.content import EMPTY
 from rig.scoring.texts.reading.lexicon import given_names, is_common, opposites, places
@@ -15,6 +15,38 @@ LONG = 8
 """Letters from which on a word may have two mistakes."""
 MOST_WORDS = 400
 """Words that only one text has. Of more, none is a mistake: the texts are about something else."""
+CONFUSED = tuple(
+    frozenset(line.split())
+    for line in """\
+diner dinner
+desert dessert
+quite quiet
+loose lose
+then than
+their there
+form from
+your you're
+its it's
+whether weather wether
+affect effect
+principal principle
+break brake
+here hear
+now know
+advice advise
+past passed
+were where we're
+piece peace
+whole hole
+stationary stationery
+cloths clothes
+breath breathe
+pleas please
+personal personnel
+thorough through
+""".splitlines()
+)
+"""Words that people write for one another."""
 CALENDAR = vocabulary(
     "monday tuesday wednesday thursday friday saturday sunday january february march april june july "
     "august september october november december tomorrow today yesterday tonight morning evening"
@@ -30,10 +62,11 @@ def corrected(first: str, second: str) -> tuple[str, str]:
     if not (only[0] and only[1]) or max(map(len, only)) > MOST_WORDS:
         return first, second
     names = _capitals(first) | _capitals(second)
+    written = words[0] | words[1]
     found: dict[str, str] = {}
     for own, against in (only, only[::-1]):
         for word in own:
-            if (right := _meant(word, against, names)) and right not in found:
+            if (right := _meant(word, against, names, written[word])) and right not in found:
                 found[word] = right
     return (_written(first, found), _written(second, found)) if found else (first, second)
 
@@ -54,8 +87,10 @@ def _capitals(text: str) -> set[str]:
     return capital if len(capital) <= len(inner) / 2 else set()
 
 
-def _meant(word: str, candidates: Iterable[str], names: Collection[str]) -> str | None:
-    if len(word) < SHORTEST or not word.isalpha() or _known(word) or _is_name(word):
+def _meant(word: str, candidates: Collection[str], names: Collection[str], written: str) -> str | None:
+    if confused := [other for group in CONFUSED if word in group for other in group.intersection(candidates)]:
+        return min(confused)
+    if len(word) < SHORTEST or not word.isalpha() or _known(word) or (_is_name(word) and written != word):
         return None
     return min((other for other in candidates if _can_be(other, word, names)), default=None)
 
@@ -85,13 +120,13 @@ def _close(right: str, wrong: str) -> bool:
     start = next(
         (n for n, (a, b) in enumerate(zip(right, wrong, strict=False)) if a != b), min(len(right), len(wrong))
     )
-    return _mistakes(right[start:], wrong[start:], most, len(right), start) <= most
+    return _mistakes(right[start:], wrong[start:], most, len(right), start, right[:start][-1:]) <= most
 
 
-def _mistakes(right: str, wrong: str, most: int, length: int, at: int) -> int:
+def _mistakes(right: str, wrong: str, most: int, length: int, at: int, last: str) -> int:
     """How many mistakes turn one rest into the other, if no more than `most`; more than that otherwise."""
     while right and wrong and right[0] == wrong[0]:
-        right, wrong, at = right[1:], wrong[1:], at + 1
+        right, wrong, at, last = right[1:], wrong[1:], at + 1, right[0]
     if not right and not wrong:
         return 0
     if most == 0:
@@ -101,10 +136,10 @@ def _mistakes(right: str, wrong: str, most: int, length: int, at: int) -> int:
         tries.append((right[2:], wrong[2:]))
     if length > 3 and at > 0:
         inner = length >= LONG or (right[1:] and wrong[1:])
-        if right and inner:
+        if right and (inner or right == last):
             tries.append((right[1:], wrong))
-        if wrong and inner:
+        if wrong and (inner or wrong == last):
             tries.append((right, wrong[1:]))
         if right and wrong and (length >= LONG or {right[0], wrong[0]} <= VOWELS):
             tries.append((right[1:], wrong[1:]))
-    return 1 + min((_mistakes(*each, most - 1, length, at + 1) for each in tries), default=most)
+    return 1 + min((_mistakes(*each, most - 1, length, at + 1, "") for each in tries), default=most)

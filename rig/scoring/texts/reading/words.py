@@ -7,48 +7,12 @@ from typing import NamedTuple
 from rig.scoring.texts.reading.characters import emoji, readable
 from rig.scoring.texts.reading.lexicon import abbreviations, fillers, given_names
 from rig.scoring.texts.reading.listed import vocabulary
+from rig.scoring.texts.reading.repairs import repaired
 from rig.scoring.texts.reading.stems import folded, stem
 
 MAX_CHARACTERS = 4_096
 MAX_WORDS = 512
 """Of a piece. Long texts are read piece by piece."""
-
-_REPAIRS = (
-    (re.compile(r"\b([ap])\.? ?m\.?(?![\w'])", re.I), r"\1m"),
-    (re.compile(r"\b(?:[A-Za-z]\.){2,4}"), lambda found: found.group().replace(".", "")),
-    (re.compile(r"\bb4\b", re.I), "before"),
-    (re.compile(r"\b(?:bi-?weekly|fortnightly)\b", re.I), "every other week"),
-    (re.compile(r"\b([a-z]+)-free\b", re.I), r"without \1"),
-    (re.compile(r"\bw/o\b", re.I), "without "),
-    (re.compile(r"\bw/", re.I), "with "),
-    (re.compile(r"\bb/c\b", re.I), "because"),
-    (re.compile(r"\b(e|wi|t|x|b|kick|check|follow|catch)-(?=[a-z])", re.I), r"\1"),
-    (re.compile(r"\bsept?\.? ?(?=\d)", re.I), "september "),
-    (re.compile(r"(?<=\w)-(?=[^\W\d])"), " "),
-    (re.compile(r"\b(?:no|nr)\.? ?(?=\d)", re.I), "#"),
-    (re.compile(r"&"), " and "),
-    (re.compile(r"\b(?:1[:-]1|1-on-1|one[- ]on[- ]one|one[- ]to[- ]one)\b", re.I), "oneonone"),
-    (re.compile(r"\bno longer\b|\b(?:anywhere|anything) but\b", re.I), "not"),
-    (re.compile(r"\b(?:any ?more|any longer)\b", re.I), " "),
-    (
-        re.compile(
-            r"\b(have|has|had|haven't|hasn't|'ve|'s) got\b(?= (?:a|an|any|no|the|some|my|your|to|\d))", re.I
-        ),
-        r"\1",
-    ),
-    (re.compile(r"\b(?:a |one )?couple of\b", re.I), "two"),
-)
-_SAINT = re.compile(r"\bst\.? (?=[A-Z])", re.I)
-_DIRECTION = re.compile(r"(?<=\d )([NSEW])\.?(?= )|^([NSEW])\.?(?= \d)")
-_DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
-_SHORTENED = re.compile(r"(?<=\w)('m|'re|'ve|'ll|'d)\b", re.I)
-_LONG = {"'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would"}
-_NOT = re.compile(
-    r"\b(ca|wo|do|does|did|is|are|was|were|have|has|had|should|could|would|must|ai|need|might|ought)n'?t\b",
-    re.I,
-)
-_CUT_SHORT = {"ca": "can", "wo": "will", "ai": "is"}
-_CANNOT = re.compile(r"\bcannot\b", re.I)
 
 _TOKEN = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}:\d{2}(?::\d{2})?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
@@ -56,13 +20,24 @@ _TOKEN = re.compile(
     r"|[^\W\d_]+(?:'[^\W\d_]+)*|[$€£%#@]|\n|[.!?,;:()/\-–—、。！？]"
 )
 
-_REPLY = re.compile(r"\s*(?:(?:re|fw|fwd)\s?:\s*)+(?=\S)", re.I)
-_GREETING = re.compile(
-    r"\s*(?:hi|hey|hello|dear|hiya|yo|greetings|good (?:morning|afternoon|evening|day))\b[ ,]*"
-    r"(?P<name>(?:(?:mr|mrs|ms|dr|prof|professor)\b\.? )?(?:[^\W\d_][\w'-]*[ ]?(?:, )?(?:(?:and) )?){0,3}?)"
-    r" ?(?:[,!.:\n–-]|$)\s*",
+_REPLY = re.compile(
+    r"\s*(?:\W{0,2}\b(?:re|fw|fwd|task|to-?do|event|reminder|friendly reminder|note|message|attention"
+    r"|important|urgent|update|news|info|psa|warning|notice|quick question|question|ps)\b"
+    r"\W{0,3}:\W{0,3}\s*)+(?=\S)",
     re.I,
 )
+"""What a text is said to be before it begins."""
+_GREETINGS = tuple(
+    re.compile(
+        r"\s*(?:hi|hey|hello|dear|hiya|yo|greetings|good (?:morning|afternoon|evening|day))\b[ ,]*"
+        r"(?P<name>(?:(?:mr|mrs|ms|dr|prof|professor)\b\.? )?"
+        rf"(?:[^\W\d_][\w'-]*[ ]?{between}(?:(?:and) )?){{0,3}}?)"
+        r" ?(?:[,!.:\n–-]|$)\s*",
+        re.I,
+    )
+    for between in ("(?:, )?", "")
+)
+"""Who is greeted: up to three names, and where that is none, up to the first comma."""
 _CALLED = re.compile(r"\s*(?P<name>[^\W\d_][\w'-]*)(?:,| [-–])\s+")
 _SIGNATURE = re.compile(
     r"(?:^|[\n.!?,)])\s*(?:(?:(?:many|kind|best|warm|warmest|with) )*(?:regards|wishes)|best|cheers"
@@ -144,7 +119,7 @@ def opened(text: str) -> Parts:
 
 def read(parts: Parts) -> Reading:
     """Read a text, or a piece of one. What lies beyond MAX_CHARACTERS of a piece is not read."""
-    greeted, body, signed = (_prepared(part[:MAX_CHARACTERS]) for part in parts[:3])
+    greeted, body, signed = (repaired(part[:MAX_CHARACTERS]) for part in parts[:3])
     said = fillers().sub(" ", body)
     if said.strip(" .,!?"):
         body = said
@@ -152,9 +127,10 @@ def read(parts: Parts) -> Reading:
 
 
 def _greeted(text: str) -> tuple[str, str]:
-    found = _GREETING.match(text, 0, _ENVELOPE)
-    if found and found.end() < len(text) and _may_be_names(found["name"]):
-        return found["name"], text[found.end() :]
+    for greeting in _GREETINGS:
+        found = greeting.match(text, 0, _ENVELOPE)
+        if found and found.end() < len(text) and _may_be_names(found["name"]):
+            return found["name"], text[found.end() :]
     found = _CALLED.match(text, 0, _ENVELOPE)
     if found and (folded(found["name"]) in given_names() or folded(found["name"]) in KIN):
         return found["name"], text[found.end() :]
@@ -179,23 +155,6 @@ def _readable(text: str) -> str:
     text = readable(text)
     found = _REPLY.match(text)
     return text[found.end() :] if found else text
-
-
-def _prepared(text: str) -> str:
-    for pattern, replacement in _REPAIRS:
-        text = pattern.sub(replacement, text)
-    text = _DIRECTION.sub(lambda found: _DIRECTIONS[found.group()[0]], text)
-    text = _SAINT.sub(_sainted, text)
-    text = _NOT.sub(lambda found: _CUT_SHORT.get(found[1].casefold(), found[1]) + " not", text)
-    text = _CANNOT.sub("can not", text)
-    return _SHORTENED.sub(lambda found: _LONG[found.group().casefold()], text)
-
-
-def _sainted(found: re.Match[str]) -> str:
-    # Mary's is a saint's hospital, but Elm is a street; the one stands after nothing or a small word.
-    before = found.string[max(0, found.start() - 30) : found.start()].split()[-1:]
-    small = not before or before[0][0].islower() or not before[0][-1].isalnum()
-    return "saint " if small and found.string[found.end()].isupper() else found.group()
 
 
 def _words(text: str) -> tuple[Word, ...]:
