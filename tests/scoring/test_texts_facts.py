@@ -39,6 +39,13 @@ AGREE = [
     ("20%", "20 percent"),
     ("half an hour", "30 minutes"),
     ("an hour and a half", "90 min"),
+    ("1 hour and 30 minutes", "90 minutes"),
+    ("two and a half hours", "150 minutes"),
+    ("three quarters of an hour", "45 min"),
+    ("half a year", "6 months"),
+    ("a year and six months", "18 months"),
+    ("2 weeks and 3 days", "17 days"),
+    ("a decade", "ten years"),
     ("two weeks", "14 days"),
     ("24 hours", "1 day"),
     ("the third quarter", "Q3"),
@@ -55,6 +62,9 @@ def test_one_fact_is_written_in_many_ways(first: str, second: str) -> None:
 
 
 DISAGREE = [
+    ("an hour and ten minutes", "an hour and twenty minutes", "duration: "),
+    ("half a year", "two years", "duration: "),
+    ("2 tablespoons", "2 teaspoons", "measure: "),
     ("on Tuesday", "on Thursday", "weekday: tuesday is not thursday"),
     ("at 8pm", "at 8am", "time: 8pm is not 8am"),
     ("half past four", "half past five", "time: "),

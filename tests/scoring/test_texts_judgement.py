@@ -50,6 +50,7 @@ DIFFERENT = {
         ("Vera was thanked by Igor.", "Igor was thanked by Vera."),
         ("Igor's goat bit Vera's calf.", "Vera's calf bit Igor's goat."),
         ("Eat before you swim.", "Swim before you eat."),
+        ("Row in by the back gate.", "Row in by the front gate."),
     ],
     "units": [
         ("It costs 5%.", "It costs 5 euros."),
@@ -110,6 +111,23 @@ SAME = {
         ("It’s late.", "It's late."),
         ("Row ５ km.", "Row 5 km."),
     ],
+    "two ways to say it": [
+        ("We row on New Year's Eve.", "We row on 31 December."),
+        ("We row at the weekend.", "We row on Saturday and Sunday."),
+        ("Verse IV is short.", "Verse 4 is short."),
+        ("First, row. Second, sing.", "1. Row 2. Sing"),
+        ("The pin is 4 4 1 9.", "The pin is 4419."),
+        ("The limit is 50 km/h.", "The limit is 50 kilometres per hour."),
+        ("Nobody may row here.", "Nobody is allowed to row here."),
+        ("You must not row here.", "You are not allowed to row here."),
+        ("Don't be late.", "Please be on time."),
+        ("Bring the diner plates.", "Bring the dinner plates."),
+    ],
+    "courtesy": [
+        ("Row the boat.", "Dear Ms Berg, I hope this email finds you well. Row the boat. Best, Igor"),
+        ("The boat is late.", "Hi Igor, quick heads-up: the boat is late. Thanks!"),
+        ("Row the boat", "Reminder: row the boat"),
+    ],
     "pictures": [("Happy landing 🎂", "Happy landing"), ("Yes 👍", "Yes")],
     "languages": [
         ("Am Montag rudern wir nicht.", "Wir rudern am Montag nicht."),
@@ -129,6 +147,7 @@ UNCLEAR = [
     ("The boat is late.", "The boat might be late."),
     ("If Igor agrees, we row.", "Igor agrees and we row."),
     ("Is the pier open?", "The pier is open."),
+    ("The pier is not lit.", "The pier is dim."),
 ]
 
 

@@ -48,12 +48,12 @@ def duration(scan: Scan, at: int) -> Fact | None:
         return None
     unit = scan.text(first.end - 1).removesuffix("s")
     last = _and_a_half(scan, first)
-    if first.bare and last is first and not (unit in ALWAYS or scan.text(at - 1) in LASTING):
-        return None
     total, end = {first.counted: last.amount}, last.end
     while last.size > 1 and (more := _further(scan, end, last)):
         total[more.counted] = total.get(more.counted, 0.0) + more.amount
         last, end = more, more.end
+    if first.bare and end == first.end and not (unit in ALWAYS or scan.text(at - 1) in LASTING):
+        return None
     return Fact(Sort.DURATION, frozenset({tuple(sorted(total.items()))}), scan.take(at, end))
 
 
