@@ -69,6 +69,27 @@ def test_against_a_run_it_asks_as_the_run_did(rig: Rig, place: Path) -> None:
     assert "how well that foretells" in rig("screen", "--against", "latest").out
 
 
+def test_what_is_said_against_a_run_is_checked_before_any_work(
+    rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = ("--max-tokens", "8", "--max-calls", "1", "--parallel", "1", "--similarity", "exact")
+    assert rig("run", "base", "other", *TALKS, *limits, "--limit", "1", "--display", "none").code == 0
+    tiny_gguf.write(place / "models" / "third.gguf", n_ctx=16384, seed=2)
+    monkeypatch.setattr("rig.screening.screen", lambda *_: pytest.fail("it screened before it checked"))
+    for arguments, fault in (
+        (["--against", "nothing"], "no run 'nothing'"),
+        (["--against", "latest/nobody"], "nobody"),
+        (["base", "other", "--against", "latest", "--only", "nowhere"], "nowhere"),
+        (["third", "other", "--against", "latest"], "no arm was made with the base's file"),
+        (["base", "third", "--against", "latest"], "no arm was made with any file that is screened but"),
+        (["base", "other", "--against", "latest/base"], "no arm was made with any file that is screened but"),
+    ):
+        done = rig("screen", *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert fault in done.err
+        assert len(done.err.splitlines()) == 1
+
+
 def test_several_ways_of_asking_in_one_run_must_be_told_apart(rig: Rig, place: Path) -> None:
     limits = ("--max-tokens", "8", "--max-calls", "1", "--parallel", "1", "--similarity", "exact")
     several = ("--docs", "full", "--docs", "names", "--limit", "1", "--display", "none")
