@@ -9,7 +9,7 @@ from rig.calls import Call, Outcome
 from rig.engine.formats.native.form import NativeFormat
 from rig.engine.formats.native.found import Native, native_of
 from rig.engine.formats.native.probe import MARKER, Probe
-from rig.engine.grammar.llguidance import LLGuidanceGrammar
+from rig.engine.grammar import Grammar
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
 from rig.models import CallMessage, ToolDoc, UserMessage
@@ -56,10 +56,10 @@ def known(name: str) -> Known:
 
 
 class Writer(NamedTuple):
-    """A tiny model's tokenizer with the grammar over it."""
+    """A tiny model's tokenizer with the grammars of both engines over it."""
 
     tokenizer: Tokenizer
-    grammar: LLGuidanceGrammar
+    grammars: tuple[Grammar, ...]
 
 
 def marks_of(native: Native) -> tuple[str, ...]:

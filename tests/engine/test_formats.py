@@ -16,7 +16,6 @@ from rig.engine.engine import LlamaCppModel
 from rig.engine.forcing.answer_tokens import NotInGrammar, follow, kinds_of, length_of
 from rig.engine.forcing.teacher import Teacher
 from rig.engine.formats.base import Span
-from rig.engine.grammar import ConstraintError
 from rig.engine.grammar.language import Language
 from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
@@ -65,6 +64,7 @@ def written(model: LlamaCppModel, request: Request, text: str) -> list[int]:
     return [token.token for token in found.tokens]
 
 
+@pytest.mark.parametrize("engine", ["llguidance", "outlines_core"])
 @pytest.mark.parametrize(
     ("text", "several", "single"),
     [
@@ -84,10 +84,15 @@ def written(model: LlamaCppModel, request: Request, text: str) -> list[int]:
     ],
 )
 def test_words_and_calls_are_what_the_language_says(
-    toy: Callable[..., LlamaCppModel], ask: Callable[..., Request], text: str, several: bool, single: bool
+    toy: Callable[..., LlamaCppModel],
+    ask: Callable[..., Request],
+    engine: str,
+    text: str,
+    several: bool,
+    single: bool,
 ) -> None:
     for settings, is_in in (({}, several), ({"several_calls": False}, single)):
-        model = toy(**settings)
+        model = toy(**settings, grammar_engine=engine)
         if is_in:
             assert written(model, ask("x"), text)
         else:
@@ -270,16 +275,6 @@ def test_a_mask_is_compiled_once_for_a_tool_set(
     for _ in range(3):
         parts.grammar.start(parts.form(ask("x")).language)
     assert len(compiled) == 1
-
-
-def test_outlines_core_says_that_it_takes_json_alone(
-    toy: Callable[..., LlamaCppModel], ask: Callable[..., Request]
-) -> None:
-    model = toy(grammar_engine="outlines_core")
-    with pytest.raises(RigError, match="use llguidance with this --format"):
-        model.prepare(ask([]), None)
-    with pytest.raises(ConstraintError):
-        model.parts.grammar.start(model.parts.form(ask("x")).language)
 
 
 def test_the_fingerprint_names_the_format_and_only_where_it_differs_more(

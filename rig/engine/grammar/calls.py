@@ -17,9 +17,10 @@ from rig.engine.grammar.language import (
     Raw,
     Thoughts,
     as_pattern,
+    spelling_of,
 )
 from rig.engine.grammar.spelled import SpelledWriter, TagsWriter, in_regex
-from rig.engine.grammar.spelling import JSON, Spelling, Tags
+from rig.engine.grammar.spelling import Tags
 
 _ANY = "/(?s:.+)/"
 _GAP = r"/[ \n]{1,4}/"
@@ -31,15 +32,8 @@ def grammar(language: Language, specials: Mapping[str, int], options: JsonObject
 
     Raises ConstraintError as `rig.engine.grammar.lark` does.
     """
-    writer = SpelledWriter(options, free_order, _spelling(language), specials)
+    writer = SpelledWriter(options, free_order, spelling_of(language), specials)
     return _Calls(writer, specials).written(language)
-
-
-def _spelling(language: Language) -> Spelling:
-    """How values are spelled in the arguments of a language; all of them alike."""
-    styles = (part.style for call in language.calls for part in call if isinstance(part, Arguments))
-    style = next(styles, JSON)
-    return style.spelling if isinstance(style, Tags) else style
 
 
 class _Calls:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rig.calls import JsonObject
-from rig.engine.grammar.spelling import Spelling, Tags
+from rig.engine.grammar.spelling import JSON, Spelling, Tags
 from rig.engine.settings import ToolChoice
 
 
@@ -92,6 +92,13 @@ class Language:
 def as_pattern(text: str | Pattern) -> Pattern:
     """A pattern; a text alone is one of its own."""
     return ((text,) if text else ()) if isinstance(text, str) else text
+
+
+def spelling_of(language: Language) -> Spelling:
+    """How values are spelled in the arguments of a language; all of them alike."""
+    styles = (part.style for call in language.calls for part in call if isinstance(part, Arguments))
+    style = next(styles, JSON)
+    return style.spelling if isinstance(style, Tags) else style
 
 
 def _markers(pattern: Pattern) -> Iterator[str]:

@@ -6,14 +6,14 @@ the model's own bytes.
 """
 
 import hashlib
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from outlines_core import Guide, Index, Vocabulary
 
+from rig.engine.grammar.calls_regex import END, FIRST_SPECIAL, START, language_regex
 from rig.engine.grammar.constraint import ConstraintError, Mask
 from rig.engine.grammar.index_cache import IndexCache
 from rig.engine.grammar.language import Language
@@ -25,18 +25,24 @@ NAME = f"outlines_core {version('outlines_core')}"
 
 _LONGEST = 1 << 20
 """Characters of a regular expression; far fewer already take minutes and gigabytes to become an index."""
+_MOST_STEPS = 20_000_000
+"""From the places in free text, where nearly every token fits; each takes some 50 bytes while it is made."""
+_NEARLY_EVERY = 100
+"""Of the 256 bytes, at a place in free text."""
 
 
 class OutlinesCoreConstraint:
     """The state of one generation: a place in the automaton.
 
-    The text ends by itself where the grammar does, so tokens that end a generation are never allowed.
+    The text ends where the automaton does. JSON does so by itself; words, and calls that others can follow,
+    have an end that the model writes. `start` is a token that is before all text.
     """
 
-    def __init__(self, index: Any, n_vocab: int, ends: npt.NDArray[np.intp]) -> None:
+    def __init__(self, index: Any, n_vocab: int, start: int | None = None) -> None:
         self._guide = Guide(index)
+        if start is not None:
+            self._guide.advance(start, return_tokens=False)
         self._n_vocab = n_vocab
-        self._ends = ends
         self._mask = np.zeros((n_vocab + 32) // 32, dtype=np.int32)
         self._current: Mask | None = None
         self._error = ""
@@ -72,7 +78,6 @@ class OutlinesCoreConstraint:
         if self._current is None:
             self._guide.write_mask_into(self._mask.ctypes.data, self._mask.size, self._mask.itemsize)
             bits = np.unpackbits(self._mask.view(np.uint8), count=self._n_vocab, bitorder="little")
-            bits[self._ends] = 0
             self._current = bits.view(np.bool_)
         return self._current
 
@@ -82,45 +87,80 @@ class OutlinesCoreGrammar:
 
     def __init__(self, tokenizer: Tokenizer, cache: IndexCache, notify: Notify) -> None:
         self._n_vocab = tokenizer.n_vocab
-        self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
-        ends = frozenset(tokenizer.end_of_generation)
+        ends = self._ends = tokenizer.end_of_generation or (tokenizer.eos,)
         pieces: dict[bytes, list[int]] = {}
         for token in range(tokenizer.n_vocab):
             piece = tokenizer.piece(token)
             if piece and token not in ends and not tokenizer.is_control(token):
                 pieces.setdefault(piece, []).append(token)
-        # outlines_core knows one token for the end. It gets one that no model has, so that all are alike.
-        self._vocabulary = Vocabulary(tokenizer.n_vocab, pieces)
-        self._key = f"{NAME} {sorted(pieces.items())}".encode()
+        self._pieces = pieces
+        self._special = {
+            text: (chr(FIRST_SPECIAL + number), token)
+            for number, (text, token) in enumerate(tokenizer.specials.items())
+        }
         self._cache = cache
         self._notify = notify
         self._index = lru_cache(maxsize=4)(self._compile)
 
     def start(self, language: Language) -> OutlinesCoreConstraint:
-        """A fresh constraint to a narrowed JSON Schema.
+        """A fresh constraint to a language. Raises ConstraintError where it is too large."""
+        start = self._ends[0] if language.schema is None else None
+        return OutlinesCoreConstraint(self._index(language), self._n_vocab, start)
 
-        Raises ConstraintError where it is too large, and for languages that are more than JSON: an automaton
-        has no way to wait for a trigger.
-        """
-        return OutlinesCoreConstraint(self._index(language), self._n_vocab, self._ends)
+    @cached_property
+    def _of_text(self) -> tuple[Any, bytes]:
+        """The vocabulary of text, and what it is."""
+        return self._vocabulary(self._pieces)
+
+    @cached_property
+    def _of_all(self) -> tuple[Any, bytes]:
+        """The vocabulary with special tokens as characters of their own, and what it is."""
+        lead = chr(FIRST_SPECIAL).encode()[:1]  # that of them all; no token of text may spell one
+        text = {piece: tokens for piece, tokens in self._pieces.items() if lead not in piece}
+        special = {letter.encode(): [token] for letter, token in self._special.values()}
+        ends = {START.encode(): [self._ends[0]], END.encode(): [*self._ends]}
+        return self._vocabulary({**text, **special, **ends})
+
+    def _vocabulary(self, pieces: dict[bytes, list[int]]) -> tuple[Any, bytes]:
+        # outlines_core knows one token for the end. It gets one that no model has, so that all are alike.
+        return Vocabulary(self._n_vocab, pieces), f"{NAME} {sorted(pieces.items())}".encode()
 
     def _compile(self, language: Language) -> Any:
         if language.schema is None:
-            raise ConstraintError("outlines_core takes JSON alone; use llguidance with this --format")
-        regex = answer_regex(language.schema)
+            letters = {text: letter for text, (letter, _) in self._special.items()}
+            regex, (vocabulary, told) = language_regex(language, letters), self._of_all
+        else:
+            regex, (vocabulary, told) = answer_regex(language.schema), self._of_text
         if len(regex) > _LONGEST:
             raise ConstraintError(
                 f"outlines_core: a regular expression of {len(regex):,} characters, more than {_LONGEST:,};"
                 " use llguidance, or offer fewer tools"
             )
-        key = hashlib.sha256(b"\0".join([self._key, regex.encode()])).hexdigest()
+        if language.schema is None:
+            self._check_size(regex)
+        key = hashlib.sha256(b"\0".join([told, regex.encode()])).hexdigest()
         kept = self._cache.load(key)
         if kept is not None:
             return kept
         self._notify(f"{NAME} compiles the grammar; it is kept, so that this takes long only once")
         try:
-            index = Index(regex, self._vocabulary)
+            index = Index(regex, vocabulary)
         except ValueError as error:
             raise ConstraintError(f"outlines_core: {str(error).splitlines()[0]}") from error
         self._cache.save(key, index)
         return index
+
+    def _check_size(self, regex: str) -> None:
+        """Raise ConstraintError for what would take too much memory, as its automaton over bytes shows.
+
+        Strings in tags end at a text, and have a place in free text for each of its characters.
+        """
+        steps = Index(
+            regex, Vocabulary(256, {bytes([each]): [each] for each in range(256)})
+        ).get_transitions()
+        places = sum(len(each) > _NEARLY_EVERY for each in steps.values())
+        if places * self._n_vocab > _MOST_STEPS:
+            raise ConstraintError(
+                f"outlines_core: {places:,} places in free text are too many for {self._n_vocab:,} tokens;"
+                " use llguidance, or offer fewer tools"
+            )

@@ -22,9 +22,9 @@ from outlines.types.dsl import (
 
 from rig.calls import Json, JsonObject
 from rig.engine.grammar.numbers import decimals, integers
-from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.grammar.spelling import JSON, Spelling
 
-_CHARACTER = r'[^"\\\x00-\x1f\x7f]|\\(?:["\\bfnrt]|u00(?:[01][0-9a-fA-F]|7[fF]))'
+_ESCAPES = r'\\(?:["\\bfnrt]|u00(?:[01][0-9a-fA-F]|7[fF]))'
 _SHORT = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
 
@@ -34,37 +34,106 @@ def answer_regex(schema: JsonObject) -> str:
     An object, since outlines_core's automata stop at the first alternative that matches: of 1|12 they would
     never see the 12. No text of an object is the beginning of another, so that no alternative is lost.
     """
-    return str(to_regex(_term(schema)))
+    return str(to_regex(Values(JSON).term(schema)))
 
 
-def _term(schema: JsonObject) -> Term:
-    if "anyOf" in schema:
-        return Alternatives([_term(each) for each in schema["anyOf"]])
-    if "enum" in schema:
-        return Alternatives([_value(each) for each in schema["enum"]])
-    if "const" in schema:
-        return _value(schema["const"])
-    match schema["type"]:
-        case "string":
-            return _string(schema)
-        case "integer":
-            return Regex(integers(schema["minimum"], schema["maximum"]))
-        case "number":
-            return Regex(decimals(schema["minimum"], schema["maximum"]))
-        case "boolean":
-            return Regex("true|false")
-        case "null":
-            return String("null")
-        case "array":
-            return _array(schema)
-        case _:
-            return _object(schema)
+class Values:
+    """Values as terms, in a spelling that is JSON. Of characters that stand as they are `never` are none."""
+
+    def __init__(self, spelling: Spelling, never: str = "") -> None:
+        self.spelling = spelling
+        self.never = never
+
+    def term(self, schema: JsonObject) -> Term:
+        """The texts of a narrowed schema."""
+        if "anyOf" in schema:
+            return Alternatives([self.term(each) for each in schema["anyOf"]])
+        if "enum" in schema:
+            return Alternatives([self.value(each) for each in schema["enum"]])
+        if "const" in schema:
+            return self.value(schema["const"])
+        match schema["type"]:
+            case "string":
+                return self.string(schema)
+            case "integer":
+                return Regex(integers(schema["minimum"], schema["maximum"]))
+            case "number":
+                return Regex(decimals(schema["minimum"], schema["maximum"]))
+            case "boolean" | "null" as kind:
+                return self.word(kind)
+            case "array":
+                return self._array(schema)
+            case _:
+                return self._object(schema)
+
+    def value(self, value: Json) -> Term:
+        """One value."""
+        if isinstance(value, str):
+            return Sequence([String('"'), *map(_spellings, value), String('"')])
+        return String(json.dumps(value))
+
+    def word(self, kind: str) -> Term:
+        """True, false or null."""
+        return Regex("true|false") if kind == "boolean" else String("null")
+
+    def string(self, schema: JsonObject) -> Term:
+        """A text between quotes."""
+        if "pattern" in schema:
+            return Regex(f'"{schema["pattern"][1:-1]}"')
+        return Sequence([String('"'), counted(Regex(self.character()), schema), String('"')])
+
+    def character(self) -> str:
+        """A character of a text, escaped where it has to be."""
+        return rf'[^"\\\x00-\x1f\x7f{self.never}]|{_ESCAPES}'
+
+    def key(self, name: str) -> str:
+        """A name in an object."""
+        return json.dumps(name, ensure_ascii=False)
+
+    def _array(self, schema: JsonObject) -> Term:
+        item = self.term(schema["items"])
+        low, high = schema.get("minItems", 0), schema.get("maxItems")
+        if high == 0:
+            return String("[]")
+        others = _repeated(
+            Sequence([String(self.spelling.between_items), item]),
+            max(low - 1, 0),
+            None if high is None else high - 1,
+        )
+        some: Term = Sequence([item, others])
+        return Sequence([String("["), some if low else Optional(some), String("]")])
+
+    def _object(self, schema: JsonObject) -> Term:
+        required = schema.get("required", ())
+        members: list[tuple[Term, bool]] = []
+        for name, inner in schema["properties"].items():
+            key = self.key(name) + self.spelling.between_key_and_value
+            members.append((Sequence([String(key), self.term(inner)]), name in required))
+        return Sequence([String("{"), in_order(members, String(self.spelling.between_items)), String("}")])
 
 
-def _value(value: Json) -> Term:
-    if isinstance(value, str):
-        return Sequence([String('"'), *map(_spellings, value), String('"')])
-    return String(json.dumps(value))
+def in_order(members: Several[tuple[Term, bool]], between: Term) -> Term:
+    """Members in their order, each required or not. What may come first differs; then there is one way on."""
+    firsts: list[Term] = []
+    for number, (member, is_required) in enumerate(members):
+        firsts.append(Sequence([member, *_rest(members[number + 1 :], between)]))
+        if is_required:
+            return Alternatives(firsts)
+    return Optional(Alternatives(firsts)) if firsts else String("")
+
+
+def _rest(members: Several[tuple[Term, bool]], between: Term) -> list[Term]:
+    following = [(Sequence([between, member]), needed) for member, needed in members]
+    return [member if needed else Optional(member) for member, needed in following]
+
+
+def counted(character: Term, schema: JsonObject) -> Term:
+    """As many characters as a schema of a string says."""
+    return _repeated(character, schema.get("minLength", 0), schema.get("maxLength"))
+
+
+def _repeated(term: Term, low: int, high: int | None) -> Term:
+    return QuantifyMinimum(term, low) if high is None else QuantifyBetween(term, low, high)
 
 
 def _spellings(character: str) -> Term:
@@ -78,51 +147,3 @@ def _spellings(character: str) -> Term:
     )
     short = f"|{_SHORT[character]}" if character in _SHORT else ""
     return Regex(rf"\\(?:u{digits}{short})")
-
-
-def _string(schema: JsonObject) -> Term:
-    if "pattern" in schema:
-        return Regex(f'"{schema["pattern"][1:-1]}"')
-    return Sequence(
-        [
-            String('"'),
-            _repeated(Regex(_CHARACTER), schema.get("minLength", 0), schema.get("maxLength")),
-            String('"'),
-        ]
-    )
-
-
-def _repeated(term: Term, low: int, high: int | None) -> Term:
-    return QuantifyMinimum(term, low) if high is None else QuantifyBetween(term, low, high)
-
-
-def _array(schema: JsonObject) -> Term:
-    item = _term(schema["items"])
-    low, high = schema.get("minItems", 0), schema.get("maxItems")
-    if high == 0:
-        return String("[]")
-    others = _repeated(
-        Sequence([String(BETWEEN_ITEMS), item]), max(low - 1, 0), None if high is None else high - 1
-    )
-    some: Term = Sequence([item, others])
-    return Sequence([String("["), some if low else Optional(some), String("]")])
-
-
-def _object(schema: JsonObject) -> Term:
-    """The properties in their order. What may come first differs; after that there is one way on."""
-    required = schema.get("required", ())
-    members: list[tuple[Term, bool]] = []
-    for name, inner in schema["properties"].items():
-        key = json.dumps(name, ensure_ascii=False) + BETWEEN_KEY_AND_VALUE
-        members.append((Sequence([String(key), _term(inner)]), name in required))
-    firsts: list[Term] = []
-    for number, (member, is_required) in enumerate(members):
-        firsts.append(Sequence([member, *_rest(members[number + 1 :])]))
-        if is_required:
-            return Sequence([String("{"), Alternatives(firsts), String("}")])
-    return Sequence([String("{"), Optional(Alternatives(firsts)), String("}")]) if firsts else String("{}")
-
-
-def _rest(members: Several[tuple[Term, bool]]) -> list[Term]:
-    following = [(Sequence([String(BETWEEN_ITEMS), member]), needed) for member, needed in members]
-    return [member if needed else Optional(member) for member, needed in following]

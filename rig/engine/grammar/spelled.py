@@ -17,7 +17,7 @@ _PYTHON_TEXT = (
     r"'(?:[^'\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*'"
     r"|\"(?:[^\"\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*\""
 )
-_ASCII_CHARACTER = (
+ASCII_CHARACTER = (
     r'(?:[ !#-\[\]-~]|\\["\\bfnrt]|\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
 )
@@ -74,7 +74,7 @@ class SpelledWriter(Writer):
         counted = f"{{{low},{'' if high is None else high}}}"
         if spelling.python:
             return f"/{_in_slashes(_PYTHON_TEXT.replace(')*', f'){counted}'))}/"
-        return f'/"{_in_slashes(_ASCII_CHARACTER)}{counted}"/'
+        return f'/"{_in_slashes(ASCII_CHARACTER)}{counted}"/'
 
     def raw(self, schema: JsonObject, close: str) -> str:
         """A string as it is, and the text that closes it, which is not in it."""
@@ -156,13 +156,13 @@ class TagsWriter:
         """The rule of one argument: its name, and each way to write its value."""
         name = self._writer.fresh("a")
         options = schema.get("anyOf", [schema])
-        parts = [each for option in options for each in _by_type(option)]
+        parts = [each for option in options for each in by_type(option)]
         self._writer.add(name, " | ".join(self._written(key, part) for part in parts))
         return name
 
     def _written(self, key: str, schema: JsonObject) -> str:
         tags, writer = self._tags, self._writer
-        if _is_text(schema) and not tags.quoted:
+        if is_text(schema) and not tags.quoted:
             before = writer.literal(f"{tags.before_key}{key}{tags.text_open}")
             if tags.wrapped:
                 return f"{before} ({self._wrapped(schema)})"
@@ -195,7 +195,7 @@ class TagsWriter:
         return f"{section} | {plain}? {writer.literal(close)}"
 
 
-def _by_type(schema: JsonObject) -> list[JsonObject]:
+def by_type(schema: JsonObject) -> list[JsonObject]:
     """A schema; of values of several types one for its strings, and one for the others."""
     values = schema.get("enum")
     if not isinstance(values, list):
@@ -205,7 +205,8 @@ def _by_type(schema: JsonObject) -> list[JsonObject]:
     return [{"enum": each} for each in (texts, others) if each]
 
 
-def _is_text(schema: JsonObject) -> bool:
+def is_text(schema: JsonObject) -> bool:
+    """Whether a narrowed schema is one of strings."""
     if "enum" in schema or "const" in schema:
         values = schema["enum"] if "enum" in schema else [schema["const"]]
         return isinstance(values[0], str)

@@ -4,7 +4,9 @@ import pytest
 import tiny_gguf
 from native_known import NAMES, Known, Writer, known
 
+from rig.engine.grammar.index_cache import IndexCache
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
+from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.engine.llama import LlamaModel
 from rig.engine.tokenizer import Tokenizer
 
@@ -26,7 +28,9 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., W
         model = LlamaModel(tiny_gguf.write(path, tokenizer=tokenizer, marks=marks))
         opened.append(model)
         found = Tokenizer(model)
-        return Writer(found, LLGuidanceGrammar(model, found))
+        index_cache = IndexCache(folder / "grammars")
+        both = LLGuidanceGrammar(model, found), OutlinesCoreGrammar(found, index_cache, [].append)
+        return Writer(found, both)
 
     yield open_
     for model in opened:
