@@ -10,7 +10,9 @@ from rig.cli.compare import print_tables
 from rig.cli.output import print_json, print_table, printable, terminal_width
 from rig.cli.runs import print_scores, run_json, score_json
 from rig.compare import published
+from rig.compare.groups import WAYS, By, Groups, groups_of
 from rig.displays.numbers import out_of
+from rig.displays.pages.groups import groups_text
 from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.pages.transcript import transcript_json, transcript_text
 from rig.displays.steps import ended
@@ -34,6 +36,11 @@ from rig.store import Cell, Runs, StoredRun, StoredScore
     help="Of the conversation, only what this arm did; can be given several times.",
 )
 @click.option("--tables", is_flag=True, help="The tables of the method's paper for this run, as Markdown.")
+@click.option(
+    "--by",
+    type=click.Choice(WAYS),
+    help="How much was right by tool, by the tags of conversations, or by suite, arm by arm.",
+)
 @click.option("--diff", is_flag=True, help="Below each call of CONVERSATION, what it did to the world.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -42,6 +49,7 @@ def command(
     runs: Path | None,
     arms: tuple[str, ...],
     tables: bool,
+    by: By | None,
     diff: bool,
     as_json: bool,
 ) -> None:
@@ -52,18 +60,31 @@ def command(
     path = runs or runs_file()
     if tables and conversation is not None:
         raise RigError("--tables are of a whole run; leave out the conversation")
+    if by is not None and (tables or conversation is not None):
+        raise RigError(
+            "--by is of a whole run, and a view of its own; leave out --tables and the conversation"
+        )
     if diff and conversation is None:
         raise RigError("--diff is of the calls of one conversation; name it after the run")
     if arms and conversation is None:
         raise RigError("--arm chooses among what the arms did in a conversation; name one after the run")
     with Runs.open(path) as stored:
         found = stored.get(run)
-        if tables:
+        if by is not None:
+            _show_groups(groups_of(stored, found, by), found, as_json)
+        elif tables:
             print_tables(published(stored, [found.id]), {"run": found.id}, as_json=as_json)
         elif conversation is not None:
             _show_conversation(stored, found, conversation, arms, as_json=as_json, diff=diff)
         else:
             _show_run(found, stored.cells(found), stored.scores(found), str(path), as_json)
+
+
+def _show_groups(found: Groups, run: StoredRun, as_json: bool) -> None:
+    if as_json:
+        print_json({"run": run.id, **found.as_json()})
+    else:
+        click.echo(printable(groups_text(found, terminal_width())))
 
 
 def _show_run(

@@ -1,12 +1,15 @@
 """What a report is made of: the comparison, and what every arm did in every conversation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice, product
 from string import ascii_uppercase
 from typing import Literal, get_args
 
 from rig.compare import Comparison, Noise, Question, compare, published
+from rig.compare.groups import WAYS, Groups, groups
+from rig.errors import RigError
 from rig.methods.base import Table
 from rig.store import Runs, StoredRun, Transcript
 
@@ -26,6 +29,17 @@ class Material:
     runs: dict[str, StoredRun]
     transcripts: tuple[tuple[Transcript, ...], ...]
     tables: Sequence[Table] = ()
+
+    @property
+    def groups(self) -> Iterator[Groups]:
+        """What was right by tool, tag and suite, where there is more than one to tell apart."""
+        arms = [arm.label for arm in self.comparison.arms]
+        by_arm = list(zip(*self.transcripts, strict=True))
+        for by in WAYS:
+            with suppress(RigError):
+                found = groups(by, arms, by_arm)
+                if len(found.rows) > 1:
+                    yield found
 
     @property
     def letters(self) -> tuple[str, ...]:

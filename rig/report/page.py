@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rig.compare import Comparison, Flip, Pair
+from rig.compare.groups import WHAT, Share
 from rig.displays import signs
 from rig.displays.pages.compare_rows import (
     cost_rows,
@@ -98,6 +99,8 @@ def _fixed(material: Material) -> dict[str, Any]:
         "quality": quality_rows(comparison),
         "costs": cost_rows(comparison.arms),
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
+        "groups": [(each, [_heat(shares) for _, shares in each.rows]) for each in material.groups],
+        "what": WHAT,
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
         "differences": difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
@@ -120,6 +123,17 @@ def _fixed(material: Material) -> dict[str, Any]:
         "script": Markup(script),
         "script_hash": digest,
     }
+
+
+def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
+    """How green each cell of a row is, from 0 to 10, and what stands in it."""
+    return [
+        (
+            None if each.rate is None else round(10 * each.rate),
+            f"{each.part}/{each.whole}" if each.whole else "-",
+        )
+        for each in shares
+    ]
 
 
 def _flips(pair: Pair, comparison: Comparison) -> Iterator[FlipView]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
 from rig.compare import Pair
+from rig.compare.groups import WHAT
 from rig.displays import table
 from rig.displays.pages.compare_rows import (
     cost_rows,
@@ -39,6 +40,9 @@ def markdown(material: Material) -> str:
     parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
     if material.tables:
         parts += ["## Tables of the paper", tables_markdown(material.tables)]
+    for each in material.groups:
+        told = [Row(name, [f"{share.part}/{share.whole}" for share in shares]) for name, shares in each.rows]
+        parts += [f"## By {each.by}", f"The {WHAT[each.by]}.", _table(each.by, names, told)]
     for pair in comparison.pairs:
         if pair.flips or pair.turn_flips:
             parts += [f"## Flips of {inert(pair.arm)} against {inert(pair.baseline)}", _flips(pair)]
@@ -61,6 +65,7 @@ def as_json(material: Material) -> str:
         )
     ]
     found = material.comparison.as_json()
+    found["by"] = [each.as_json() for each in material.groups]
     if material.tables:
         found["tables"] = [table.as_json() for table in material.tables]
     return json_text({**found, "transcripts": transcripts}, indent=1) + "\n"

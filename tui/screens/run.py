@@ -9,6 +9,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 
+from rig.errors import RigError
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
 from tui.keys import Section, bindings_of
@@ -20,6 +21,8 @@ from tui.messages import Answered, ConversationOpened, Rearranged, RunsOpened
 from tui.screens import keys
 from tui.screens.ask import QuitScreen
 from tui.screens.reading import ReadingScreen
+from tui.screens.text import TextScreen
+from tui.stored.groups import heat_map
 from tui.text.inert import inert
 from tui.widgets.answer import AnswerBar, Script
 from tui.widgets.arms import Arms
@@ -215,6 +218,22 @@ class RunScreen(ReadingScreen):
     def action_runs(self) -> None:
         self.post_message(RunsOpened(Path(self.state.store), may_resume=not self.live_run.ours))
 
+    def action_groups(self) -> None:
+        """Read the run's heat map, as far as it is stored."""
+        store, run = Path(self.state.store), self.state.run
+        self.run_worker(lambda: self._group(store, run), thread=True, group="groups", exclusive=True)
+
+    def _group(self, store: Path, run: str) -> None:
+        try:
+            text = heat_map(store, run)
+        except RigError as error:
+            text = str(error)
+        self.app.call_from_thread(self._show_groups, f"run {run} by tool, tag and suite", text)
+
+    def _show_groups(self, title: str, text: str) -> None:
+        if self.is_current:
+            self.app.push_screen(TextScreen(title, text))
+
     # Answering
 
     def on_answered(self, message: Answered) -> None:
@@ -255,6 +274,8 @@ class RunScreen(ReadingScreen):
                 return question is not None and bool(question.phrases)
             case "write" | "steps":
                 return self.reading is not None
+            case "groups":
+                return bool(self.state.store)
             case "runs":
                 return bool(self.state.store) and not self._is_above_runs
             case _:

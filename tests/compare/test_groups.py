@@ -1,0 +1,121 @@
+"""Shares by tool, tag and suite: counted, printed, reported, and read in the live view."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from terminals import RIG, Terminal
+
+from rig.compare.groups import Share
+from rig.displays.pages.groups import MARKS, mark
+
+TOOLS = {
+    "tools": [
+        {"name": name, "parameters": {"properties": {"n": {"type": "integer"}}}}
+        for name in ("get_a", "send_b")
+    ]
+}
+TALKS = """
+- name: one
+  tags: [short, both]
+  turns:
+    - user: a
+      calls: [{get_a: {n: 1}}, {send_b: {n: 1}}]
+- name: two
+  tags: [both]
+  turns:
+    - user: b
+      calls: [{get_a: {n: 2}}]
+    - user: maybe
+      calls: [{send_b: {n: 3}, optional: true}]
+- name: three
+  turns: [{user: c}]
+"""
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    (tmp_path / "box" / "conversations").mkdir(parents=True)
+    (tmp_path / "box" / "tools.json").write_text(json.dumps(TOOLS))
+    (tmp_path / "box" / "conversations" / "talks.yaml").write_text(TALKS)
+    return tmp_path / "box"
+
+
+@pytest.fixture
+def played(rig: Callable[..., Any], box: Path) -> str:
+    asked = ("--toolbox", box, "--similarity", "exact", "--display", "none", "--json")
+    done = rig("run", "oracle", *asked, "--docs", "full", "--docs", "names")
+    assert done.code == 0, done.err
+    return str(done.json["run"])
+
+
+@pytest.mark.parametrize(
+    ("by", "groups"),
+    [
+        ("tool", {"get_a": 2, "send_b": 1}),
+        ("tag", {"both": 2, "short": 1, "(no tag)": 1}),
+        ("suite", {"box": 3}),
+    ],
+)
+def test_what_was_right_is_counted_by_group_and_arm(
+    rig: Callable[..., Any], played: str, by: str, groups: dict[str, int]
+) -> None:
+    found = rig("show", played, "--by", by, "--json").json
+    assert {each["group"]: [arm["whole"] for arm in each["arms"]] for each in found["groups"]} == {
+        name: [whole, whole] for name, whole in groups.items()
+    }
+    assert {arm["rate"] for each in found["groups"] for arm in each["arms"]} == {1.0}
+    text = rig("show", played, "--by", by).out
+    for name, whole in groups.items():
+        assert f"{whole}/{whole} 100.0% #" in next(
+            line for line in text.splitlines() if line.startswith(name)
+        )
+
+
+def test_a_report_has_the_heat_maps(rig: Callable[..., Any], played: str, tmp_path: Path) -> None:
+    for ending in ("html", "md", "json"):
+        assert rig("report", played, "-o", tmp_path / f"report.{ending}").code == 0
+    page, text = ((tmp_path / f"report.{ending}").read_text() for ending in ("html", "md"))
+    assert "By tool" in page
+    assert "By tag" in page
+    assert '--n:10"><a>2/2</a>' in page
+    assert "## By tool" in text
+    assert [each["by"] for each in json.loads((tmp_path / "report.json").read_text())["by"]] == [
+        "tool",
+        "tag",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [(("one",), "leave out --tables and the conversation"), (("--tables",), "leave out --tables")],
+)
+def test_a_view_of_its_own(
+    rig: Callable[..., Any], played: str, arguments: tuple[str, ...], fault: str
+) -> None:
+    done = rig("show", played, *arguments, "--by", "tool")
+    assert (done.code, fault in done.err) == (2, True)
+
+
+def test_marks_grow_with_the_share() -> None:
+    marks = [mark(Share(part, 100)) for part in range(101)]
+    assert marks[0] == MARKS[0]
+    assert marks[100] == MARKS[-1]
+    assert [MARKS.index(each) for each in marks] == sorted(MARKS.index(each) for each in marks)
+    assert set(marks[1:100]) == set(MARKS[1:-1])
+    assert mark(Share()) == " "
+
+
+@pytest.mark.terminal
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_the_live_view_shows_the_heat_map(played: str, terminal: Terminal) -> None:
+    terminal.resize(120, 40)
+    terminal.type(f"{RIG} watch {played} --speed 64")
+    terminal.wait("three")
+    terminal.press("t")
+    terminal.wait("true calls of each tool", "send_b", "2/2 100.0% #")
+    terminal.press("q")
+    terminal.wait("oracle")
