@@ -8,7 +8,7 @@ from string import ascii_uppercase
 from typing import Literal, get_args
 
 from rig.compare import Comparison, Noise, Question, compare, published
-from rig.compare.groups import WAYS, Groups, groups
+from rig.compare.board.groups import WAYS, Groups, groups
 from rig.errors import RigError
 from rig.methods.base import Table
 from rig.store import Runs, StoredRun, Transcript

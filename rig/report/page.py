@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rig.compare import Comparison, Flip, Pair
-from rig.compare.groups import WHAT, Share
+from rig.compare.board.groups import WHAT, Share
 from rig.displays import signs
 from rig.displays.pages.compare_rows import (
     cost_rows,

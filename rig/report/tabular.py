@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
 from rig.compare import Pair
-from rig.compare.groups import WHAT
+from rig.compare.board.groups import WHAT
 from rig.displays import table
 from rig.displays.pages.compare_rows import (
     cost_rows,
