@@ -53,6 +53,8 @@ def test_answers_become_a_run_that_is_shown_and_judged(rig: Rig, tmp_path: Path)
     assert "user: What time is it?" in shown
     assert "call: clock {}" in shown
     assert "refused: broken" in shown
+    compared = rig("compare", run["run"])
+    assert "raw differs in answers_of" in compared.out
     judged = rig("judge", run["run"], "--evaluator", "keyword", "--display", "none", "--json").json
     assert [arm["pass_rate"] for arm in judged["arms"]] == [0.5, 0.5]
     assert [arm["true_pass_rate"] for arm in judged["arms"]] == [None, None]

@@ -145,8 +145,7 @@ def _arm(model: str, tasks: Sequence[Recorded], settings: Settings, is_whole: bo
         if solution is not None or is_whole
     ]
     known = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
-    fingerprint = {"model.engine": "recorded", "model.recorded": model, **known}
-    return RecordedArm(model, fingerprint, settings, episodes)
+    return RecordedArm(model, {"model.engine": "recorded", **known}, settings, episodes)
 
 
 class ToolBenchSetup:
