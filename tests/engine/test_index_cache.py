@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from outlines_core import Guide, Index, Vocabulary
 
-from rig.engine.grammar.index_cache import IndexCache
+from rig.engine.grammar.automaton.index_cache import IndexCache
 
 
 @pytest.fixture(scope="module")

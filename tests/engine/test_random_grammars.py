@@ -20,9 +20,9 @@ from random_schemas import Walker, mutated, tools
 from rig_form import rig_format
 
 from rig.engine.grammar import Grammar
-from rig.engine.grammar.index_cache import IndexCache
+from rig.engine.grammar.automaton.index_cache import IndexCache
+from rig.engine.grammar.automaton.outlines_core import OutlinesCoreGrammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
-from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.engine.llama import LlamaModel
 from rig.engine.settings import GrammarArm
 from rig.engine.tokenizer import Tokenizer

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.engine.grammar.until import Characters, until, without
+from rig.engine.grammar.automaton.until import Characters, until, without
 
 TEXTS = st.text(alphabet="ab<>\n", min_size=1, max_size=6)
 

@@ -4,9 +4,9 @@ import pytest
 import tiny_gguf
 from native_known import NAMES, Known, Writer, known
 
-from rig.engine.grammar.index_cache import IndexCache
+from rig.engine.grammar.automaton.index_cache import IndexCache
+from rig.engine.grammar.automaton.outlines_core import OutlinesCoreGrammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
-from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.engine.llama import LlamaModel
 from rig.engine.tokenizer import Tokenizer
 

@@ -126,7 +126,7 @@ def test_outlines_core_holds_models_to_their_own_forms_but_to_those_over_lines(
 def test_outlines_core_refuses_at_once_what_would_take_too_much_memory(
     run: Callable[..., LlamaCppModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rig.engine.grammar.outlines_core._MOST_STEPS", 2000)
+    monkeypatch.setattr("rig.engine.grammar.automaton.outlines_core._MOST_STEPS", 2000)
     with pytest.raises(RigError, match="places in free text are too many for"):
         run(OWN["a tag for each"], grammar_engine="outlines_core").prepare(ask(), None)
 

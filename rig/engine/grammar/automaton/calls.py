@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from outlines.types.dsl import Alternatives, Optional, Regex, Sequence, String, Term, to_regex
 
+from rig.engine.grammar.automaton.spelled import SpelledValues, TagsTerms
+from rig.engine.grammar.automaton.until import Characters, until, without
 from rig.engine.grammar.language import (
     Arguments,
     Language,
@@ -21,9 +23,7 @@ from rig.engine.grammar.language import (
     as_pattern,
     spelling_of,
 )
-from rig.engine.grammar.spelled_regex import SpelledValues, TagsTerms
 from rig.engine.grammar.spelling import Tags
-from rig.engine.grammar.until import Characters, until, without
 
 FIRST_SPECIAL, LAST_SPECIAL = 0x100000, 0x10FFFD
 """Characters that stand for special tokens, of Unicode's last plane for private use; no text holds them."""

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from outlines.types.dsl import Alternatives, Regex, Sequence, String, Term
 
 from rig.calls import Json, JsonObject
+from rig.engine.grammar.automaton.regex import Values, counted, in_order
+from rig.engine.grammar.automaton.until import Characters, until
 from rig.engine.grammar.constraint import ConstraintError
-from rig.engine.grammar.regex import Values, counted, in_order
 from rig.engine.grammar.spelled import ASCII_CHARACTER, by_type, is_text
 from rig.engine.grammar.spelling import CDATA, UNSAFE, Spelling, Tags
-from rig.engine.grammar.until import Characters, until
 
 Spell = Callable[[str], str]
 """A text with its special tokens as the characters that stand for them."""

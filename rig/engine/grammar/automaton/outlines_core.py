@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from outlines_core import Guide, Index, Vocabulary
 
-from rig.engine.grammar.calls_regex import END, FIRST_SPECIAL, START, language_regex
+from rig.engine.grammar.automaton.calls import END, FIRST_SPECIAL, START, language_regex
+from rig.engine.grammar.automaton.index_cache import IndexCache
+from rig.engine.grammar.automaton.regex import answer_regex
 from rig.engine.grammar.constraint import ConstraintError, Mask
-from rig.engine.grammar.index_cache import IndexCache
 from rig.engine.grammar.language import Language
-from rig.engine.grammar.regex import answer_regex
 from rig.engine.tokenizer import Tokenizer
 from rig.models import Notify
 
