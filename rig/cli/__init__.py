@@ -11,7 +11,7 @@ from typing import NamedTuple
 import click
 
 from rig import __version__
-from rig.cli.output import printable
+from rig.cli.output import printable, unbroken_output
 from rig.errors import RigError
 
 
@@ -106,6 +106,14 @@ def cli(plugins: tuple[str, ...]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. A user's fault becomes one line and exit code 2; a bug is a traceback."""
     _escape_what_cannot_be_encoded()
+    with unbroken_output():
+        code = _run(arguments)
+    if code:
+        sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    code: int | None
     try:
         code = cli.main(
             args=list(arguments) if arguments is not None else None, prog_name="rig", standalone_mode=False
@@ -120,15 +128,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 2
     except OSError as error:
         # Whatever path or stream it is, only the user can have given it.
-        if error.errno not in (errno.ENAMETOOLONG, errno.ENOSPC):
+        if error.errno not in _OF_USERS:
             raise
         place = f"{error.filename}: " if error.filename else ""
         click.echo(f"rig: {printable(place)}{error.strerror}", err=True)
         code = 2
     except click.Abort:
         code = INTERRUPTED
-    if code:
-        sys.exit(code)
+    return code or 0
+
+
+_OF_USERS = frozenset(
+    {
+        errno.ENAMETOOLONG,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EIO,
+        errno.ELOOP,
+    }
+)
+"""Faults of paths and disks, as opposed to faults of rig."""
 
 
 def _escape_what_cannot_be_encoded() -> None:

@@ -1,8 +1,11 @@
 """How the verbs print: aligned tables, JSON, and never a control character from a file."""
 
+import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
 
 import click
 
@@ -10,6 +13,47 @@ from rig.calls import Json
 from rig.displays.printable import printable as printable
 from rig.displays.table import cells
 from rig.files import json_text
+
+
+class _Unbroken:
+    """A stream that goes on when nobody reads it any more, as behind `| head -1`: what is said is lost."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with self._lost():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._lost():
+            self._stream.flush()
+
+    @contextmanager
+    def _lost(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def unbroken_output() -> Iterator[None]:
+    """Let nothing stop because stdout is closed while it is at work."""
+    stdout = sys.stdout
+    sys.stdout = cast(TextIO, _Unbroken(stdout))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # a closed one
+            sys.stdout.flush()
+        sys.stdout = stdout
 
 
 def print_json(value: Json) -> None:

@@ -140,7 +140,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     type=click.Choice(get_args(ParameterOrder)),
 )
 @_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
-@_option("--repeats", "Times each conversation is played.", type=_COUNT)
+@_option("--repeats", "Times each conversation is played.", type=click.IntRange(1, 10_000))
 @_option(
     "--parallel",
     "Conversations played at once; default: measured, 1 where more do not pay well.",

@@ -37,7 +37,8 @@ def measure(open_context: OpenContext, prefix: Segment, state: bytes) -> dict[in
             return {}
         for sequence in range(1, most):
             context.share(0, sequence, len(prefix))
-        for count in reversed(CANDIDATES):
+        # Each sequence has a token in every batch.
+        for count in reversed([each for each in CANDIDATES if each <= context.n_batch]):
             context.drop_tail(most, count * _OWN)
             chunks = [Chunk(sequence, prefix[-1:], True) for sequence in range(count)]
             best = float("inf")

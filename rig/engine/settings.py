@@ -1,5 +1,6 @@
 """Everything about generation that a user can set. All of it is part of an arm's fingerprint."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -21,6 +22,11 @@ ParameterOrder: TypeAlias = Literal["fixed", "free"]
 ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """As the chat template has it where nothing is said, or as its switch says."""
 KvType: TypeAlias = Literal["f16", "q8_0"]
+
+LEAST_TEMPERATURE = 0.001
+"""Below it differences of log-probabilities overflow single precision before anything is drawn."""
+THREADS_A_CORE = 4
+"""Threads of llama.cpp wait for each other hundreds of times a token; many more than cores take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,17 @@ class EngineSettings:
     chat_template: Path | None = None
 
     def check(self) -> None:
-        """Raise RigError for settings that cannot go together."""
+        """Raise RigError for settings that cannot go together, and for values that make no sense here."""
+        if 0 < self.temperature < LEAST_TEMPERATURE:
+            raise RigError(
+                f"--temperature {self.temperature:g} cannot be told from 0; give 0, or at least"
+                f" {LEAST_TEMPERATURE}"
+            )
+        most = THREADS_A_CORE * max(os.cpu_count() or 1, available_cores())
+        if self.n_threads > most:
+            raise RigError(
+                f"--threads {self.n_threads}: more than {most} would only wait for each other here"
+            )
         if (self.grammar_engine, self.parameter_order) == (
             "outlines_core",
             "free",

@@ -187,6 +187,18 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "temperature nan": (lambda place: ("oracle", *SMALL, "--temperature", "nan"), "not a finite number"),
     "temperature inf": (lambda place: ("oracle", *SMALL, "--temperature", "inf"), "not a finite number"),
     "more threads than llama.cpp has": (lambda place: ("oracle", *SMALL, "--threads", "513"), "--threads"),
+    "threads that only wait": (lambda place: ("oracle", *SMALL, "--threads", "512"), "--threads 512"),
+    "nearly no temperature": (lambda place: ("oracle", *SMALL, "--temperature", "1e-46"), "told from 0"),
+    "a million repeats": (lambda place: ("oracle", *SMALL, "--repeats", "1000000"), "1<=x<=10000"),
+    "a device as conversation": (lambda place: _linked(place, "/dev/zero"), "a.json: is not a regular file"),
+    "a pipe as conversation": (
+        lambda place: _linked(place, str(place / _pipe(place))),
+        "a.json: is not a regular file",
+    ),
+    "nested deep": (
+        lambda place: _bad_conversations(place, '{"a":' * 980 + "1" + "}" * 980),
+        "broken.json: n",
+    ),
     "no room for a prompt": (lambda place: ("oracle", *SMALL, "--n-ctx", "256"), "no room for a prompt"),
     "no template": (lambda place: ("oracle", *SMALL, "--chat-template", "gone.jinja"), "no such file"),
     "a pipe as template": (lambda place: ("oracle", *SMALL, "--chat-template", _pipe(place)), "not a file"),
@@ -194,6 +206,12 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "too long a path": (lambda place: ("oracle", "--conversations", "y" * 300), "name too long"),
     "empty name": (lambda place: ("oracle", *SMALL, "--name", ""), "--name is empty"),
 }
+
+
+def _linked(place: Path, target: str) -> tuple[str, ...]:
+    (place / "linked").mkdir()
+    (place / "linked" / "a.json").symlink_to(target)
+    return "oracle", "--conversations", str(place / "linked")
 
 
 def _surrogate() -> str:
@@ -377,3 +395,23 @@ def test_the_oracle_is_right_about_the_public_easy_conversations(
         done = rig("run", "oracle", *chosen, "--grader", grader, "--similarity", "exact", "--json")
         [arm] = json.loads(done.out)["arms"]
         assert (arm["conversations"], arm["success_rate"], arm["recall"], arm["precision"]) == (28, 1, 1, 1)
+
+
+def test_a_reader_who_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
+    """As `rig run … | head -1`: the rest is said to nobody, and stored all the same."""
+    store = tmp_path / "runs.sqlite"
+    given = ("run", "oracle", "--suite", "easy", "--similarity", "exact", "--display", "plain")
+    child = subprocess.Popen(
+        [sys.executable, "-m", "rig", *given, "--runs", str(store)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline()
+    child.stdout.close()
+    assert child.stderr is not None
+    said = child.stderr.read()
+    child.stderr.close()
+    assert (child.wait(), said) == (0, b"")
+    with Runs.open(store) as runs:
+        assert runs.get("latest").state == "finished"

@@ -84,7 +84,9 @@ class Fit:
         return self._completed(self._laid_out(layers, batch, context))
 
     def _completed(self, found: FitPlan) -> FitPlan:
-        others = (self._laid_out(found.n_gpu_layers, found.n_batch, found.n_ctx, n) for n in SEQUENCES)
+        # Each sequence has a token in every batch.
+        counts = (n for n in SEQUENCES if n <= found.n_batch)
+        others = (self._laid_out(found.n_gpu_layers, found.n_batch, found.n_ctx, n) for n in counts)
         most = max((one.n_seq for one in others if one.fits), default=1)
         return replace(
             found,
