@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from rig.calls import Json
 from rig.errors import RigError
@@ -28,9 +28,7 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
     Nothing is waited for: a pipe that nobody writes to, or a device without an end, is refused unread.
     """
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise RigError(f"{path}: is not a regular file")
+        with _regular(path) as file:
             data = file.read(largest + 1)
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -40,6 +38,15 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RigError(f"{path}: not UTF-8: {error}") from error
+
+
+def beginning(path: Path, size: int = 1 << 16) -> str:
+    """The first so many bytes of a regular file as text, whatever they are; empty for anything else."""
+    try:
+        with _regular(path) as file:
+            return file.read(size).decode("utf-8", "replace")
+    except (OSError, RigError):
+        return ""
 
 
 def read_json(path: Path, largest: int = LARGEST) -> Json:
@@ -52,6 +59,15 @@ def read_json(path: Path, largest: int = LARGEST) -> Json:
     if _depth(value) > DEEPEST:
         raise RigError(f"{path}: nested deeper than {DEEPEST} levels")
     return value
+
+
+@contextmanager
+def _regular(path: Path) -> Iterator[BinaryIO]:
+    """A file that is open for reading, at once. Raises OSError, and RigError for what is no regular file."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise RigError(f"{path}: is not a regular file")
+        yield file
 
 
 def _depth(value: Json) -> int:

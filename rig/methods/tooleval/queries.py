@@ -3,23 +3,24 @@
 A query says how its world ends, by the calls that would end it so, and the facts that an answer must name.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from rig import times
 from rig.calls import SESSION_TOKEN, Call, Json, JsonObject
 from rig.errors import RigError
+from rig.files import beginning, read_json
 from rig.tasks import ExpectedTurn
 
 TOKEN = "4f1c9b27-a3e6-58d0"
 """The session of whoever is logged in."""
 
 LARGEST = 16 << 20
-_MARK = b'"queries"'
+_MARK = '"queries"'
 
 
 @dataclass(frozen=True)
@@ -123,22 +124,14 @@ def load(place: Path) -> list[Query]:
 def holds_queries(place: Path) -> bool:
     """Whether a folder or file holds queries, told from the beginning of its first file."""
     path = place if place.is_file() else min(place.glob("*.json"), default=None) if place.is_dir() else None
-    try:
-        with open(path, "rb") as file:  # type: ignore[arg-type]
-            return _MARK in file.read(200)
-    except (OSError, TypeError):
-        return False
+    return path is not None and _MARK in beginning(path, 200)
 
 
 def _of_file(path: Path, suite: str) -> list[Query]:
     try:
-        if path.stat().st_size > LARGEST:
-            raise RigError(f"{path}: larger than {LARGEST >> 20} MiB")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = read_json(path, LARGEST)
         rows = list(data["queries"])
-    except OSError as error:
-        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (KeyError, TypeError) as error:
         raise RigError(f"{path}: no file of queries: {error}") from error
     return [parse(row, f"{path}, query {number}", suite) for number, row in enumerate(rows, start=1)]
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
 from rig.errors import RigError
+from rig.files import read_text
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import Scenario, Utterance, parse
 
@@ -103,12 +104,7 @@ def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Rows:
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a file that are not blank. Raises RigError where it cannot be read."""
-    try:
-        return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-    except OSError as error:
-        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise RigError(f"{path}: not UTF-8 text: {error}") from error
+    return [line for line in read_text(path).split("\n") if line.strip()]
 
 
 def read_turns(content: Json) -> tuple[Utterance, ...]:

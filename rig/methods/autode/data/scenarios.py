@@ -1,6 +1,5 @@
 """Scenarios: who wants what, and the call that would do it. A user with a script plays one out."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import NamedTuple
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
+from rig.files import beginning, read_json
 from rig.methods.autode.data.documents import ApiDocument
 from rig.tasks import ExpectedTurn
 
@@ -120,7 +120,7 @@ def load_directory(directory: Path) -> list[Scenario]:
     scenarios = [
         scenario
         for path in sorted(directory.glob("*.json"))
-        for scenario in _of_domain(_read(path), path, directory.resolve().name)
+        for scenario in _of_domain(read_json(path), path, directory.resolve().name)
     ]
     if not scenarios:
         raise RigError(f"{directory}: holds no scenarios (*.json)")
@@ -130,11 +130,7 @@ def load_directory(directory: Path) -> list[Scenario]:
 
 def is_domain(path: Path) -> bool:
     """Whether a file is one of scenarios, told from its first bytes."""
-    try:
-        with path.open("rb") as file:
-            return b'"scenarios"' in file.read(400)
-    except OSError:
-        return False
+    return '"scenarios"' in beginning(path, 400)
 
 
 def require_unique(place: Path, names: Iterable[str]) -> None:
@@ -188,12 +184,3 @@ def _check(where: str, call: Call, apis: tuple[ApiDocument, ...], history: tuple
     turns = [(USER, ASSISTANT)[number % 2] for number in range(len(history))]
     if len(history) % 2 == 0 or [each.role for each in history] != turns:
         raise RigError(f"{where}: the two must speak in turns, the user first and last")
-
-
-def _read(path: Path) -> Json:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise RigError(f"{path}: not JSON: {error}") from error
