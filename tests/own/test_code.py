@@ -186,7 +186,7 @@ def test_a_tool_that_goes_wrong_is_the_outcome_of_one_call(folder: Make, name: s
     before = made.snapshot()
     began = time.monotonic()
     assert said in respond(made, name)
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 60
     assert made.snapshot() == before
     assert respond(made, "get_print") == 1
     [(where, fault)] = find_toolbox(str(place)).tools[name].function.faults.items()
