@@ -1,10 +1,14 @@
 """Runs that are killed with SIGKILL at every moment at which something happens, and what is left of them."""
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+PATIENCE_S = 600
 
 _SWEEP = """
 import os, signal, sys
@@ -35,7 +39,12 @@ def kill_at_every_event(folder: Path, *arguments: str, first: int = 0, step: int
     left out.
     """
     command = [sys.executable, "-c", _SWEEP, str(folder), str(first), str(step), *arguments]
-    subprocess.run(command, env=os.environ, check=True, stdout=subprocess.DEVNULL, timeout=300)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as sweep:
+        try:
+            assert sweep.wait(PATIENCE_S) == 0
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(sweep.pid, signal.SIGKILL)  # what it forked, where it did not end in time
     return sorted(folder.glob("*.sqlite"))
 
 

@@ -249,6 +249,8 @@ def options_of(context: click.Context, threshold: float | None) -> dict[str, Any
 
 def carry_out(todo: Plan, display: str, *, as_json: bool) -> tuple[StoredRun, Control]:
     """Run a plan under a display; the run as it is stored then. Raises RigError where nothing is."""
+    for fault in todo.faults:
+        click.echo(printable(f"rig: {fault}"), err=True)
     control = Control()
     shown = displays.choose(display, sys.stderr if as_json else sys.stdout)
     shown.run(partial(_job, todo, control), control)

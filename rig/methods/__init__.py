@@ -5,8 +5,7 @@ from pathlib import Path
 
 from rig import plugins
 from rig.errors import RigError
-from rig.methods.base import Method
-from rig.tasks import Task
+from rig.methods.base import Loaded, Method
 
 ALL = "all"
 """Every suite of the first method."""
@@ -46,7 +45,7 @@ def with_suite(name: str) -> Method | None:
     return first() if name == ALL else next((m for m in known().values() if name in m.suites()), None)
 
 
-def load_suite(name: str, wanted: str | None = None) -> tuple[Method, list[Task]]:
+def load_suite(name: str, wanted: str | None = None) -> tuple[Method, Loaded]:
     """The tasks of a suite, or of `all` that the first method has. Raises RigError for any other name.
 
     The method `wanted` plays them, else the one that they come with.
@@ -57,7 +56,7 @@ def load_suite(name: str, wanted: str | None = None) -> tuple[Method, list[Task]
         raise RigError(f"unknown suite {name!r}; there are: {there_are} (your own files: --suite PATH)")
     method = owner if wanted is None else get(wanted)
     places = owner.suites().values() if name == ALL else [owner.suites()[name]]
-    return method, [task for place in places for task in method.load(place)]
+    return method, Loaded.of(method.load(place) for place in places)
 
 
 def of_place(place: Path, wanted: str | None = None) -> Method:
@@ -72,13 +71,13 @@ def of_place(place: Path, wanted: str | None = None) -> Method:
     return recognised[0] if recognised else first()
 
 
-def load_place(place: Path, wanted: str | None = None) -> tuple[Method, list[Task]]:
+def load_place(place: Path, wanted: str | None = None) -> tuple[Method, Loaded]:
     """The tasks of a folder or file, by the method `wanted`, else by the one that recognises them."""
     method = of_place(place, wanted)
-    return method, list(method.load(place))
+    return method, Loaded.of([method.load(place)])
 
 
-def find_tasks(suite: str, place: Path | None = None, wanted: str | None = None) -> tuple[Method, list[Task]]:
+def find_tasks(suite: str, place: Path | None = None, wanted: str | None = None) -> tuple[Method, Loaded]:
     """The tasks of a place, or of a suite by its name or its path. Raises RigError where there are none."""
     if place is None and with_suite(suite) is None and Path(suite).exists():
         place = Path(suite)

@@ -215,6 +215,21 @@ class Grading(NamedTuple):
     fingerprint: JsonObject
 
 
+class Loaded(list[Any]):
+    """Tasks that were read, in order. `faults` has a line on each that could not be and is left out."""
+
+    def __init__(self, tasks: Iterable[Any] = (), faults: Iterable[str] = ()) -> None:
+        super().__init__(tasks)
+        self.faults = tuple(faults)
+
+    @classmethod
+    def of(cls, parts: Iterable[Sequence[Any]]) -> "Loaded":
+        """What was read at several places as one."""
+        known = list(parts)
+        faults = (fault for part in known if isinstance(part, Loaded) for fault in part.faults)
+        return cls((task for part in known for task in part), faults)
+
+
 class Option(NamedTuple):
     """An option of a run that a method has. With `several` values each makes an arm of its own."""
 
@@ -255,7 +270,10 @@ class Method(Protocol):
         ...
 
     def load(self, place: Path) -> Sequence[Task]:
-        """The tasks of a folder or file, in order. Raises RigError for what is none."""
+        """The tasks of a folder or file, in order; as `Loaded` where some of them could not be read.
+
+        Raises RigError for what is none.
+        """
         ...
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Task:

@@ -38,7 +38,8 @@ class Plan:
     """All that a run needs.
 
     `recipe` is stored, so that the run can be planned again. With `resume` the run is in the store already.
-    `caution` has to be said wherever the run's rates are printed.
+    `caution` has to be said wherever the run's rates are printed, `faults` are lines on tasks that could not
+    be read and are left out.
     """
 
     run: str
@@ -52,6 +53,7 @@ class Plan:
     recipe: JsonObject = field(default_factory=dict)
     resume: bool = False
     caution: Caution = NO_CAUTION
+    faults: tuple[str, ...] = ()
 
     @property
     def declaration(self) -> Declaration:

@@ -27,7 +27,8 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     options = _with_own_suite(options)
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
     chosen = select(tasks, options.only, options.limit)
-    return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
+    planned = _plan(options, method, chosen, store, run=new_run_id(store), name=name)
+    return replace(planned, faults=tasks.faults)
 
 
 def _with_own_suite(options: Options) -> Options:

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,15 +99,22 @@ def test_a_place_without_data_is_refused(tmp_path: Path) -> None:
         checkout.load(tmp_path)
 
 
-def test_loading_says_how_many_rows_are_bad_and_where_all_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_bad_rows_cost_a_line_each_and_the_others_are_played(
+    rig: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkout, "read_documents", lambda _: {"SwitchLamp": LAMP})
     (tmp_path / checkout.WORKBOOK).touch()
-    (tmp_path / checkout.DATASET).write_text("\n".join([json.dumps(ROW), "{", "[]"]))
-    with pytest.raises(RigError, match=r"line 2: not a dialogue.* \(2 such rows; `rig check"):
-        checkout.load(tmp_path)
-    assert (len(checkout.read(tmp_path).scenarios), len(checkout.read(tmp_path).faults)) == (1, 2)
+    data = tmp_path / checkout.DATASET
+    data.write_text("\n".join([json.dumps(ROW), "{", "[]"]))
+    done = rig("run", "oracle", "--suite", tmp_path, "--display", "none", "--json")
+    assert (done.code, done.json["arms"][0]["conversations"]) == (0, 1)
+    lines = done.err.splitlines()
+    assert [line.split(":")[1].rpartition(", ")[2] for line in lines] == ["line 2", "line 3"]
+    checked = rig("check", tmp_path)
+    assert (checked.code, len(checked.out.splitlines())) == (1, 3)
+    data.write_text("{")
+    alone = rig("run", "oracle", "--suite", tmp_path, "--display", "none")
+    assert (alone.code, "line 1: not a dialogue" in alone.err) == (2, True)
 
 
 def test_the_public_data(autode: Path) -> None:

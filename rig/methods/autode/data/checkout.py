@@ -13,6 +13,7 @@ from rig.errors import RigError
 from rig.files import read_text
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import Scenario, Utterance, parse
+from rig.methods.base import Loaded
 
 WORKBOOK = "API_list.xlsx"
 DATASET = "data_v1_2.jsonl"
@@ -44,19 +45,15 @@ def find_workbook(dataset: Path) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def load(place: Path) -> tuple[Scenario, ...]:
-    """The dialogues of a checkout or of one of its files.
+def load(place: Path) -> Loaded:
+    """The dialogues of a checkout or of one of its files, with a line on each row that cannot be read.
 
-    Raises RigError where there are none, and where a row cannot be read.
+    Raises RigError where there are none.
     """
     rows = read(place)
-    if rows.faults:
-        raise RigError(
-            f"{rows.faults[0]} ({len(rows.faults)} such rows; `rig check {place}` has all of them)"
-        )
     if not rows.scenarios:
-        raise RigError(f"{place}: holds no dialogue")
-    return rows.scenarios
+        raise RigError(rows.faults[0] if rows.faults else f"{place}: holds no dialogue")
+    return Loaded(rows.scenarios, rows.faults)
 
 
 def read(place: Path) -> Rows:

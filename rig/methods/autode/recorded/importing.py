@@ -34,8 +34,9 @@ def recorded_run(files: Sequence[Path], place: Path | None) -> RecordedRun:
 
     Raises RigError where there are no dialogues, and where a file cannot be read or has no result.
     """
-    scenarios = {each.id: each for each in checkout.load(place or _checkout_of(files[0]))}
-    arms, faults = [], []
+    loaded = checkout.load(place or _checkout_of(files[0]))
+    scenarios = {each.id: each for each in loaded}
+    arms, faults = [], list(loaded.faults)
     for path in files:
         arm, wrong = _arm(path, scenarios)
         arms.append(arm)
