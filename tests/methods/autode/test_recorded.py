@@ -68,7 +68,7 @@ def tables(autode: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """What `rig show --tables` makes of all files at hand, imported as one run."""
     store = tmp_path_factory.mktemp("recorded") / "runs.sqlite"
     method = AutoDE()
-    import_run(store, method, method.recorded([file(autode, name) for name in FIGURES], None))
+    import_run(store, method, method.recorded([file(autode, name) for name in FIGURES], None, {}))
     with Runs.open(store) as runs:
         return [table.as_json() for table in published(runs, ["latest"])]
 

@@ -113,21 +113,13 @@ def _fingerprint(path: Path, settings: Settings) -> JsonObject:
 
 def turns(record: Record, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
     """A recorded dialogue as turns that fold into the same conversation with the same end."""
-    if mode == "static":
-        words = [
-            text for role, text in record.said[len(scenario.history) - record.is_cut :] if role == ASSISTANT
-        ]
-        steps = [_said(text, THE_ASSISTANT) for text in words] or [_last(record, scenario)]
-        return [PlayedTurn(0, tuple(steps[:1]))]
-    said = list(record.said if record.is_cut else record.said[1:])
-    ends_with_done = record.outcome == "gave_up"
+    begun = len(scenario.history) if mode == "static" else 1
     steps = [
-        _said(
-            f"{text}{DONE}" if ends_with_done and number == len(said) - 1 else text,
-            THE_ASSISTANT if role == ASSISTANT else THE_USER,
-        )
-        for number, (role, text) in enumerate(said)
+        _said(text, THE_ASSISTANT if role == ASSISTANT else THE_USER)
+        for role, text in record.said[begun - record.is_cut :]
     ]
+    if record.outcome == "gave_up" and steps:
+        steps[-1] = _said(f"{steps[-1].prediction.reply}{DONE}", THE_ASSISTANT)
     if record.outcome not in ("gave_up", "round_limit"):
         steps.append(_last(record, scenario, after=steps[-1].role if steps else THE_USER))
     return [PlayedTurn(number, tuple(found)) for number, found in enumerate(_in_turns(steps))]
