@@ -22,9 +22,9 @@ PASSES = Declaration(
     method="judge-pass",
     metrics=(
         Metric("pass_rate", "pass rate", "passes"),
-        Metric("sopr", "solvable pass rate", "sopr", label="SoPR", place="meters"),
         Metric("true_pass_rate", "true pass rate", "true_passes", "known", place="meters"),
         Metric("judged_right", "judged right", "right", "known", place="tables"),
+        Metric("sopr", "solvable pass rate", "sopr", label="SoPR", place="meters"),
         Metric("solved", "votes for solved", "votes_solved", "votes", place="tables"),
         Metric("unsure", "votes that are unsure", "votes_unsure", "votes", place="tables"),
         Metric("unsolved", "votes for unsolved", "votes_unsolved", "votes", "lower", place="tables"),

@@ -7,6 +7,7 @@ What they cannot read is read here: an empty observation, a last call that nobod
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from random import Random
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -96,18 +97,23 @@ def _conversation(messages: Sequence[Any]) -> Iterator[Node]:
             response = following[0].get("content") if following and call["name"] != FINISH else ""
             yield tool_node(call["name"], _text(call["arguments"]), _text(response or ""))
         elif message.get("tool_calls"):
-            yield from _calls(message["tool_calls"], answers)
+            behind = takewhile(lambda each: each.get("role") in ("tool", "function"), messages[number + 1 :])
+            unnamed = (each for each in behind if "tool_call_id" not in each)
+            yield from _calls(message["tool_calls"], answers, unnamed)
         else:
             yield Node("assistant", _text(message.get("content") or ""))
 
 
-def _calls(calls: Sequence[Any], answers: Mapping[str, Any]) -> Iterator[Node]:
-    """The calls of one message in the newer shape. None counts behind a Finish."""
+def _calls(calls: Sequence[Any], answers: Mapping[str, Any], unnamed: Iterator[Any]) -> Iterator[Node]:
+    """The calls of one message in the newer shape, with what came of each: by its id, else in order.
+
+    None counts behind a Finish.
+    """
     for each in calls:
         call = each["function"]
         is_finish = call["name"] == FINISH
-        response = "" if is_finish else answers.get(each.get("id"), {}).get("content")
-        yield tool_node(call["name"], _text(call["arguments"]), _text(response or ""))
+        found: Mapping[str, Any] = {} if is_finish else answers.get(each.get("id")) or next(unnamed, {})
+        yield tool_node(call["name"], _text(call["arguments"]), _text(found.get("content") or ""))
         if is_finish:
             return
 

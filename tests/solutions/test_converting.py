@@ -145,6 +145,10 @@ def test_several_calls_of_one_message_find_their_results_by_id() -> None:
     found = convert(raw(talk), "CoT@1", "here")
     assert [node.call.response for node in found.steps if node.call] == ["B", "A", ""]
     assert found.is_finished
+    for message in talk[3:]:
+        del message["tool_call_id"]
+    in_order = convert(raw(talk), "CoT@1", "here")
+    assert [node.call.response for node in in_order.steps if node.call] == ["A", "B", ""]
 
 
 def test_a_call_that_nobody_answered_and_no_messages_at_all_are_read() -> None:
