@@ -1,7 +1,7 @@
 """What an assistant's words are: a call between tags, one that cannot be read, an end, or talk.
 
-Source: `fetch_assistant` of upstream's evaluation. With `compat` its verdict is upstream's in every case but
-two in which upstream crashes; those are malformed calls here.
+Source: `fetch_assistant` of upstream's evaluation. With `compat` its verdict is upstream's, but for a list
+between the tags, at which upstream crashes; it is a malformed call here.
 """
 
 import json
