@@ -7,17 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rig.displays import signs
+from rig.displays.clip import Clip
 from rig.displays.signs import Sign
 from rig.episodes import Step
+
+NOTHING = Clip("")
 
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """The step that comes now does not follow the one before, but an earlier one; -1 for the beginning."""
+    """The step that comes now does not follow the one before, but an earlier one; -1 for the beginning.
+
+    `call` is the earlier one's, for who does not see the steps numbered.
+    """
 
     turn: int
     step: int
     parent: int
+    call: Clip = NOTHING
 
     @property
     def sign(self) -> Sign:
@@ -26,7 +33,9 @@ class Back:
     @property
     def text(self) -> str:
         """Where it goes back to."""
-        return "again from the beginning" if self.parent < 0 else f"again from step {self.parent + 1}"
+        if self.parent < 0:
+            return "again from the beginning"
+        return f"again from step {self.parent + 1}{f', {self.call}' if self.call.text else ''}"
 
 
 def back(turn: int, number: int, step: Step) -> Back | None:

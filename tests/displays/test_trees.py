@@ -83,7 +83,7 @@ def test_a_search_is_shown_as_a_tree_by_every_display(rig: Rig, tmp_path: Path) 
     assert conversation.transcript is not None
     column = Column(conversation.transcript, Form(80))
     column.update()
-    assert "back        again from step 1" in plain(column.lines)
+    assert 'back        again from step 1, AddAlarm {"time": "03:01:00"}' in plain(column.lines)
     record = read_record(store, run.id, Where(0, "later-alarm"))
     assert [each.event for each in replayed(record)] == [each for each in told if isinstance(each, WentBack)]
     rows = outline(record)

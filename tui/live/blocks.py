@@ -135,7 +135,7 @@ def _said(entry: Said, form: Form) -> list[Line]:
 
 
 def _back(entry: Back, form: Form) -> list[Line]:
-    return [BLANK, *_beside(entry.sign, wrap([(entry.text, Tint.MUTED)], form.text), form)]
+    return [BLANK, *_beside(entry.sign, wrap([(inert_line(entry.text), Tint.MUTED)], form.text), form)]
 
 
 def _thought(entry: Thought, form: Form) -> list[Line]:

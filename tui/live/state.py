@@ -11,7 +11,6 @@ from enum import Enum
 from rig.calls import ExecutedCall
 from rig.displays.clip import Clip, clip
 from rig.displays.steps import Said, TurnHeading, ended, pairs_of
-from rig.displays.trees import Back
 from rig.events import (
     ArmFinished,
     ArmInfo,
@@ -192,7 +191,7 @@ class RunState:
             case PredictionMade():
                 self._transcript(event.where).predicted(event.turn, event.step, event.prediction, event.role)
             case WentBack():
-                self._transcript(event.where).add(Back(event.turn, event.step, event.parent))
+                self._transcript(event.where).went_back(event.turn, event.step, event.parent)
             case CallJudged():
                 self._call_judged(event)
             case TurnStarted():

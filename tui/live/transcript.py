@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rig.calls import Outcome
-from rig.displays.clip import LIMIT, Clip
+from rig.displays.clip import LIMIT, Clip, clip
 from rig.displays.steps import (
     Called,
     Ended,
@@ -131,6 +131,13 @@ class Transcript:
         draft = Draft(turn, step)
         self.entries.append(draft)
         return draft
+
+    def went_back(self, turn: int, step: int, parent: int) -> None:
+        """The step to come follows an earlier one."""
+        calls = (entry for entry in reversed(self.entries) if isinstance(entry, Called))
+        found = next((entry for entry in calls if entry.place == (turn, parent)), None)
+        call = clip(f"{found.name.text} {found.arguments.text}", LENGTHS.name) if found else Clip("")
+        self.add(Back(turn, step, parent, call))
 
     def predicted(self, turn: int, step: int, prediction: Prediction, role: str = ASSISTANT) -> None:
         """A step is complete."""
