@@ -190,6 +190,13 @@ OWN: dict[str, str] = {
         + _EACH
         + '<|act|>{"tool": "{{ f.name }}", "parameters": {{ f.arguments | tojson }}}<|/act|>{% endfor %}'
     ),
+    "a bare list": _chatml(
+        "["
+        + _EACH
+        + "{{ f.name }}("
+        + _ITEMS
+        + "{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]"
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",

@@ -204,7 +204,11 @@ def _template(name: str, path: Path) -> Iterator[Finding]:
     except RigError as error:
         yield Finding("template", "warn", f"{name}: {error}", advice)
         return
-    except Unsupported:
+    except Unsupported as error:
+        if error.shown:
+            yield Finding(
+                "template", "warn", f"{name}: the template {error}; it answers in rig's form", advice
+            )
         return
     for fault in found.faults if found.is_supported else ():
         yield Finding("template", "warn", f"{name}: {fault}", advice)

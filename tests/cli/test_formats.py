@@ -53,13 +53,26 @@ def test_info_is_one_screen_for_every_public_template(rig: Rig, tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"), [("undeclared", "ignores declarations of tools"), ("json in tags", "")]
+    ("source", "fault"),
+    [
+        (OWN["undeclared"], "ignores declarations of tools"),
+        (
+            OWN["json in tags"].replace("f.arguments | tojson", "f.arguments | tojson | tojson"),
+            "encodes arguments twice",
+        ),
+        (
+            OWN["a tag for each"].replace("{{ v if", "{{ v | upper if"),
+            "in no form that rig knows; it answers in rig's",
+        ),
+        (OWN["json in tags"], ""),
+    ],
+    ids=["tools dropped", "arguments twice", "no form", "sound"],
 )
-def test_doctor_warns_of_a_template_that_drops_tools(
-    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, fault: str
+def test_doctor_warns_of_a_template_that_is_broken(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, fault: str
 ) -> None:
     monkeypatch.setenv("RIG_MODELS", str(tmp_path))
-    model(tmp_path, OWN[name])
+    model(tmp_path, source)
     warned = [each for each in rig("doctor", "--json").json["findings"] if each["name"] == "template"]
     assert bool(warned) == bool(fault)
     for each in warned:

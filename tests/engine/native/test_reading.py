@@ -101,6 +101,8 @@ def form(name: str, grammar: GrammarArm = "json", **choices: str) -> NativeForma
         ("as Python", '<|begin|>[get_weather(city="Paris")]<|finish|>', [PARIS], "", ""),
         ("as Python", "<|begin|>[get_weather(city='Paris')]<|finish|>", [PARIS], "", ""),
         ("a list with ids", '[TOOL_CALLS][{"name": "log_out", "arguments": {}}]', [OUT], "", "not closed"),
+        ("a bare list", 'I look [1]. [get_weather(city="Paris")]', [PARIS], "I look [1].", ""),
+        ("a bare list", "See [1] and [it].", [], "See [1] and [it].", ""),
     ],
 )
 def test_an_answer_without_a_grammar_is_read_and_what_was_overlooked_is_said(

@@ -238,6 +238,11 @@ class NativeFormat(AnswerFormat):
             return [], self._words(said), []
         before = "" if shape.lead else shape.open.partition(shape.trigger)[0]
         opening = shape.trigger if shape.lead else shape.open[len(before) :]
+        if loose and len(shape.trigger) == 1:  # a bracket; in words there may be others
+            place = reader.first(said, opening)
+            if place is None:
+                return [], self._words(said), []
+            words = said[:place]
         found, end = reader.read(said, len(words), opening)
         return self._ended(found, words.removesuffix(before), said[end:], reader, loose=loose)
 

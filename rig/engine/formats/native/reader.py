@@ -61,6 +61,15 @@ class CallReader:
                 return calls, place
             return calls, end
 
+    def first(self, text: str, opening: str) -> int | None:
+        """The first place at which this opening stands with a name behind it, and what follows on names."""
+        shape = self._shape
+        for found in re.finditer(re.escape(opening), text):
+            for after in (shape.after_name, *shape.also_after_name):
+                if _named(after, self._loose).match(text, found.end()):
+                    return found.start()
+        return None
+
     def _call(self, text: str, place: int) -> tuple[Found, int]:
         shape = self._shape
         for after in (shape.after_name, *shape.also_after_name):
