@@ -486,7 +486,7 @@ class Reads(Protocol):
 class Declares(Protocol):
     """A method that counts different things of different tasks."""
 
-    def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
+    def declaration_of(self, tasks: Sequence[Any]) -> Declaration:
         """What is counted of these tasks."""
         ...
 

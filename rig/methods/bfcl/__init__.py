@@ -6,3 +6,4 @@ from typing import Any
 def register(registry: Any) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("bfcl", "rig.methods.bfcl.method:METHOD", roles=("assistant",))
+    registry.methods.later("bfcl-turns", "rig.methods.bfcl.turns.method:METHOD", roles=("assistant",))

@@ -148,7 +148,7 @@ def _entries(file: Path, category: str) -> Iterator[Entry]:
         yield parse({"entry": entry, "truth": truths.get(entry["id"], [])}, where, category)
 
 
-def lines(file: Path) -> list[JsonObject]:
+def lines(file: Path, key: str = "id") -> list[JsonObject]:
     """The objects of a file of JSON lines, each with an id. Raises RigError, with the line."""
     found = []
     for number, line in enumerate(read_text(file).splitlines(), 1):
@@ -158,7 +158,8 @@ def lines(file: Path) -> list[JsonObject]:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise RigError(f"{file}: line {number}: not JSON: {error}") from error
-        if not isinstance(value, dict) or not isinstance(value.get("id"), str):
-            raise RigError(f"{file}: line {number}: no object with an id")
+        if not isinstance(value, dict) or not isinstance(value.get(key), str):
+            article = "an" if key == "id" else "a"
+            raise RigError(f"{file}: line {number}: no object with {article} {key}")
         found.append(value)
     return found

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,13 @@ def name_of(name: str, settings: Settings) -> str:
 
 def tools(entry: Entry, settings: Settings) -> tuple[ToolDoc, ...]:
     """The functions of an entry, each name once."""
-    language = entry.as_truth(underscores=False).language
+    return tools_of(entry.functions, entry.as_truth(underscores=False).language, settings)
+
+
+def tools_of(functions: Iterable[JsonObject], language: str, settings: Settings) -> tuple[ToolDoc, ...]:
+    """Functions of a language as a model is told of them, each name once."""
     found: dict[str, ToolDoc] = {}
-    for function in entry.functions:
+    for function in functions:
         name = name_of(function["name"], settings)
         description = f"{function.get('description', '')}{_HINTS[language]}"
         declared = function["parameters"]

@@ -29,8 +29,8 @@ from rig.methods.tooltalk.prompt import Settings, offered_tools, opening
 from rig.methods.tooltalk.replay import replay, replayed_truths
 from rig.methods.tooltalk.scoring.callers import name_truths
 from rig.methods.tooltalk.scoring.judgement import judge
-from rig.methods.tooltalk.scoring.metrics import DECLARATION
-from rig.metrics import Score
+from rig.methods.tooltalk.scoring.metrics import DECLARATION, FORBIDDING
+from rig.metrics import Declaration, Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
 from rig.scoring import Grader, Named, read_answers
@@ -73,6 +73,10 @@ class ToolTalk:
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Conversation:
         return replace(parse_conversation(source, where), suite=suite)
+
+    def declaration_of(self, tasks: Sequence[Conversation]) -> Declaration:
+        """Calls that must not be made are counted where there are any (`rig.methods.base.Declares`)."""
+        return FORBIDDING if any(task.terms.forbidden for task in tasks) else DECLARATION
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report:
         # Kept from runs, as the paper's tables are: what only these need takes a moment to load.

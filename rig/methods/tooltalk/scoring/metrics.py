@@ -34,10 +34,18 @@ DECLARATION = Declaration(
     outcome=(
         Part("matches", "calls matched", "ground_truths", short="calls"),
         Part("bad_actions", "incorrect actions", short="incorrect", better="lower"),
-        Part("forbidden", "forbidden calls", short="forbidden", better="lower"),
     ),
     error_types="errors, ToolTalk's types",
 )
+
+
+FORBIDDING = DECLARATION._replace(
+    outcome=(
+        *DECLARATION.outcome,
+        Part("forbidden", "forbidden calls", short="forbidden", better="lower"),
+    )
+)
+"""What is counted where there are calls that must not be made."""
 
 
 def count(

@@ -1,0 +1,142 @@
+"""Entries of several turns: what the user says, what the world is at first, and the calls that are due."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rig.calls import Call, ExecutedCall, JsonObject, Outcome
+from rig.errors import RigError
+from rig.methods.bfcl.data import ANSWERS, lines
+from rig.methods.bfcl.turns.classes import FILES, TrueCall
+from rig.tasks import ExpectedTurn
+
+CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))
+DOCUMENTATION = "multi_turn_func_doc"
+MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
+"""What the user says in a turn in which functions appear that were kept back."""
+
+_FILE = re.compile(r"BFCL_v\d+_(multi_turn_\w+)\.json")
+
+
+@dataclass(frozen=True)
+class Talk:
+    """An entry. `functions` are those of its classes; `kept_back` names those that come with a turn."""
+
+    name: str
+    suite: str
+    turns: Sequence[Sequence[Mapping[str, str]]]
+    involved: Sequence[str]
+    config: Mapping[str, Any]
+    kept_back: Mapping[int, Sequence[str]]
+    functions: Sequence[JsonObject]
+    truth: Sequence[Sequence[TrueCall]]
+    source: JsonObject = field(default_factory=dict, compare=False, repr=False)
+
+    closing = ()
+
+    @property
+    def known_turns(self) -> tuple[int, ...]:
+        return tuple(range(len(self.turns)))
+
+    @property
+    def ground_truth_count(self) -> int:
+        return sum(map(len, self.truth))
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        return {"category": self.suite, "classes": ", ".join(self.involved)}
+
+    @property
+    def is_long(self) -> bool:
+        return "long_context" in self.suite
+
+    def said(self, turn: int) -> tuple[str, ...]:
+        """What the user says in a turn."""
+        if turn in self.kept_back:
+            return (MORE_FUNCTIONS,)
+        return tuple(each["content"] for each in self.turns[turn] if each["role"] == "user")
+
+    def expected(self, turn: int) -> ExpectedTurn:
+        calls = tuple(ExecutedCall(call, Outcome()) for call in self.calls(turn))
+        return ExpectedTurn(self.said(turn), calls)
+
+    def calls(self, turn: int) -> Iterator[Call]:
+        """The true calls of a turn, all arguments by name."""
+        declared = {each["name"]: list(each["parameters"]["properties"]) for each in self.functions}
+        for true in self.truth[turn] if turn < len(self.truth) else ():
+            places = dict(zip(declared.get(true.name, ()), true.places, strict=False))
+            yield Call(true.name, {**places, **true.names})
+
+    def offered(self, turn: int) -> list[JsonObject]:
+        """The functions that are on offer by a turn."""
+        later = {name for at, names in self.kept_back.items() if at > turn for name in names}
+        return [each for each in self.functions if each["name"] not in later]
+
+
+def category_of(file: Path) -> str | None:
+    """The category that a file is of, None for any other file."""
+    match = _FILE.fullmatch(file.name)
+    return match[1] if match and match[1] in CATEGORIES else None
+
+
+def load(file: Path) -> list[Talk]:
+    """The entries of a file. Raises RigError."""
+    category = category_of(file)
+    if category is None or not file.is_file():
+        raise RigError(f"{file}: is no BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
+    answers = {each["id"]: each["ground_truth"] for each in lines(file.parent / ANSWERS / file.name)}
+    docs: dict[str, list[JsonObject]] = {}
+    found = []
+    for number, entry in enumerate(lines(file), 1):
+        where = f"{file}: line {number}"
+        for name in entry.get("involved_classes", ()):
+            if name not in docs:
+                docs[name] = _documentation(file.parent / DOCUMENTATION, name)
+        functions = [each for name in entry.get("involved_classes", ()) for each in docs[name]]
+        source = {"entry": entry, "truth": answers.get(entry["id"]), "functions": functions}
+        found.append(parse(source, where, category))
+    return found
+
+
+def parse(source: JsonObject, where: str, suite: str) -> Talk:
+    """An entry from what is stored of it. Raises RigError."""
+    try:
+        entry = source["entry"]
+        return Talk(
+            str(entry["id"]),
+            suite,
+            [list(turn) for turn in entry["question"]],
+            list(entry["involved_classes"]),
+            dict(entry["initial_config"]),
+            {int(turn): list(names) for turn, names in entry.get("missed_function", {}).items()},
+            list(source["functions"]),
+            [[true_call(text) for text in turn] for turn in source["truth"]],
+            source,
+        )
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+        raise RigError(f"{where}: no entry of BFCL: {type(error).__name__}: {error}") from error
+
+
+def true_call(text: str) -> TrueCall:
+    """A call of the data, whose arguments are literals. Raises ValueError for anything else."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"no call: {text[:80]!r}") from error
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise ValueError(f"no call: {text[:80]!r}")
+    names = {each.arg: ast.literal_eval(each.value) for each in node.keywords if each.arg}
+    return TrueCall(node.func.id, tuple(map(ast.literal_eval, node.args)), names)
+
+
+def _documentation(folder: Path, name: str) -> list[JsonObject]:
+    if name not in FILES:
+        raise RigError(f"{folder}: knows no class {name}; there are: {', '.join(FILES)}")
+    return [_named(each) for each in lines(folder / f"{FILES[name]}.json", key="name")]
+
+
+def _named(declared: JsonObject) -> JsonObject:
+    return {**declared, "parameters": {"properties": {}, "required": [], **declared["parameters"]}}

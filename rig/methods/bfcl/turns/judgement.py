@@ -1,0 +1,89 @@
+"""What an entry of several turns is worth: the states and the results of its calls, turn by turn."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rig.calls import Call
+from rig.episodes import PlayedTurn
+from rig.methods.bfcl.turns.classes import Instances, TrueCall
+from rig.methods.bfcl.turns.data import CATEGORIES, Talk
+from rig.metrics import Declaration, Metric, Part, Score
+from rig.verdicts import Fault, FaultKind, Verdict
+
+VERSION = "1"
+"""Raised whenever a change can change a verdict; stored with every score."""
+
+
+def declaration_of(categories: Iterable[str] = CATEGORIES) -> Declaration:
+    """A rate for each of these categories."""
+    known = set(categories)
+    metrics = tuple(
+        Metric(name, name.replace("_", " "), f"correct.{name}", f"entries.{name}")
+        for name in CATEGORIES
+        if name in known
+    )
+    outcome = (
+        Part("correct", "right", "entries"),
+        Part("turns_right", "turns right", "turns", short="turns"),
+    )
+    return Declaration(method="bfcl-turns", metrics=metrics, success="correct", outcome=outcome)
+
+
+def fault_of(talk: Talk, calls: Sequence[Sequence[Call]], code: Path) -> tuple[int, str] | None:
+    """The first turn that is wrong, and why; None where all are right.
+
+    `calls` are those of each turn that was played. A turn in which nothing is due is not judged.
+    """
+    world, truth = (Instances(code, talk.involved, talk.config, long=talk.is_long) for _ in range(2))
+    results: list[str] = []
+    for turn, due in enumerate(talk.truth):
+        if turn >= len(calls):
+            return turn, "multi_turn:force_terminated: the entry was given up before"
+        results += [world.call(_made(call)) for call in calls[turn]]
+        expected = [truth.call(call) for call in due]
+        if not due:
+            continue
+        if not calls[turn]:
+            return turn, "multi_turn:empty_turn_model_response: nothing was called"
+        if wrong := list(world.differences(truth)):
+            return turn, f"multi_turn:instance_state_mismatch: {', '.join(wrong)}"
+        if missing := Counter(expected) - Counter(results):
+            lacking = next(iter(missing))[:200]
+            return turn, f"multi_turn:execution_response_mismatch: no call gave {lacking}"
+    return None
+
+
+def judge(talk: Talk, turns: Sequence[PlayedTurn], code: Path) -> Score:
+    """The score of an entry that was played. One that was given up in a turn is not judged beyond it."""
+    calls = [[executed.call for executed in turn.executed] for turn in turns]
+    stopped = next((number for number, turn in enumerate(turns) if turn.error), None)
+    fault = fault_of(talk, calls if stopped is None else calls[:stopped], code)
+    right = int(fault is None)
+    counts = {
+        "correct": right,
+        "entries": 1,
+        "turns": len(talk.truth),
+        "turns_right": len(talk.truth) if fault is None else fault[0],
+        f"correct.{talk.suite}": right,
+        f"entries.{talk.suite}": 1,
+    }
+    verdicts = tuple(
+        Verdict(
+            fault is None or number < fault[0], reason="" if fault is None or number < fault[0] else fault[1]
+        )
+        for number, made in enumerate(calls)
+        for _ in made
+    )
+    if fault is None:
+        return Score(counts, verdicts)
+    kind = fault[1].split(": ")[0]
+    return Score(
+        counts, verdicts, {fault[0]: {kind: 1}}, (Fault(FaultKind.WORLD_DIFFERS, fault[0], fault[1]),)
+    )
+
+
+def _made(call: Call) -> TrueCall:
+    return TrueCall(
+        call.name, (), call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
+    )

@@ -1,0 +1,107 @@
+"""BFCL's categories of several turns as a method. The classes that calls act in are the user's to name."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rig.calls import JsonObject
+from rig.episodes import ASSISTANT, PlayedTurn
+from rig.errors import RigError
+from rig.events import Emit, Where
+from rig.methods.base import Grading, Method, Option
+from rig.methods.bfcl.prompt import Settings
+from rig.methods.bfcl.turns import data
+from rig.methods.bfcl.turns.classes import FILES, Instances
+from rig.methods.bfcl.turns.data import Talk
+from rig.methods.bfcl.turns.episode import Dialogue, Oracle, opening
+from rig.methods.bfcl.turns.judgement import VERSION, declaration_of, judge
+from rig.metrics import Declaration, Score
+from rig.models import Model, Request
+from rig.tasks import Task
+
+_PLACES = ("func_source_code", "bfcl_eval/eval_checker/multi_turn_eval/func_source_code")
+"""Where the classes are in a checkout, or in a copy of it."""
+
+
+class BFCLTurns:
+    """The Berkeley Function Calling Leaderboard's categories of several turns."""
+
+    name = "bfcl-turns"
+    declaration = declaration_of()
+    roles: tuple[str, ...] = (ASSISTANT,)
+    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
+    options: tuple[Option, ...] = (Option("code", ""),)
+
+    def suites(self) -> Mapping[str, Path]:
+        return {}
+
+    def recognises(self, place: Path) -> bool:
+        return place.is_file() and data.category_of(place) is not None
+
+    def load(self, place: Path) -> Sequence[Talk]:
+        return data.load(place)
+
+    def parse(self, source: JsonObject, where: str, suite: str) -> Talk:
+        return data.parse(source, where, suite)
+
+    def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
+        """A rate for each category that there is (`rig.methods.base.Declares`)."""
+        return declaration_of({task.suite for task in tasks})
+
+    def models(self, tasks: Sequence[Talk]) -> Mapping[str, Callable[[], Model]]:
+        return {"oracle": lambda: Oracle(tasks)}
+
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        return Settings("dots")
+
+    def ready(self, values: Mapping[str, Any]) -> "Setup":
+        return Setup(values["code"] or os.environ.get("RIG_BFCL", ""))
+
+
+METHOD: Method = BFCLTurns()
+
+
+class Setup:
+    """The classes that calls act in. Their code is run, so that nobody but the user says where it is."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    @cached_property
+    def code(self) -> Path:
+        """The folder with the classes. Raises RigError where nobody named one."""
+        if not self._place:
+            raise RigError(
+                "where are BFCL's classes? Their code is run: name it with --set code=DIR, or in $RIG_BFCL"
+            )
+        folders = [Path(self._place), *(Path(self._place) / each for each in _PLACES)]
+        for folder in folders:
+            if (folder / f"{FILES['MathAPI']}.py").is_file():
+                return folder
+        raise RigError(f"{self._place}: holds none of BFCL's classes, such as {FILES['MathAPI']}.py")
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        files = sorted(self.code.glob("*.py"))
+        return {"code_sha256": sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()}
+
+    @property
+    def grader(self) -> Grading:
+        return Grading("state", VERSION, "", {"grader": "state", "grader_version": VERSION})
+
+    def check(self, task: Talk, settings: Settings) -> None:
+        """Raise RigError for an entry whose classes cannot be had."""
+        Instances(self.code, task.involved, task.config, long=task.is_long)
+
+    def opening(self, task: Talk, settings: Settings, role: str) -> Request:
+        return opening(task, settings)
+
+    def start(self, task: Talk, settings: Settings, where: Where, emit: Emit, slot: int) -> Dialogue:
+        return Dialogue(task, settings, self.code, where, emit)
+
+    def score(self, task: Talk, turns: Sequence[PlayedTurn]) -> Score:
+        return judge(task, turns, self.code)

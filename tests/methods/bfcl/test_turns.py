@@ -1,0 +1,189 @@
+"""BFCL's entries of several turns: calls act in classes that the user names; states are compared."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.calls import Call
+from rig.errors import RigError
+from rig.methods.bfcl.turns import data
+from rig.methods.bfcl.turns.data import MORE_FUNCTIONS, true_call
+from rig.methods.bfcl.turns.judgement import fault_of
+
+TICKETS = """
+from bfcl_eval.eval_checker.multi_turn_eval.func_source_code.long_context import EXTRA
+
+class TicketAPI:
+    def __init__(self):
+        self.tickets = []
+        self._cursor = 0
+
+    def _load_scenario(self, scenario, long_context=False):
+        self.tickets = scenario.get("tickets", []) + (EXTRA if long_context else [])
+
+    def add_ticket(self, title, tags=None):
+        self.tickets.append({"title": title, "tags": tags})
+        return {"id": len(self.tickets)}
+
+    def tag_ticket(self, id, tag):
+        self.tickets[id - 1]["tags"].append(tag)
+        return None
+
+    def count_tickets(self):
+        self._cursor += 1
+        return len(self.tickets)
+"""
+DOCS = [
+    {
+        "name": name,
+        "description": ".",
+        "parameters": {
+            "type": "dict",
+            "properties": {each: {"type": kind} for each, kind in properties.items()},
+            "required": required,
+        },
+    }
+    for name, properties, required in (
+        ("add_ticket", {"title": "string", "tags": "array"}, ["title"]),
+        ("tag_ticket", {"id": "integer", "tag": "string"}, ["id", "tag"]),
+        ("count_tickets", {}, []),
+    )
+]
+TRUTH = [["add_ticket('a', tags=['x'])"], [], ["tag_ticket(1, tag='y')", "count_tickets()"]]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    place = tmp_path / "bfcl"
+    for folder in ("data/possible_answer", "data/multi_turn_func_doc", "func_source_code"):
+        (place / folder).mkdir(parents=True)
+    user = [[{"role": "user", "content": f"turn {number}"}] for number in range(3)]
+    entry = {
+        "id": "multi_turn_miss_func_0",
+        "question": [user[0], [], user[2]],
+        "initial_config": {"TicketAPI": {"tickets": []}},
+        "involved_classes": ["TicketAPI"],
+        "missed_function": {"1": ["tag_ticket"]},
+    }
+    for category in ("miss_func", "long_context"):
+        named = {**entry, "id": f"multi_turn_{category}_0"}
+        if category == "long_context":
+            named = {**named, "question": user, "missed_function": {}}
+        name = f"BFCL_v4_multi_turn_{category}.json"
+        (place / "data" / name).write_text(json.dumps(named))
+        (place / "data" / "possible_answer" / name).write_text(
+            json.dumps({"id": named["id"], "ground_truth": TRUTH})
+        )
+    (place / "data/multi_turn_func_doc/ticket_api.json").write_text("\n".join(map(json.dumps, DOCS)))
+    (place / "func_source_code/ticket_api.py").write_text(TICKETS)
+    (place / "func_source_code/math_api.py").write_text("class MathAPI:\n    pass\n")
+    (place / "func_source_code/long_context.py").write_text("EXTRA = [{'title': 'long', 'tags': []}]\n")
+    return place
+
+
+def file(checkout: Path, category: str = "miss_func") -> Path:
+    return checkout / "data" / f"BFCL_v4_multi_turn_{category}.json"
+
+
+@pytest.mark.parametrize("category", ["miss_func", "long_context"])
+def test_truths_are_right_and_classes_are_named_by_the_user_alone(
+    rig: Callable[..., Any], checkout: Path, category: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RIG_BFCL", raising=False)
+    asked = ("run", "oracle", "--suite", file(checkout, category), "--display", "none", "--json")
+    refused = rig(*asked)
+    assert (refused.code, "Their code is run: name it with --set code=DIR" in refused.err) == (2, True)
+    done = rig(*asked, "--set", f"code={checkout}")
+    assert done.code == 0, done.err
+    assert done.json["arms"][0][f"multi_turn_{category}"] == 1.0
+    shown = rig("show", "latest", f"multi_turn_{category}_0")
+    assert 'response: {"id": ' in shown.out or "response: " in shown.out
+    assert (MORE_FUNCTIONS in shown.out) is (category == "miss_func")
+    assert rig("score", "latest").code == 0
+
+
+def test_functions_that_are_kept_back_come_with_their_turn(checkout: Path) -> None:
+    [talk] = data.load(file(checkout))
+    assert [each["name"] for each in talk.offered(0)] == ["add_ticket", "count_tickets"]
+    assert [each["name"] for each in talk.offered(1)] == ["add_ticket", "tag_ticket", "count_tickets"]
+    assert list(talk.calls(2)) == [Call("tag_ticket", {"id": 1, "tag": "y"}), Call("count_tickets", {})]
+
+
+ADD = Call("add_ticket", {"title": "a", "tags": ["x"]})
+TAG, COUNT = Call("tag_ticket", {"id": 1, "tag": "y"}), Call("count_tickets", {})
+
+
+@pytest.mark.parametrize(
+    ("calls", "fault"),
+    [
+        ([[ADD], [], [TAG, COUNT]], None),
+        ([[ADD], [COUNT], [COUNT, TAG]], None),
+        ([[COUNT, ADD], [], [TAG, COUNT]], None),
+        ([[ADD], [TAG], [COUNT]], None),
+        ([[], [ADD], [TAG, COUNT]], (0, "empty_turn_model_response")),
+        ([[ADD, ADD], [], [TAG, COUNT]], (0, "instance_state_mismatch: TicketAPI.tickets")),
+        ([[ADD], [], [TAG]], (2, "execution_response_mismatch: no call gave 1")),
+        ([[ADD], []], (2, "force_terminated")),
+        ([[Call("no_such", {}), ADD], [], [TAG, COUNT]], None),
+    ],
+)
+def test_states_and_results_are_compared_after_each_turn(
+    checkout: Path, calls: list[list[Call]], fault: tuple[int, str] | None
+) -> None:
+    [talk] = data.load(file(checkout))
+    for _ in range(2):  # what is given to a call is not changed by it
+        found = fault_of(talk, calls, checkout / "func_source_code")
+        if fault is None:
+            assert found is None
+        else:
+            assert found is not None
+            assert found[0] == fault[0]
+            assert fault[1] in found[1]
+
+
+@pytest.mark.parametrize("text", ["f(", "f(x=g())", "a.b()", "1 + 1", "__import__('os')()", "f(x=y)"])
+def test_a_true_call_is_made_of_literals(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        true_call(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("func_source_code/ticket_api.py", "1 / 0", r"ticket_api\.py, line 1: ZeroDivisionError"),
+        ("func_source_code/ticket_api.py", "x = 1", r"ticket_api\.py: has no class TicketAPI"),
+        ("func_source_code/math_api.py", None, "holds none of BFCL's classes"),
+        ("data/multi_turn_func_doc/ticket_api.json", "{}", "line 1: no object with a name"),
+        ("data/possible_answer/BFCL_v4_multi_turn_miss_func.json", "", "no entry of BFCL"),
+    ],
+)
+def test_a_checkout_with_something_wrong(
+    rig: Callable[..., Any], checkout: Path, name: str, text: str | None, fault: str
+) -> None:
+    (checkout / name).unlink() if text is None else (checkout / name).write_text(text)
+    asked = ("run", "oracle", "--suite", file(checkout), "--set", f"code={checkout}", "--display", "none")
+    done = rig(*asked)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    with pytest.raises(RigError, match=fault):
+        raise RigError(done.err)
+
+
+PUBLIC = Path(os.environ.get("RIG_BFCL", "none"))
+
+
+@pytest.mark.skipif(
+    not (PUBLIC / "func_source_code").is_dir(), reason="RIG_BFCL names no checkout of BFCL's data"
+)
+def test_the_public_truths_replay_without_error() -> None:
+    files = [path for path in sorted((PUBLIC / "data").glob("*.json")) if data.category_of(path)]
+    talks = [talk for path in files for talk in data.load(path)]
+    assert len(talks) >= 200
+    faults = [
+        fault_of(talk, [list(talk.calls(turn)) for turn in talk.known_turns], PUBLIC / "func_source_code")
+        for talk in talks
+    ]
+    assert set(faults) == {None}
