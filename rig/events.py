@@ -32,11 +32,15 @@ class ArmInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """A task to be run: its name, how many turns are to be predicted, 0 where nobody knows, and calls due."""
+    """A task to be run: its name, how many turns are to be predicted, 0 where nobody knows, and calls due.
+
+    `known_turns` are the numbers that events give these turns, by which they are counted from 1.
+    """
 
     name: str
     turns: int
     ground_truths: int
+    known_turns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,13 +64,22 @@ class Task(Protocol):
         ...
 
 
-def turn_number(task: Task, turn: int) -> int:
+class Counted(Protocol):
+    """Anything that knows its assistant turns, as tasks do."""
+
+    @property
+    def known_turns(self) -> tuple[int, ...]:
+        """The numbers of the assistant turns, in whatever way the task counts them."""
+        ...
+
+
+def turn_number(task: Counted, turn: int) -> int:
     """How people count the assistant turn of this number: the assistant's turns alone, from 1."""
     known = task.known_turns
     return known.index(turn) + 1 if turn in known else turn + 1
 
 
-def numbered(told: JsonObject, task: Task) -> JsonObject:
+def numbered(told: JsonObject, task: Counted) -> JsonObject:
     """Something said of a turn or of a true call, as JSON, with turns as people count them: `position` is
     where the turn stands in the task, and `ground_truth` is (turn, call).
     """

@@ -9,11 +9,12 @@ from typing import Any, TextIO
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.displays.base import T
 from rig.displays.signals import stopping
-from rig.events import Emit, Event, PieceGenerated, RunStarted, Speed, Where
+from rig.events import ConversationInfo, Emit, Event, PieceGenerated, RunStarted, Speed, Where
 from rig.files import json_text
 from rig.metrics import UNDECLARED, Declaration
 from rig.models import Prediction
 from rig.running.control import Control
+from rig.tasks import Counted, numbered, turn_number
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _TOKENS = frozenset({"token_ids", "logprobs", "token_chars", "token_forced"})
@@ -29,6 +30,7 @@ class LogDisplay:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._declaration = UNDECLARED
+        self._counted: dict[str, ConversationInfo] = {}
 
     def run(self, job: Callable[[Emit], T], control: Control) -> T:
         with stopping(control):
@@ -37,9 +39,13 @@ class LogDisplay:
     def _write(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self._declaration = event.declaration
+            self._counted = {each.name: each for each in event.conversations}
         if not isinstance(event, PieceGenerated):
             # ASCII: text of a model cannot steer a terminal, whoever reads the log.
-            print(json_text(event_json(event, self._declaration)), file=self._stream, flush=True)
+            line = event_json(event, self._declaration)
+            if counted := self._counted.get(str(line.get("conversation"))):
+                line = _counted(line, counted)
+            print(json_text(line), file=self._stream, flush=True)
 
 
 def event_json(event: Event, declaration: Declaration) -> JsonObject:
@@ -53,6 +59,24 @@ def event_json(event: Event, declaration: Declaration) -> JsonObject:
         else:
             line.update(_json(value) if isinstance(value, Where) else {part.name: _json(value)})
     return line
+
+
+def _counted(line: JsonObject, counted: Counted) -> JsonObject:
+    """A line with its turns as people count them, from 1: `position` is what the task calls a turn."""
+    found = dict(line)
+    for name in ("turn", "first_turn"):
+        if name in line:
+            found[name] = turn_number(counted, line[name])
+    if "turn" in line:
+        found["position"] = line["turn"]
+    if line.get("verdict"):
+        found["verdict"] = numbered(line["verdict"], counted)
+    if "rejudged" in line:
+        found["rejudged"] = [
+            {**numbered(each, counted), "verdict": numbered(each["verdict"], counted)}
+            for each in line["rejudged"]
+        ]
+    return found
 
 
 def _json(value: Any) -> Json:

@@ -7,7 +7,7 @@ from rig.displays.asking import Asking
 from rig.displays.base import T
 from rig.displays.numbers import clock_time, measured, rate, unclear_texts
 from rig.displays.printable import printable
-from rig.displays.progress import Progress
+from rig.displays.progress import NOT_EVALUATED, Answered, Progress
 from rig.displays.signals import stopping
 from rig.displays.steps import ended
 from rig.events import (
@@ -34,6 +34,7 @@ class PlainDisplay:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._progress = Progress()
+        self._answered = Answered()
         self._started = RunStarted("", "", (), ())
         self._asking: Asking | None = None
 
@@ -44,6 +45,7 @@ class PlainDisplay:
 
     def _show(self, event: Event) -> None:
         self._progress.tell(event)
+        self._answered.tell(event)
         match event:
             case RunStarted():
                 self._start(event)
@@ -80,7 +82,7 @@ class PlainDisplay:
         who = f" {self._arm(event.where.arm)}" if len(self._started.arms) > 1 else ""
         return (
             f"{progress} {sign.label:<{_SIGN}}{who} {event.where.conversation}"
-            f"{self._parts(event.counts)} | {self._rates(event.arm_counts)}"
+            f"{self._parts(event.counts)} | {self._rates(event)}"
             f" | {rate(event.speed.decode_rate)} tok/s, {self._remaining()} left"
         )
 
@@ -89,7 +91,10 @@ class PlainDisplay:
         parts = (part for part in self._started.declaration.outcome if part.whole)
         return "".join(f"  {part.brief(counts)} {part.short or part.noun}" for part in parts)
 
-    def _rates(self, counts: Counts) -> str:
+    def _rates(self, event: ConversationFinished) -> str:
+        counts = event.arm_counts
+        if not self._answered.evaluated(event.where.arm):
+            return NOT_EVALUATED
         metrics = self._started.declaration.shown("lines")
         rates = [f"{metric.title} {measured(metric, counts)}" for metric in metrics]
         return ", ".join(filter(None, [*rates, unclear_texts(counts)]))

@@ -1,16 +1,20 @@
-"""How far a run is, and how long it will still take. Every display that shows time left has it from here."""
+"""How far a run is, how long it will still take, and which arms have answered at all: for every display."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic
 
+from rig.errors import MACHINE
 from rig.events import (
     ConversationFinished,
     ConversationSkipped,
     Event,
+    PredictionMade,
     RunStarted,
     TurnFinished,
     TurnStarted,
 )
+
+NOT_EVALUATED = "not evaluated"
 
 
 class Progress:
@@ -61,3 +65,34 @@ class Progress:
         if self._began is None or made <= 0:
             return None
         return (self._now() - self._began) / made * (self.total - self.done - self._skipped)
+
+
+class Answered:
+    """Which arms have answered at all: of one that only the machine has failed, no number says anything."""
+
+    def __init__(self) -> None:
+        self._roles: dict[tuple[int, str], bool] = {}
+        self._before = False
+        self._sure: frozenset[int] = frozenset()
+
+    def stored(self, evaluated: Iterable[int]) -> None:
+        """Know which arms answered before a run was resumed."""
+        self._before, self._sure = False, frozenset(evaluated)
+
+    def tell(self, event: Event) -> None:
+        """Take one event in."""
+        match event:
+            case RunStarted():
+                # Of what an earlier start left, its predictions are not told.
+                self._before, self._roles, self._sure = event.finished_turns > 0, {}, frozenset()
+            case PredictionMade():
+                role = event.where.arm, event.role
+                answered = event.prediction.error not in MACHINE
+                self._roles[role] = answered or self._roles.get(role, False)
+            case _:
+                pass
+
+    def evaluated(self, arm: int) -> bool:
+        """Whether every role of an arm that spoke has answered at least once."""
+        told = (answered for (number, _), answered in self._roles.items() if number == arm)
+        return self._before or arm in self._sure or all(told)

@@ -82,7 +82,7 @@ class StoredEvents:
             store=self._store,
             arms=tuple(ArmInfo(arm.name, arm.fingerprint or {}) for arm in run.arms),
             conversations=tuple(
-                ConversationInfo(name, len(one.known_turns), one.ground_truth_count)
+                ConversationInfo(name, len(one.known_turns), one.ground_truth_count, one.known_turns)
                 for name, one in self._conversations.items()
             ),
             repeats=run.repeats,

@@ -132,7 +132,7 @@ class _Run:
             store=str(plan.store),
             arms=tuple(ArmInfo(arm.name, known[position]) for position, arm in enumerate(plan.arms)),
             conversations=tuple(
-                ConversationInfo(task.name, len(task.known_turns), task.ground_truth_count)
+                ConversationInfo(task.name, len(task.known_turns), task.ground_truth_count, task.known_turns)
                 for task in plan.tasks
             ),
             repeats=plan.repeats,

@@ -45,3 +45,17 @@ def test_lines_say_where_they_belong_and_hold_numbers_by_name(tmp_path: Path) ->
     made = next(line for line in lines if line["event"] == "prediction_made")
     assert "token_ids" not in made["prediction"]
     assert made["prediction"]["usage"]["prompt_tokens"] == 100
+
+
+def test_turns_are_counted_from_one_and_positions_stand_beside(tmp_path: Path) -> None:
+    lines = [line for line in _lines(tmp_path / "runs.sqlite") if line.get("conversation") == "reminders"]
+    started = [line for line in lines if line["event"] == "turn_started"]
+    assert [line["turn"] for line in started] == list(range(1, len(started) + 1))
+    assert [line["position"] for line in started] == [1, 3, 5][: len(started)]
+    assert all(isinstance(line["position"], int) for line in lines if "turn" in line)
+    places = [
+        line["verdict"]["ground_truth"] for line in lines if (line.get("verdict") or {}).get("ground_truth")
+    ]
+    assert places
+    assert all(1 <= turn <= len(started) for turn, _ in places)
+    assert {line["first_turn"] for line in lines if line["event"] == "conversation_started"} == {1}

@@ -9,8 +9,9 @@ import small_talks
 
 from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.plain import PlainDisplay
+from rig.errors import ErrorKind
 from rig.events import Emit, Where
-from rig.methods.scripted import Scripted
+from rig.methods.scripted import Scripted, failed
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
@@ -50,6 +51,13 @@ def test_arms_are_named_where_there_are_several_and_failures_said(tmp_path: Path
     assert lines[0].startswith("run abcde: 2 arms, 3 conversations, 16 turns")
     assert " 3/16 + success   arm0 alarms  3/3 calls" in lines[3]
     assert lines[-1] == "arm1 failed: no such weights"
+
+
+def test_an_arm_that_only_the_machine_has_failed_is_not_evaluated_line_by_line(tmp_path: Path) -> None:
+    model = Scripted(lambda _: failed(ErrorKind.CONTEXT, "prompt has 1962 tokens"))
+    lines = [line for line in shown(small_talks.plan(tmp_path / "runs.sqlite", model)) if " | " in line]
+    assert len(lines) == 3
+    assert all(" | not evaluated | " in line and "success 0" not in line for line in lines)
 
 
 def test_a_resumed_run_goes_on_counting(tmp_path: Path) -> None:

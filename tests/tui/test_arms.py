@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import counted
+
+from rig.errors import ErrorKind
 from rig.events import ArmFinished, Event, Speed, Where
 from tui.live.blocks import plain
 from tui.widgets.arms import Arms
 from tui.widgets.conversations import ConversationList
+from tui.widgets.meters import Meters
 from tui.widgets.side_by_side import SideBySide
 
 Watch = Callable[[list[Event]], Any]
@@ -25,6 +29,28 @@ async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list
         watched.tell([ArmFinished(2, {}, Speed(), {}, "out of memory")])
         watched.run.catch_up()
         assert "out of memory" in plain(watched.run.query_one(Arms).lines)
+
+
+async def test_an_arm_that_only_the_machine_has_failed_is_not_evaluated(watch: Watch, stream: Any) -> None:
+    events = stream(3, arms=2)
+    events.success(0)
+    where = events.start(0, arm=1)
+    for turn in (1, 3):
+        events.turn(where, turn, "Wake me.")
+        events.fail(where, turn, 0, ErrorKind.CONTEXT, "prompt has 1962 tokens", "")
+        events.end_turn(where, turn)
+    events.finish(where, counted.counts(1, 0, 0.0, 2, 2, 0, 0, 0, 0), {"context": 2})
+    watched = watch(events.events)
+    async with watched.app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        first, second = plain(watched.run.query_one(Arms).lines).splitlines()
+        assert "success" in first
+        assert "not evaluated" in second
+        assert "%" not in second
+        await pilot.press("]")
+        meters = plain(watched.run.query_one(Meters).lines)
+        assert "not evaluated" in meters
+        assert "0.0%" not in meters.splitlines()[0]
 
 
 async def test_a_conversation_is_a_row_with_the_differing_first(

@@ -10,6 +10,7 @@ from enum import Enum
 
 from rig.calls import ExecutedCall
 from rig.displays.clip import Clip, clip
+from rig.displays.progress import Answered
 from rig.displays.steps import Said, TurnHeading, ended, pairs_of
 from rig.events import (
     ArmFinished,
@@ -130,6 +131,12 @@ class ArmState:
     speed: Speed | None = None
     errors: dict[str, int] = field(default_factory=dict)
     failure: str | None = None
+    evaluated: bool = True
+
+    @property
+    def rated(self) -> Counts | None:
+        """The counts of which rates are told: none of an arm that only the machine has failed."""
+        return self.counts if self.evaluated else None
 
 
 _CHANGING = (
@@ -169,6 +176,7 @@ class RunState:
     _running: dict[Where, None] = field(default_factory=dict)
     _kept: deque[Where] = field(default_factory=deque)
     _weight: int = 0
+    _answered: Answered = field(default_factory=Answered)
 
     @property
     def failures(self) -> int:
@@ -183,12 +191,15 @@ class RunState:
     def apply(self, event: Event | StoredBefore) -> None:
         """Take one event in."""
         self.changes += isinstance(event, _CHANGING)
+        if not isinstance(event, StoredBefore):
+            self._answered.tell(event)
         match event:
             case PieceGenerated():
                 self._transcript(event.where).draft(event.turn, event.step).add(
                     event.text, event.tokens, thought=event.thought
                 )
             case PredictionMade():
+                self.arm(event.where.arm).evaluated = self._answered.evaluated(event.where.arm)
                 self._transcript(event.where).predicted(event.turn, event.step, event.prediction, event.role)
             case WentBack():
                 self._transcript(event.where).went_back(event.turn, event.step, event.parent)
@@ -262,10 +273,12 @@ class RunState:
     def _stored_before(self, event: StoredBefore) -> None:
         self.apply_all(event.begun)
         self.playing.clear()
+        self._answered.stored(arm.position for arm in event.arms if arm.counts and not arm.not_evaluated)
         for arm in event.arms:
             if arm.fingerprint is not None:
                 known = self.arm(arm.position)
                 known.counts, known.speed, known.errors = arm.counts, arm.speed, arm.errors
+                known.evaluated = not arm.not_evaluated
         for cell in event.cells:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from textual import events
 
 from rig.displays.numbers import measured, rate
+from rig.displays.progress import NOT_EVALUATED
 from rig.metrics import Declaration
 from tui.live.glyphs import IN_ORDER, cell
 from tui.live.state import ArmState, ConversationState, RunState
@@ -38,7 +39,7 @@ class Arms(Lines):
         """Bring the lines up to date, with a mark at the arm of the conversation that is read."""
         if not self.size.width or len(state.arms) < 2:
             return
-        numbers = [(arm.counts, arm.speed, arm.failure, arm.info.name) for arm in state.arms]
+        numbers = [(arm.rated, arm.speed, arm.failure, arm.info.name) for arm in state.arms]
         shown = (self.size.width, reading, state.changes, numbers)
         if shown == self._shown:
             return
@@ -73,7 +74,7 @@ def _known(arm: ArmState, conversations: Sequence[ConversationState]) -> _Known:
 def _line(
     known: _Known, declaration: Declaration, number: int, names: int, is_read: bool, width: int
 ) -> Line:
-    arm, counts = known.arm, known.arm.counts
+    arm, counts = known.arm, known.arm.rated
     name = fit([(inert_line(arm.info.name), Tint.STRONG if is_read else Tint.PLAIN)], names)
     head: list[Span] = [
         ("|" if is_read else " ", Tint.RUNNING),
@@ -86,6 +87,8 @@ def _line(
     size = min(max(width // 5, 10), known.all)
     if arm.failure is not None:
         tail.append((f"  {inert_line(arm.failure)}", Tint.ERROR))
+    elif not arm.evaluated:
+        tail.append((f"  {NOT_EVALUATED}", Tint.ERROR))
     elif counts is not None:
         for label, value in (
             *((metric.title, measured(metric, counts)) for metric in declaration.shown("lines")),

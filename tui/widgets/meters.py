@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from rig.displays.numbers import UNKNOWN, clock_time, measured, mebibytes, percent, rate, unclear_texts
+from rig.displays.progress import NOT_EVALUATED
 from rig.events import Speed
 from rig.metrics import Counts, Declaration
 from rig.rates import Estimate
@@ -28,13 +29,16 @@ class Meters(Lines):
         """Bring the numbers up to date. `estimates` are by the names of metrics."""
         if not self.size.width:
             return
-        counts = (arm.counts if arm else None) or {}
+        counts = (arm.rated if arm else None) or {}
         speed = (arm.speed if arm else None) or Speed()
         is_roomy = self.size.width >= _ROOMY
         gap = "    " if is_roomy else "  "
         speeds = _speeds(speed, is_roomy) + _times(elapsed_s, eta_s, is_roomy)
+        rights = _rights(declaration, counts, estimates if counts else {})
+        if arm is not None and not arm.evaluated:
+            rights.insert(0, [(NOT_EVALUATED, Tint.ERROR)])
         lines = [
-            *_flow(_rights(declaration, counts, estimates), gap, self.size.width),
+            *_flow(rights, gap, self.size.width),
             *_flow(speeds, gap, self.size.width),
         ]
         if len(lines) != len(self.lines):

@@ -8,7 +8,7 @@ from pathlib import Path
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.tooltalk.check.calls import check_calls
-from rig.methods.tooltalk.check.faults import Fault
+from rig.methods.tooltalk.check.faults import Fault, numbered
 from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import check_structure
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
@@ -84,8 +84,8 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
             faults.append(Fault(path.name, "unreadable", str(error).removeprefix(f"{path}: ")))
             continue
         simulator.restore(base)
-        faults += check_structure(path, conversation, world, toolbox)
-        faults += check_calls(path.name, conversation, toolbox)
+        faults += numbered(check_structure(path, conversation, world, toolbox), conversation)
+        faults += numbered(check_calls(path.name, conversation, toolbox), conversation)
         if any(call.name not in toolbox.tools for call in conversation.ground_truth):
             continue
         try:
@@ -94,7 +94,7 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
             faults.append(Fault(path.name, "replay", str(error)))
             continue
         replayed.append((conversation, calls))
-        faults += _replay_faults(path.name, calls, toolbox)
+        faults += numbered(_replay_faults(path.name, calls, toolbox), conversation)
     simulator.restore(base)
     faults += _repeated([conversation for conversation, _ in replayed])
     return Report(directory, len(paths), tuple(replayed), tuple(faults))

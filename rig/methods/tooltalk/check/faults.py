@@ -1,28 +1,46 @@
 """One thing that is wrong with a conversation file."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 
 from rig.calls import JsonObject
+from rig.methods.tooltalk.conversations import Conversation
+from rig.tasks import turn_number
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong, and where. `kind` is one word for counting; `turn` and `call` are positions from 0."""
+    """What is wrong, and where. `kind` is one word for counting; `position` is that of a message in its
+    conversation and `call` that of a call in it, both from 0. `turn` is which of the assistant's turns it is,
+    from 1.
+    """
 
     file: str
     kind: str
     text: str
-    turn: int | None = None
+    position: int | None = None
     call: int | None = None
+    turn: int | None = None
 
     def __str__(self) -> str:
         place = self.file
         if self.turn is not None:
             place += f" turn {self.turn}"
+        elif self.position is not None:
+            place += f" message {self.position + 1}"
         if self.call is not None:
-            place += f" call {self.call}"
+            place += f" call {self.call + 1}"
         return f"{place}: {self.kind}: {self.text}"
 
     def as_json(self) -> JsonObject:
         """All fields, by name."""
         return asdict(self)
+
+
+def numbered(faults: Iterable[Fault], conversation: Conversation) -> list[Fault]:
+    """The faults of a conversation, with the turns as people count them."""
+    known = conversation.known_turns
+    return [
+        replace(each, turn=turn_number(conversation, each.position)) if each.position in known else each
+        for each in faults
+    ]

@@ -11,6 +11,7 @@ from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_too
 from rig.methods.tooltalk.replay import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, turn_parts
 from rig.scoring import reasons
+from rig.tasks import turn_number
 from rig.toolbox.arguments import check
 from rig.toolbox.errors import ToolError
 from rig.toolbox.own.functions import Function
@@ -53,7 +54,10 @@ def call_places(path: Path, conversations: list[Conversation]) -> list[list[str]
     """Where each true call of each conversation of a file is written."""
     if is_in_tooltalks_shape(path):
         return [
-            [f"{path}: turn {turn} call {call}" for turn, call in each.ground_truth_positions()]
+            [
+                f"{path}: turn {turn_number(each, turn)} call {call + 1}"
+                for turn, call in each.ground_truth_positions()
+            ]
             for each in conversations
         ]
     return [

@@ -196,9 +196,18 @@ def test_reading_a_report(checked: Callable[..., Report], shipped: Callable[[str
     assert report["reproduced"] == 0
     assert report["differences"] == {"random id only": 1}
     (fault,) = report["faults"]
-    assert (fault["file"], fault["kind"], fault["turn"], fault["call"]) == (
-        "AddAlarm-easy.json",
-        "replay",
-        3,
-        0,
-    )
+    assert (fault["file"], fault["kind"]) == ("AddAlarm-easy.json", "replay")
+    assert (fault["turn"], fault["position"], fault["call"]) == (2, 3, 0)
+
+
+def test_turns_are_counted_as_everywhere_and_messages_of_the_user_as_such(
+    checked: Callable[..., Report], shipped: Callable[[str], Source]
+) -> None:
+    source = shipped("AddAlarm")
+    arguments(source, 3)["time"] = "8"
+    source["conversation"][2]["text"] = " "
+    said = [str(fault) for fault in checked(source).faults if fault.kind in ("arguments", "text")]
+    assert sorted(each.partition(": ")[0] for each in said) == [
+        "AddAlarm-easy.json message 3",
+        "AddAlarm-easy.json turn 2 call 1",
+    ]

@@ -90,7 +90,7 @@ def test_the_hard_conversations_differ_as_measured(hard: Report, tooltalk: Path)
         for (turn, call), difference in places.items()
     }
     found = {
-        (fault.file, fault.turn, fault.call, Difference(fault.text.split(":")[0]))
+        (fault.file, fault.position, fault.call, Difference(fault.text.split(":")[0]))
         for fault in hard.faults
         if fault.kind == "replay"
     }
