@@ -25,6 +25,7 @@ DIFFERENT = {
         ("I heard a sound.", "I heard no sound."),
         ("I am sure of it.", "I am not sure of it."),
         ("Wait for me.", "Do not wait for me."),
+        ("He rowed home without delay.", "He did not row home without delay."),
         ("Ich schlafe.", "Ich schlafe nicht."),
         ("Она спит.", "Она не спит."),
         ("我去。", "我不去。"),
@@ -251,3 +252,13 @@ def test_two_hostile_texts_are_judged_in_a_moment(piece: str) -> None:
     meaning(text, text[: len(text) // 2] + " and one more thing " + text[len(text) // 2 :])
     meaning(text, f"{text} 7")
     assert time.process_time() - started < 4
+
+
+def test_a_sentence_reworded_amid_many_equal_ones_has_to_be_more_alike() -> None:
+    around = " ".join(
+        f"The {thing} is here." for thing in ("boat", "rope", "tar", "oar", "net", "sail", "hook")
+    )
+    one, other = "Vera patched the hull.", "Vera mended the leak."
+    assert meaning(one, other, likeness=0.8) is Meaning.SAME
+    assert meaning(f"{around} {one}", f"{around} {other}", likeness=0.8) is Meaning.UNCLEAR
+    assert meaning(f"{around} {one}", f"{around} {other}", likeness=0.95) is Meaning.SAME

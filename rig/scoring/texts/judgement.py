@@ -18,6 +18,8 @@ MAX_SHARED = 200
 """Shared sentences in which a fact is looked for that a sentence beside them leaves out."""
 WHOLE = 6
 """Sentences up to which what the texts do not share is judged as a whole."""
+AMID = 0.9
+"""Likeness from which on a sentence amid many that are the same is the same in other words."""
 HALF = 0.5
 """Likeness that says nothing either way."""
 MAX_TEXT = 1_000_000
@@ -105,7 +107,7 @@ def _with(elsewhere: Elsewhere, shared: Sequence[str]) -> Elsewhere:
     sides = [side(Parts("", sentence, "")) for sentence in [*dict.fromkeys(shared)][:MAX_SHARED]]
     facts = (fact for each in sides for fact in each.facts)
     stems = (word.stem for each in sides for word in each.plain)
-    return Elsewhere((*elsewhere.facts, *facts), elsewhere.stems.union(stems))
+    return Elsewhere((*elsewhere.facts, *facts), elsewhere.stems.union(stems), len(shared))
 
 
 def _judged(pair: Pair, likeness: Likeness, band: Band) -> Judgement:
@@ -118,9 +120,16 @@ def _judged(pair: Pair, likeness: Likeness, band: Band) -> Judgement:
         return Judgement(Meaning.DIFFERENT, value)
     if note := doubt(pair):
         return Judgement(Meaning.UNCLEAR, value, f"not clear: {note}")
-    if value < band.same:
+    if value < (max(band.same, AMID) if _amid(pair) else band.same):
         return Judgement(Meaning.UNCLEAR, value, f"not clear: the wording is alike by {value:.2f}")
     return Judgement(Meaning.SAME, value)
+
+
+def _amid(pair: Pair) -> bool:
+    """Whether each text has words of its own in a sentence, amid many that are the same word for word: who
+    rewords one sentence of a long text rewords others.
+    """
+    return pair.elsewhere.sentences > WHOLE and bool(pair.unshared.first and pair.unshared.second)
 
 
 def known_likeness(pair: Pair) -> float | None:

@@ -86,6 +86,8 @@ class Elsewhere:
 
     facts: tuple[Fact, ...] = ()
     stems: frozenset[str] = frozenset()
+    sentences: int = 0
+    """Sentences that both texts have beside what is held together."""
 
 
 NOWHERE = Elsewhere()

@@ -95,7 +95,7 @@ def _without_doing(word: Word, following: Word) -> bool:
 def _scope(following: Iterable[Word]) -> Iterator[str]:
     left = SCOPE
     for word in following:
-        if not (word.is_word or word.is_number) or not left:
+        if not (word.is_word or word.is_number) or not left or word.text == "without":
             return
         if word.is_word and word.text not in EMPTY | STILL:
             left -= 1
@@ -120,12 +120,17 @@ def denial(
     for own, words, against in ((scopes[0], second, scopes[1]), (scopes[1], first, scopes[0])):
         # What a denial is about may stand in the next clause: "No and bring the milk".
         in_denials = {scope[0] for scope in against if scope}
-        in_denials |= {word.stem for clause in _clauses(words) if any(denied(clause)) for word in clause}
+        in_denials |= {word.stem for clause in _clauses(words) if _denies(clause) for word in clause}
         said = {word.stem for word in words}
         for scope in own:
             if scope and scope[0] in said and not _related(scope, in_denials):
                 return f"negation: only one says not {scope[0]}"
     return None
+
+
+def _denies(clause: Sequence[Word]) -> bool:
+    # "Came without a coat" denies the coat, and not the coming.
+    return any(denied([word for word in clause if word.text != "without"]))
 
 
 def _meant(own: Sequence[Denial], against: Sequence[Denial], words: Sequence[Word]) -> list[tuple[str, ...]]:
