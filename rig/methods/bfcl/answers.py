@@ -89,7 +89,7 @@ def _python(text: str) -> list[dict[str, Any]]:
 
 def _call(node: ast.Call) -> dict[str, Any]:
     """A call by its keywords; others are not read."""
-    return {_name(node.func): {each.arg: _value(each.value) for each in node.keywords if each.arg}}
+    return {_name(node.func): {str(each.arg): _value(each.value) for each in node.keywords}}
 
 
 def _name(node: ast.expr) -> str:
@@ -125,6 +125,8 @@ def _value(node: ast.expr) -> Any:
 
 def _computed(left: Any, operator: ast.operator, right: Any) -> Any:
     """Arithmetic, as BFCL's reader does it, without powers, which have no bound."""
+    if isinstance(operator, ast.Add) and type(left) is type(right) and isinstance(left, str | list):
+        return left + right
     if not (isinstance(left, int | float) and isinstance(right, int | float)):
         raise Undecodable("arithmetic without numbers")
     match operator:

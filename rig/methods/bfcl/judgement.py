@@ -27,13 +27,17 @@ def declaration_of(categories: Iterable[str] = CATEGORIES) -> Declaration:
     )
 
 
-def judge(entry: Entry, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
-    """The score of an entry that was played."""
+def judge(
+    entry: Entry, turns: Sequence[PlayedTurn], settings: Settings, *, as_written: bool = False
+) -> Score:
+    """The score of an entry that was played. Calls `as_written` are those that others asked for."""
     calls = [executed.call for turn in turns for executed in turn.executed]
     error = next((turn.error for turn in turns if turn.error), None)
     if error in MACHINE:
         wrong = Wrong("machine", f"no answer could be had: {error}")
         return _score(entry, len(calls), wrong)
+    if as_written:
+        return score_output(entry, [{call.name: call.arguments} for call in calls], settings)
     return score_output(entry, output_of(calls, entry, settings), settings)
 
 

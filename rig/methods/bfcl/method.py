@@ -69,6 +69,7 @@ class BFCLSetup:
     def __init__(self, settings: Settings, place: str) -> None:
         self._settings = settings
         self._place = place
+        self._as_written = False
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -94,7 +95,7 @@ class BFCLSetup:
         return BFCLSetup(settings, self._place)
 
     def score(self, task: Entry, turns: Sequence[PlayedTurn]) -> Score:
-        return judge(task, turns, self._settings)
+        return judge(task, turns, self._settings, as_written=self._as_written)
 
     def file_of(self, task: Entry) -> str:
         """The file of results that an entry's line belongs to (`rig.methods.base.Files`)."""
@@ -104,8 +105,17 @@ class BFCLSetup:
         return line_of(task, turns, self._settings)
 
     def predictions(self, place: Path) -> Sequence[tuple[Entry, dict[int, PlayedTurn]]]:
-        """Answers in BFCL's files of results; the data are where `--set data=DIR` or $RIG_BFCL say."""
+        """Answers in BFCL's files of results; the data are where `--set data=DIR` or $RIG_BFCL say.
+
+        They are taken as they are written. Where a name in them has a dot, names were given with dots.
+        """
         if not self._place:
             raise RigError("where are BFCL's data? Say so with --set data=DIR, or in $RIG_BFCL")
         folder = Path(self._place)
-        return read_results(place, data.load(folder / "data" if (folder / "data").is_dir() else folder))
+        entries = data.load(folder / "data" if (folder / "data").is_dir() else folder)
+        found = read_results(place, entries)
+        self._as_written = True
+        made = (executed for _, turns in found for turn in turns.values() for executed in turn.executed)
+        if any("." in executed.name for executed in made):
+            self._settings = Settings("dots")
+        return found

@@ -295,7 +295,10 @@ def files_of(directory: Path) -> list[Path]:
     """
     if not directory.is_dir():
         raise RigError(f"{directory}: no such directory of conversations")
-    directory = directory / OWN if holds_toolbox(directory) and (directory / OWN).is_dir() else directory
+    if holds_toolbox(directory):
+        directory /= OWN
+        if not directory.is_dir():
+            raise RigError(f"{directory}: no such directory; a folder with tools has its conversations there")
     paths = sorted(path for path in directory.iterdir() if path.suffix in ENDINGS and path.is_file())
     if not paths:
         raise RigError(f"{directory}: holds no conversation ({', '.join(f'*{each}' for each in ENDINGS)})")

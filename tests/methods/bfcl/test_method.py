@@ -121,6 +121,7 @@ def test_functions_are_prepared_as_bfcl_prepares_them(checkout: Path) -> None:
         ("f(a=2*3, b=x, c=g(d=1))", [{"f": {"a": 6, "b": "x", "c": {"g": {"d": 1}}}}]),
         ([{"f": '{"a": 1}'}], [{"f": {"a": 1}}]),
         ([{"f": {"a": 1}}], [{"f": {"a": 1}}]),
+        ("[f(a='x' + 'y', **more)]", [{"f": {"a": "xy", "None": "more"}}]),
         ("[]", []),
     ],
 )
@@ -192,3 +193,27 @@ def test_truths_of_the_public_data_answered_with_themselves() -> None:
     assert len(missed) <= 18
     kinds = {kind.rpartition(":")[2] for _, kind in missed}
     assert kinds <= {"missing_required", "cannot_find_match", "unexpected_param"}
+
+
+def test_results_with_dots_in_names_are_graded_as_they_are_written(
+    rig: Callable[..., Any], checkout: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "result" / "model" / "non_live"
+    out.mkdir(parents=True)
+    lines = {
+        "simple_python": "[math.add(a=1, b=2)]",
+        "live_parallel": "[math.add(a=2), math_add(a=1)]",
+        "irrelevance": "I cannot do that.",
+    }
+    for category, result in lines.items():
+        line = json.dumps({"id": f"{category}_0", "result": result})
+        (out / f"BFCL_v4_{category}_result.json").write_text(line)
+    scored = rig("score", "--format", "bfcl", tmp_path / "result", "--set", f"data={checkout}", "--json")
+    assert scored.code == 0, scored.err
+    metrics = scored.json["total"]["metrics"]
+    assert (metrics["simple_python"], metrics["live_parallel"], metrics["irrelevance"]) == (1.0, 0.0, 1.0)
+    text = f"[math.add(a=1, how={json.dumps(json.dumps({'x': 1}))})]"
+    wrong = json.dumps({"id": "simple_python_0", "result": text})
+    (out / "BFCL_v4_simple_python_result.json").write_text(wrong)
+    scored = rig("score", "--format", "bfcl", tmp_path / "result", "--set", f"data={checkout}", "--json")
+    assert scored.json["total"]["metrics"]["simple_python"] == 0.0
