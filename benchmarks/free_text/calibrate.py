@@ -31,7 +31,7 @@ LABELS = {
     SUBJECT: "email subject",
     BODY: "email body, message",
 }
-SEEN, PUT_ASIDE = ("second", "third"), ("second", "third", "fourth")
+SEEN, PUT_ASIDE = ("second", "third"), ("second", "third", "fourth", "fifth")
 """Rounds of attacks after the first, and those of which some were put aside."""
 ERRORS = ("false accepts", "false rejects", "unclear")
 BY_KIND = ("pairs", "AUC, cosine", "AUC", "same from", "unclear from", *ERRORS)
