@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
+from rig.engine.first_load import check_loads
 from rig.engine.llama import LlamaModel
 
 _Key: TypeAlias = tuple[Path, int, int]
@@ -26,6 +27,7 @@ def open_weights(path: Path, n_gpu_layers: int) -> LlamaModel:
     found = find_weights(path)
     if found is not None and found.n_gpu_layers == n_gpu_layers:
         return found.share()
+    check_loads(path)
     model = LlamaModel(path, n_gpu_layers=n_gpu_layers)
     _open[_key(path)] = model
     return model

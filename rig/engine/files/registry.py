@@ -204,7 +204,10 @@ def template_source(info: GgufInfo, given: Path | None, *, own_format: bool) -> 
     all. Raises RigError for what cannot be read.
     """
     if given is not None:
-        return read_text(given)
+        try:
+            return read_text(given)
+        except RigError as error:
+            raise RigError(f"--chat-template {error}") from error
     for_tools = info.other_templates.get("tool_use") if own_format else None
     return for_tools or info.chat_template or template_of(family_of(info))
 

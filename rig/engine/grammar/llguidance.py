@@ -22,6 +22,7 @@ from rig.engine.grammar.language import Language
 from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.engine.llama import LlamaModel
 from rig.engine.tokenizer import Tokenizer
+from rig.errors import RigError
 
 _SEPARATORS = {
     "whitespace_flexible": False,
@@ -85,13 +86,17 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
     def __init__(self, model: LlamaModel, tokenizer: Tokenizer, *, free_order: bool = False) -> None:
         self.llg = llguidance
         self.tensor_library_name = "numpy"
-        self.llg_tokenizer = llguidance.LLTokenizer.from_llamacpp(
-            tokens=[_token_bytes(tokenizer, token) for token in range(model.n_vocab)],
-            vocab_ptr=model.vocab,
-            tokenize_fptr=model.tokenize_address,
-            eos_token=list(tokenizer.end_of_generation) or tokenizer.eos,
-            slices=llguidance.LLTokenizer.json_slices(),
-        )
+        try:
+            self.llg_tokenizer = llguidance.LLTokenizer.from_llamacpp(
+                tokens=[_token_bytes(tokenizer, token) for token in range(model.n_vocab)],
+                vocab_ptr=model.vocab,
+                tokenize_fptr=model.tokenize_address,
+                eos_token=list(tokenizer.end_of_generation) or tokenizer.eos,
+                slices=llguidance.LLTokenizer.json_slices(),
+            )
+        except ValueError as error:
+            fault = f"{model.path}: no grammar can hold its tokens: {error}; is it damaged?"
+            raise RigError(fault) from error
         self._n_vocab = model.n_vocab
         self._ends = np.array(tokenizer.end_of_generation, dtype=np.intp)
         self._no_ends = self._ends[:0]

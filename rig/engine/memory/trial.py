@@ -9,6 +9,7 @@ from rig.engine.llama import LlamaContext, LlamaModel, NoMemory
 from rig.engine.memory.devices import gpus, machine_memory
 from rig.engine.memory.fit import Fit
 from rig.engine.memory.plan import FitPlan, Wishes, size
+from rig.engine.weights import open_weights
 from rig.errors import RigError
 from rig.meters import available_cores
 
@@ -77,7 +78,7 @@ def try_loading(info: GgufInfo, fit: Fit, notify: Callable[[str], None]) -> FitP
     """Load a model and give it up again: the plan by which it can be loaded now. Raises RigError."""
     loaded = load_planned(
         fit,
-        lambda plan: LlamaModel(info.path, n_gpu_layers=plan.n_gpu_layers),
+        lambda plan: open_weights(info.path, plan.n_gpu_layers),
         lambda model, plan: LlamaContext(
             model,
             n_ctx=plan.n_ctx,

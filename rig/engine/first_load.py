@@ -1,0 +1,75 @@
+"""The first load of a file, in a process that may die of it: llama.cpp ends the process over some damage."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from rig.engine.files.checksums import sha256_of
+from rig.engine.files.registry import entry_of
+from rig.errors import RigError
+from rig.paths import cache_directory
+
+_TIMEOUT_S = 300.0
+_DEATHS = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL})
+"""How llama.cpp ends a process. One that is killed, such as for want of memory, says nothing of the file."""
+_LAST_WORDS = re.compile(r"(GGML_ASSERT\(.*\) failed|GGML_ABORT.*|what\(\): .*)")
+
+
+def check_loads(path: Path) -> None:
+    """Raise RigError if llama.cpp dies of a file, or of the first token that is decoded with it.
+
+    What loaded once is remembered by its SHA-256 and llama.cpp's version, and files of the registry are known
+    to load. A file that llama.cpp refuses without dying is left to the load that follows.
+    """
+    digest = sha256_of(path)
+    known = cache_directory() / "loads" / f"{digest}-{version('llama_cpp_python')}"
+    if entry_of(digest) is not None or known.exists():
+        return
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "rig.engine.first_load", str(path)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RigError(f"{path}: llama.cpp did not come to an end of loading it; it is damaged") from error
+    except OSError:
+        return
+    if -done.returncode in _DEATHS:
+        words = _LAST_WORDS.search(done.stderr)
+        said = f": {words[0][:200]}" if words else ""
+        name = signal.Signals(-done.returncode).name
+        raise RigError(f"{path}: llama.cpp dies of this file ({name}){said}; it is damaged, leave it out")
+    if done.returncode:
+        return
+    with suppress(OSError):
+        known.parent.mkdir(parents=True, exist_ok=True)
+        known.touch()
+
+
+def _main(path: Path) -> None:
+    """In the child: weights, tokens, a context and one token."""
+    from rig.engine.llama import Chunk, LlamaContext, LlamaModel
+    from rig.engine.tokenizer import Tokenizer
+
+    model = LlamaModel(path, n_gpu_layers=0)
+    Tokenizer(model)
+    context = LlamaContext(
+        model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16", n_seq=1
+    )
+    context.decode([Chunk(0, (0,), True)])
+
+
+if __name__ == "__main__":
+    with suppress(RigError):
+        _main(Path(sys.argv[1]))
