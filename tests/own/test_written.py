@@ -435,9 +435,9 @@ def test_four_conversations_at_once(rig: Callable[..., Any], tmp_path: Path, smo
     place = tmp_path / "rooms"
     assert rig("suites", "new", place, "--code").code == 0
     file = place / "conversations" / "first.yaml"
-    file.write_text("".join(file.read_text().replace("name: ", f"name: {n}-") for n in range(3)))
+    file.write_text("".join(file.read_text().replace("name: ", f"name: {n}-") for n in range(2)))
     asked = ("--toolbox", place, "--similarity", "exact", "--display", "none", "--json", "--threads", 1)
-    bounds = ("--max-tokens", 40, "--max-calls", 2)
+    bounds = ("--max-tokens", 24, "--max-calls", 1, "--tools", "exact")
     alone, together = (rig("run", smollm2, *asked, *bounds, "--parallel", each) for each in (1, 4))
     assert (alone.code, together.code) == (0, 0), together.err
     counts = [
@@ -445,4 +445,4 @@ def test_four_conversations_at_once(rig: Callable[..., Any], tmp_path: Path, smo
         for done in (alone, together)
     ]
     assert counts[0] == counts[1]
-    assert counts[0]["conversations"] == 6
+    assert counts[0]["conversations"] == 4

@@ -116,7 +116,10 @@ def opening(conversation: Conversation, settings: Settings) -> Request:
 
 def _offered_names(conversation: Conversation, settings: Settings) -> Sequence[str] | None:
     tools = settings.toolbox.tools
-    if settings.tools == "all":
+    needs_none = not conversation.tools and not conversation.ground_truth
+    is_one = settings.tools == "suite" and len(settings.toolbox.plugins) == 1
+    if settings.tools == "all" or is_one or (settings.tools == "exact" and needs_none):
+        # Where nothing is to be called, that has to be found out among all tools.
         return None
     if settings.tools == "suite":
         named, known, key = conversation.plugins, set(settings.toolbox.plugins), "suites_used"

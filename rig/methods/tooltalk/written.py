@@ -79,7 +79,8 @@ def _conversation(part: Part, name: str) -> JsonObject:
     turns = [entry for turn in turn_parts(part) for entry in _turn(turn, forbidden)]
     if not turns:
         raise part.fault("a conversation needs a turn at least")
-    used = dict.fromkeys(call["request"]["api_name"] for turn in turns for call in turn.get("apis", ()))
+    due = (call["request"]["api_name"] for turn in turns for call in turn.get("apis", ()))
+    used = dict.fromkeys([*due, *(name for turn in turns for name in turn.get("must_not_call", ()))])
     user = fields["user"].text() if "user" in fields else None
     signed_in = {"session_token": SIGNED_IN} if user is not None else {}
     return {
