@@ -21,6 +21,7 @@ from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
+from tui.screens.text import TextScreen
 from tui.text.lines import Tint
 from tui.widgets.answer import AnswerBar
 from tui.widgets.conversations import ConversationGrid
@@ -111,6 +112,7 @@ RUN = {
     "c": Pilot(LATE, lambda it: [json.loads(text)["name"] for text in it.copied] == ["AddReminder"]),
     "w": Pilot((), asks(AskScreen)),
     "enter": Pilot((), asks(ConversationScreen)),
+    "T": Pilot((), asks(TextScreen)),
     "R": Pilot((), asks(RunsScreen)),
     "e": Pilot((), lambda it: it.run.query_one(Expectations).display),
     "ctrl+g": Pilot((), lambda it: it.control.question is None, ASKED),

@@ -54,7 +54,7 @@ _CONVERSATIONS = Section(
         _key("left,h", "arm(-1)", "previous arm", "read the previous arm", show=False),
         _key("g", "move(-1000000)", "first", "read the first conversation", show=False),
         _key("G", "move(1000000)", "last", "read the last conversation", show=False),
-        _key("t", "groups", "by tool", "how much was right by tool, by tag and by suite", show=False),
+        _key("T", "groups", "by tool", "how much was right by tool, by tag and by suite", show=False),
         _key("R", "runs", "runs", "all stored runs", show=False),
     ),
 )
