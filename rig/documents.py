@@ -170,7 +170,12 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 
 def _written(dumper: yaml.SafeDumper, text: str) -> Any:
     means_other = not isinstance(_plain(text), str)
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if means_other else None)
+    # Unescaped, these end a line for whoever reads it.
+    style = '"' if _LINE_ENDS & set(text) else "'" if means_other else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_LINE_ENDS = frozenset("\x85\u2028\u2029")
 
 
 _Dumper.add_representer(str, _written)

@@ -191,7 +191,7 @@ def test_tables_are_of_whole_runs_with_something_finished(
     model = Scripted(lambda request: (_ for _ in ()).throw(ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         small_talks.play(small_talks.plan(tmp_path / "runs.sqlite", model))
-    assert rig("show", "abcde", "--tables").out == "no conversation of this run is finished yet\n"
+    assert rig("show", "abcde", "--tables").out == "no conversation of these arms is finished yet\n"
     assert rig("show", "abcde", "--tables", "--json").json == {"run": "abcde", "tables": []}
     refused = rig("show", "abcde", "alarms", "--tables")
     assert (refused.code, refused.out) == (2, "")

@@ -31,7 +31,7 @@ from rig.models import (
 from rig.verdicts import Verdict
 
 MOST_STEPS = 20
-"""Messages with calls in a turn. One more ends the entry."""
+"""How many messages with calls a turn may have. One more ends the entry."""
 
 
 class Dialogue:
