@@ -81,7 +81,7 @@ def test_a_report_has_the_heat_maps(rig: Callable[..., Any], played: str, tmp_pa
     page, text = ((tmp_path / f"report.{ending}").read_text() for ending in ("html", "md"))
     assert "By tool" in page
     assert "By tag" in page
-    assert '--n:10"><a>2/2</a>' in page
+    assert '--n:10"><span>2/2</span>' in page
     assert "## By tool" in text
     assert [each["by"] for each in json.loads((tmp_path / "report.json").read_text())["by"]] == [
         "tool",
@@ -115,7 +115,7 @@ def test_the_live_view_shows_the_heat_map(played: str, terminal: Terminal) -> No
     terminal.resize(120, 40)
     terminal.type(f"{RIG} watch {played} --speed 64")
     terminal.wait("three")
-    terminal.press("t")
+    terminal.press("T")
     terminal.wait("true calls of each tool", "send_b", "2/2 100.0% #")
     terminal.press("q")
     terminal.wait("oracle")
