@@ -15,7 +15,7 @@ import yaml  # type: ignore[import-untyped]
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
-from rig.files import read_text
+from rig.files import read_text, values_at
 
 LARGEST_JSON = 16 * 2**20
 LARGEST_YAML = 2**20
@@ -136,23 +136,9 @@ def from_json(text: str, where: str, *, lines: bool = True) -> Json:
         raise RigError(f"{where}: nested too deeply") from error
     except ValueError as error:
         raise RigError(f"{where}: not JSON: {error}") from error
-    _check_depth(value, where)
+    if values_at(value, DEEPEST):
+        raise RigError(f"{where}: nested deeper than {DEEPEST} levels")
     return value
-
-
-def _check_depth(value: Json, where: str) -> None:
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _inner(each)]
-        if not level:
-            return
-    raise RigError(f"{where}: nested deeper than {DEEPEST} levels")
-
-
-def _inner(value: Json) -> Sequence[Json]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else ()
 
 
 def to_yaml(value: Json) -> str:

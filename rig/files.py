@@ -7,7 +7,7 @@ import math
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -56,7 +56,7 @@ def read_json(path: Path, largest: int = LARGEST) -> Json:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RigError(f"{path}: not JSON: {error}") from error
-    if _depth(value) > DEEPEST:
+    if any(isinstance(each, dict | list) for each in values_at(value, DEEPEST)):
         raise RigError(f"{path}: nested deeper than {DEEPEST} levels")
     return value
 
@@ -70,12 +70,18 @@ def _regular(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _depth(value: Json) -> int:
-    depth, level = 0, [value]
-    while level := [each for each in level if isinstance(each, dict | list)]:
-        depth += 1
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
-    return depth
+def values_at(value: Json, depth: int) -> Sequence[Json]:
+    """The values of a JSON value that are in so many lists and objects; none where it is not so deep."""
+    level = [value]
+    for _ in range(depth):
+        level = [inner for each in level for inner in _inner(each)]
+    return level
+
+
+def _inner(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 @contextmanager

@@ -52,14 +52,14 @@ class Grader:
         self.mode = mode
         self.toolbox = toolbox
         rules = UpstreamRules if mode == "upstream" else FixedRules
-        self._similarity = similarity
         self._rules: Rules = rules(similarity, toolbox)
 
     def adjudicated(self, answers: Answers) -> "Grader":
         """The grader with what people said of texts; itself where they said nothing, or it asks nobody."""
-        if not len(answers) or self.mode == "upstream" or isinstance(self._similarity, Exact):
+        similarity = self._rules.similarity
+        if not len(answers) or self.mode == "upstream" or isinstance(similarity, Exact):
             return self
-        return Grader(self.mode, Adjudicated(self._similarity, answers), self.toolbox)
+        return Grader(self.mode, Adjudicated(similarity, answers), self.toolbox)
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:

@@ -35,15 +35,14 @@ class TemplateError(Exception):
 
 def compile(source: str) -> None:
     """See that a template compiles. Raises TemplateError."""
-    _answer(json.dumps({"source": source}))
+    _answer(source, {})
 
 
 def render(
     source: str, messages: Sequence[JsonObject], tools: Sequence[JsonObject], given: Mapping[str, Json]
 ) -> str:
     """What a template makes of messages and declarations, with these variables. Raises TemplateError."""
-    asked = {"source": source, "messages": list(messages), "tools": list(tools), "given": dict(given)}
-    return _answer(json.dumps(asked))
+    return _answer(source, {"messages": list(messages), "tools": list(tools), "given": dict(given)})
 
 
 class _Process:
@@ -100,9 +99,8 @@ atexit.register(end)
 
 
 @lru_cache(maxsize=512)
-def _answered(question: str) -> tuple[str, str]:
+def _answered(source: str, question: str) -> tuple[str, str]:
     """(text, fault) that a question is answered with; a template is as sure of its faults as of its texts."""
-    source = json.loads(question)["source"]
     with _lock:
         if _deaths[source] >= _MOST_DEATHS:
             return "", _BEYOND
@@ -123,8 +121,8 @@ def _answered(question: str) -> tuple[str, str]:
     return answer.get("text", ""), answer.get("fault", "")
 
 
-def _answer(question: str) -> str:
-    text, fault = _answered(question)
+def _answer(source: str, asked: JsonObject) -> str:
+    text, fault = _answered(source, json.dumps({"source": source, **asked}))
     if len(text) > _LONG:
         _answered.cache_clear()
     if fault:

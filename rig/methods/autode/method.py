@@ -82,8 +82,7 @@ class AutoDE:
         return {THE_USER: "scripted"} if settings.mode == "dynamic" else {}
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
-        # What every method is told, such as where answers about texts are kept, is no setting of its own.
-        return AutoDESetup(self.settings({option.name: values[option.name] for option in self.options}))
+        return AutoDESetup(self.settings(values))
 
 
 METHOD: Method = AutoDE()
