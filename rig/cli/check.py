@@ -8,7 +8,8 @@ import click
 from rig import methods
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
-from rig.methods.base import Checks, Method, Records, Report
+from rig.methods.base import Method
+from rig.methods.offers import Checks, Records, Report
 from rig.toolbox.find import find_toolbox
 
 _DIRECTORY = click.Path(path_type=Path)

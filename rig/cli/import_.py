@@ -7,7 +7,7 @@ import click
 from rig import methods, plugins
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
-from rig.methods.base import Converts, Imports
+from rig.methods.offers import Converts, Imports
 from rig.paths import runs_file
 from rig.rescore import import_run
 from rig.running.options import Options

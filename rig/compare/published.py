@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rig import methods
 from rig.compare.arms import ChosenArm, choose
 from rig.errors import RigError
-from rig.methods.base import ArmScore, Publishes, Table
+from rig.methods.offers import ArmScore, Publishes, Table
 from rig.metrics import Counts
 from rig.store import Runs
 

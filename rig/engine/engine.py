@@ -11,11 +11,10 @@ from rig.engine.cache.store import PrefixStore
 from rig.engine.decoder import Budget, Decoder, Generation
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.formats import Chosen
-from rig.engine.formats.base import AnswerError, AnswerFormat, Reading
 from rig.engine.grammar import ConstraintError, Grammar, make_grammar
-from rig.engine.grammar.language import Language
 from rig.engine.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.parallel import OpenContext, choose, describe, measure
+from rig.engine.prediction import Form, predicted
 from rig.engine.prompt import PromptBuilder, Segment
 from rig.engine.sampling import Sampler
 from rig.engine.settings import EngineSettings
@@ -56,17 +55,6 @@ class _Lane:
 
 OpenStore: TypeAlias = Callable[[Mapping[str, Json]], PrefixStore | None]
 """Opens the store of prompts' beginnings for a fingerprint, where there is to be one."""
-
-
-class Form(NamedTuple):
-    """A form of answers for one set of tools, and its language as this arm may use it.
-
-    `marks` are the tokens of the language that end an answer elsewhere; in it they are a part of the text.
-    """
-
-    format: AnswerFormat
-    language: Language
-    marks: frozenset[int] = frozenset()
 
 
 class _Turn(NamedTuple):
@@ -457,7 +445,7 @@ class LlamaCppModel:
             reasoning_s=lane.reasoning_s,
         )
         form = self._form(lane.request)
-        return _prediction(form, generation, usage, failure)
+        return predicted(form, generation, usage, failure)
 
 
 class _ContextFull(Exception):
@@ -466,38 +454,3 @@ class _ContextFull(Exception):
 
 class _Truncated(Exception):
     """The answer is longer than the settings allow."""
-
-
-def _prediction(
-    form: Form, generation: Generation, usage: Usage, failure: tuple[ErrorKind, str] | None
-) -> Prediction:
-    found = Reading()
-    salvage = ""
-    if failure is None:
-        try:
-            found = form.format.read(generation.text)
-            salvage = found.salvage
-        except AnswerError as error:
-            failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
-    several = bool(form.language.separator)
-    if len(found.calls) > 1 and not several:
-        salvage = ", ".join(filter(None, [salvage, f"first of {len(found.calls)}"]))
-    kind, detail = failure or (None, "")
-    incomplete = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
-    return Prediction(
-        raw=generation.text,
-        call=found.calls[0] if found.calls else None,
-        further=found.calls[1:] if several else (),
-        reply=None if failure or found.calls else found.content,
-        error=kind,
-        error_detail=" ".join(detail.split())[:500],
-        finish_reason="stop" if kind is None else "length" if incomplete else "error",
-        usage=usage,
-        token_ids=tuple(generation.token_ids),
-        logprobs=tuple(generation.logprobs),
-        token_chars=tuple(generation.token_chars),
-        token_forced=tuple(generation.token_forced),
-        salvage=salvage,
-        reasoning=form.format.reasoning(generation.text),
-        content=found.content if found.calls else "",
-    )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rig import methods
 from rig.errors import RigError
 from rig.judging.judgements import Judgement, joined
-from rig.methods.base import Answering, by_arm
+from rig.methods.offers import Answering, by_arm
 from rig.rescore import path_of, settings_of, setup_of
 from rig.solutions.solution import Node, Solution
 from rig.solutions.trajectory import solution_of, tree_of

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from rig.compare import Comparison, Noise, Question, compare, published
 from rig.compare.board.groups import WAYS, Groups, groups
 from rig.errors import RigError
-from rig.methods.base import Table
+from rig.methods.offers import Table
 from rig.store import Runs, StoredRun, Transcript
 
 Format = Literal["html", "md", "csv", "json"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rig.calls import JsonObject
-from rig.methods.base import Executes
+from rig.methods.offers import Executes
 from rig.metrics import Counts, Declaration, total
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored, breakdown

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from rig.events import Where
-from rig.methods.base import Imports, Method, RecordedRun, by_arm
+from rig.methods.base import Method
+from rig.methods.offers import Imports, RecordedRun, by_arm
 from rig.running.options import Options
 from rig.store import ConversationScore, GraderInfo, NewRun, RunWriter, check_writable
 from rig.store.identifiers import new_run_id

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from rig.calls import ExecutedCall, Json, JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
-from rig.methods.base import Executes, Setup
+from rig.methods.base import Setup
+from rig.methods.offers import Executes
 from rig.rescore.setups import setup_of
 from rig.store import StoredRun, Transcript
 from rig.tasks import Task, turn_number

@@ -7,7 +7,8 @@ from typing import Any
 from rig import methods
 from rig.episodes import Step
 from rig.errors import RigError
-from rig.methods.base import Method, Settings, Setup, Solving, adjudicated, by_arm
+from rig.methods.base import Method, Settings, Setup
+from rig.methods.offers import Solving, adjudicated, by_arm
 from rig.running.options import Options
 from rig.scoring import Named
 from rig.store import StoredArm, StoredRun, Transcript

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from rig.errors import RigError
 from rig.events import Where
 from rig.files import write
-from rig.methods.base import Files, Method, Reads, Recording, Setup, by_arm
+from rig.methods.base import Method, Setup
+from rig.methods.offers import Files, Reads, Recording, by_arm
 from rig.rescore.scored import Scored, score_turns
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript

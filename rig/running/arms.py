@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from rig.engine import EngineSettings, load, wear
 from rig.errors import RigError
-from rig.methods.base import Casting, Method, Settings
+from rig.methods.base import Method, Settings
+from rig.methods.offers import Casting
 from rig.models import Model, Notify
 from rig.running.person import HUMAN, Person
 from rig.running.plan import Arm, Loader

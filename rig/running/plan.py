@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.methods.base import Method, Settings, Setup, declared
+from rig.methods.base import Method, Settings, Setup
+from rig.methods.offers import declared
 from rig.metrics import NO_CAUTION, Caution, Declaration
 from rig.models import Model, Notify
 from rig.store import GraderInfo, NewRun

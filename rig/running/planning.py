@@ -7,7 +7,8 @@ from typing import Any
 
 from rig import engine, methods
 from rig.errors import RigError
-from rig.methods.base import Method, adjudicated
+from rig.methods.base import Method
+from rig.methods.offers import adjudicated
 from rig.metrics import Caution
 from rig.running.arms import make_arms
 from rig.running.options import Options

@@ -29,7 +29,8 @@ from rig.events import (
     Where,
 )
 from rig.meters import Costs, Meters
-from rig.methods.base import Ask, Episode, Meeting, Playing, Remembering, by_arm
+from rig.methods.base import Ask, Episode, Playing
+from rig.methods.offers import Meeting, Remembering, by_arm
 from rig.metrics import total
 from rig.models import Model, OneByOne, Piece
 from rig.running.control import Control, Stopped

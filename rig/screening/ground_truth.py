@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from rig.calls import Call
 from rig.errors import RigError
 from rig.events import Where
-from rig.methods.base import Knows, Method, Settings, Setup
+from rig.methods.base import Method, Settings, Setup
+from rig.methods.offers import Knows
 from rig.models import Model, Request
 from rig.tasks import Task, turn_number
 

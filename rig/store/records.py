@@ -8,7 +8,8 @@ from typing import Literal
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.events import Speed
-from rig.methods.base import ArmScore, Grading
+from rig.methods.base import Grading
+from rig.methods.offers import ArmScore
 from rig.metrics import TASKS, Counts, Declaration, Score
 from rig.tasks import Task
 from rig.verdicts import Fault

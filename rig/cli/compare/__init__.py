@@ -14,7 +14,7 @@ from rig.compare import Comparison, Noise, Pair, Question, VerdictKind, compare,
 from rig.displays.pages.compare import compare_text
 from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
-from rig.methods.base import Table
+from rig.methods.offers import Table
 from rig.paths import runs_file
 from rig.store import Runs
 

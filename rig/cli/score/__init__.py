@@ -14,7 +14,7 @@ from rig.cli.runs import print_scores
 from rig.displays.numbers import measured
 from rig.displays.steps import ended, errors_of
 from rig.errors import RigError
-from rig.methods.base import declared
+from rig.methods.offers import declared
 from rig.metrics import Declaration
 from rig.paths import runs_file
 from rig.rescore import Group, require_world, score_files, score_run, setup_for_files, setup_of

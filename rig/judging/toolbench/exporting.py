@@ -7,7 +7,7 @@ from pathlib import Path
 from rig.errors import RigError
 from rig.judging.judgements import own_id
 from rig.judging.stored import finished
-from rig.methods.base import Exports
+from rig.methods.offers import Exports
 from rig.solutions.answers import Answers, file_name, write, write_text
 from rig.solutions.raw import raw_of
 from rig.solutions.solution import Solution

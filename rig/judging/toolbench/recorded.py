@@ -16,7 +16,8 @@ from rig.events import Emit, Where
 from rig.judging.judgements import Judgement, judgements_of, parse_judgement
 from rig.judging.metrics import without_judge
 from rig.judging.toolbench.steps import calls_of, path_of, steps_of
-from rig.methods.base import Grading, Imports, Option, RecordedArm, RecordedRun
+from rig.methods.base import Grading, Option
+from rig.methods.offers import Imports, RecordedArm, RecordedRun
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.models import Model, Request, StepKey, ToolDoc
 from rig.solutions import answers

@@ -12,7 +12,7 @@ from rig.methods.autode.dialogue import Dialogue
 from rig.methods.autode.players.oracle import Oracle
 from rig.methods.autode.players.scripted_user import ScriptedUser, missing
 from rig.methods.autode.prompt import THE_USER, Settings
-from rig.methods.base import Checked
+from rig.methods.offers import Checked
 from rig.models import OneByOne
 
 GIVEN_AT_FIRST = 2

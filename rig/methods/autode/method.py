@@ -19,7 +19,8 @@ from rig.methods.autode.prompt import THE_USER, Settings, opening
 from rig.methods.autode.recorded.records import record_of
 from rig.methods.autode.scoring.judgement import DECLARATION, VERSION, judge
 from rig.methods.autode.talk import Talk
-from rig.methods.base import ArmScore, Checked, Grading, Method, Option, RecordedRun, Setup, Table
+from rig.methods.base import Grading, Method, Option, Setup
+from rig.methods.offers import ArmScore, Checked, RecordedRun, Table
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS

@@ -8,7 +8,8 @@ from typing import Any
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.events import Emit, Where
-from rig.methods.base import Checked, Grading, Method, Option
+from rig.methods.base import Grading, Method, Option
+from rig.methods.offers import Checked
 from rig.methods.tooleval.check import check
 from rig.methods.tooleval.episode import Search
 from rig.methods.tooleval.judgement import DECLARATION, VERSION, Judgement

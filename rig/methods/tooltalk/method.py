@@ -12,7 +12,8 @@ from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
-from rig.methods.base import ArmScore, Grading, Method, Option, Report, Table
+from rig.methods.base import Grading, Method, Option
+from rig.methods.offers import ArmScore, Report, Table
 from rig.methods.tooltalk.acting import Stage
 from rig.methods.tooltalk.conversations import (
     OWN,

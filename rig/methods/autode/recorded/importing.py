@@ -16,7 +16,7 @@ from rig.methods.autode.players.scripted_user import FAILED
 from rig.methods.autode.prompt import THE_USER, Mode, Settings
 from rig.methods.autode.recorded.records import Record, read
 from rig.methods.autode.scoring.judgement import verdict_of
-from rig.methods.base import RecordedArm, RecordedRun
+from rig.methods.offers import RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
 from rig.models import Prediction
 

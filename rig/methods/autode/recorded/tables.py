@@ -15,7 +15,7 @@ import numpy as np
 
 from rig.calls import JsonObject
 from rig.methods.autode.recorded.published import ASSISTANTS, CITED, FILES, METHODS, TABLE_1, TABLE_2
-from rig.methods.base import ArmScore
+from rig.methods.offers import ArmScore
 from rig.metrics import Counts
 from rig.rates import Vector, agreement
 from rig.rates.agreement import Interval

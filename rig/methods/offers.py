@@ -1,0 +1,338 @@
+"""What a method, or its setup, may offer beside what every one has.
+
+Who needs it asks with `isinstance`, and says in one line what is missing where it is not offered.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from rig.calls import JsonObject
+from rig.episodes import PlayedTurn, Step
+from rig.methods.base import Method, Settings, Setup
+from rig.metrics import Counts, Declaration
+from rig.models import Model
+from rig.solutions.solution import Solution
+from rig.tasks import Task
+from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
+
+
+@runtime_checkable
+class Meeting(Protocol):
+    """A setup that wants to know who plays, before an arm begins: for what a model can say beforehand."""
+
+    def meet(self, models: Mapping[str, Model]) -> None:
+        """The models of the arm that is about to begin, by role."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A setup whose later episodes build on what earlier ones found out, also when a run is resumed."""
+
+    def remember(self, task: Any, turns: Sequence[PlayedTurn]) -> None:
+        """Take in what was played of a task before the run was interrupted."""
+        ...
+
+
+@runtime_checkable
+class ByArm(Protocol):
+    """A setup whose scores depend on what is special to an arm."""
+
+    def of_arm(self, settings: Any) -> Setup:
+        """The setup as it is for the arm with these settings."""
+        ...
+
+
+@runtime_checkable
+class Solving(Protocol):
+    """A setup whose episodes are searches: it says which of the steps lead to the answer."""
+
+    def path(self, task: Any, turns: Sequence[PlayedTurn]) -> Sequence[Step]:
+        """The steps of a finished episode that lead to the answer, in order."""
+        ...
+
+
+@runtime_checkable
+class Adjudicable(Protocol):
+    """A setup that leaves texts unclear, which people can settle."""
+
+    def adjudicated(self, answers: Path) -> Setup:
+        """The setup with what people said of unclear texts, in a file of `rig.scoring.answers`."""
+        ...
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """A setup of answers that were made elsewhere: it has them whole. Nobody knows which are right."""
+
+    def solution(self, task: Any, turns: Sequence[PlayedTurn]) -> Solution | None:
+        """The answer of a finished episode; None where there is none."""
+        ...
+
+
+class Exports(Protocol):
+    """A way of writing runs of any method as files for others."""
+
+    name: str
+
+    def write(self, store: Path, run: str, directory: Path) -> Sequence[Path]:
+        """Write a run of a store into a directory; the files. Raises RigError for what cannot be written."""
+        ...
+
+
+class Converted(Protocol):
+    """What came of logs: files, and a line on each thing that could not be taken."""
+
+    @property
+    def files(self) -> Sequence[Path]: ...
+
+    @property
+    def conversations(self) -> int: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
+class Converts(Protocol):
+    """A way of making tasks, for people to review, of what was logged elsewhere."""
+
+    name: str
+
+    def convert(self, files: Sequence[Path], directory: Path, rules: Path | None) -> Converted:
+        """Write a folder of tasks, with what the file of rules says replaced. Raises RigError."""
+        ...
+
+
+def by_arm(setup: Setup, settings: Settings) -> Setup:
+    """The setup as it is for the arm with these settings."""
+    return setup.of_arm(settings) if isinstance(setup, ByArm) else setup
+
+
+def adjudicated(setup: Setup, answers: Path) -> Setup:
+    """The setup with what people said of unclear texts, where it knows any."""
+    return setup.adjudicated(answers) if isinstance(setup, Adjudicable) else setup
+
+
+class Report(Protocol):
+    """What a check of a place found: a line on each fault, and what is said in the end."""
+
+    @property
+    def faults(self) -> Sequence[object]: ...
+
+    @property
+    def summary(self) -> Sequence[str]: ...
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        ...
+
+
+class Checked(NamedTuple):
+    """A report that counts the tasks of a place, and has a line on each fault."""
+
+    place: Path
+    tasks: int
+    faults: tuple[str, ...]
+
+    @property
+    def summary(self) -> Sequence[str]:
+        return (f"{self.place}: {self.tasks} tasks, {len(self.faults) or 'no'} faults",)
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return {"directory": str(self.place), "conversations": self.tasks, "faults": list(self.faults)}
+
+
+@runtime_checkable
+class Checks(Protocol):
+    """A method that can say what is wrong with tasks, a line on each fault."""
+
+    def check(self, place: Path) -> Report:
+        """Check the tasks of a folder or file. What cannot be read is a fault."""
+        ...
+
+
+@runtime_checkable
+class Casting(Protocol):
+    """A method whose other roles need not be asked with all settings, or that says who plays them."""
+
+    def cast(self, settings: Any) -> Mapping[str, str]:
+        """The roles that these settings ask besides the evaluated one, each with who plays it by default."""
+        ...
+
+
+@runtime_checkable
+class Records(Protocol):
+    """A method whose tasks hold what their calls returned in a world, which it can check and write down."""
+
+    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report:
+        """Check the tasks of a folder in the world of these files, else in its own, with these tools."""
+        ...
+
+    def record(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Sequence[Path]:
+        """Write into the tasks of a folder what their calls return; the files that changed."""
+        ...
+
+
+@runtime_checkable
+class Knows(Protocol):
+    """A method with models that know what is right. They make the true course that others are held against.
+
+    `knowing` names one of its models for each role.
+    """
+
+    knowing: Mapping[str, str]
+
+
+class ArmScore(NamedTuple):
+    """What a grader makes of an arm on one suite. `grader` says which, in words and by name.
+
+    `by_task` has the counts of each task by themselves, repeat by repeat.
+    """
+
+    arm: str
+    fingerprint: JsonObject
+    suite: str
+    counts: Counts
+    error_types: Mapping[str, int]
+    grader: str
+    graded_by: JsonObject
+    by_task: Mapping[str, Sequence[Counts]] = MappingProxyType({})
+
+
+class Table(Protocol):
+    """A table of a paper with rows that were measured. Cells are texts, counts (int) and shares (float)."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def grader(self) -> str: ...
+
+    @property
+    def header(self) -> Sequence[str]: ...
+
+    @property
+    def cells(self) -> Sequence[Sequence[str | int | float | None]]: ...
+
+    @property
+    def cited(self) -> str:
+        """What the paper's own rows are; empty where there are none."""
+        ...
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        ...
+
+
+class RecordedArm(NamedTuple):
+    """An arm of a run that was made elsewhere: what is known of it, and its finished episodes.
+
+    An episode is a task's name, its repeat, and the turns that were played. `settings` have all options.
+    """
+
+    name: str
+    fingerprint: JsonObject
+    settings: Settings
+    episodes: Sequence[tuple[str, int, Sequence[PlayedTurn]]]
+
+
+class RecordedRun(NamedTuple):
+    """What files of results hold: tasks, arms, and a line on each thing that could not be taken.
+
+    `options` are the method's own that were not as by default, each as `NAME=VALUE`.
+    """
+
+    tasks: Sequence[Task]
+    arms: Sequence[RecordedArm]
+    options: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Imports(Protocol):
+    """A method that can read what its upstream recorded."""
+
+    def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
+        """The results in these files, read with these options of the method.
+
+        `place` has the tasks, or their names, where they do not lie beside the files.
+        Raises RigError for files that hold none, and where there are no tasks.
+        """
+        ...
+
+
+@runtime_checkable
+class Publishes(Protocol):
+    """A method whose paper has tables that can be made of a run."""
+
+    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
+        """The tables that these scores have anything to say in."""
+        ...
+
+
+@runtime_checkable
+class Executes(Protocol):
+    """A setup whose calls act in a world, so that they can be executed again."""
+
+    @property
+    def simulator(self) -> Simulator:
+        """Where calls are executed. Raises RigError where its world cannot be had."""
+        ...
+
+    def worlds(self, task: Any, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
+        """Each turn of a task by its number, with the world that it begins in, as it was played.
+
+        Whoever follows may act in the simulator between two turns. Raises RigError where the task cannot
+        start in this world.
+        """
+        ...
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """A setup that can read predictions from files, such as its upstream writes."""
+
+    def predictions(self, place: Path) -> Sequence[tuple[Task, Mapping[int, PlayedTurn]]]:
+        """The tasks of a file or folder, with the turns that were played of each. Raises RigError."""
+        ...
+
+
+@runtime_checkable
+class Declares(Protocol):
+    """A method that counts different things of different tasks."""
+
+    def declaration_of(self, tasks: Sequence[Any]) -> Declaration:
+        """What is counted of these tasks."""
+        ...
+
+
+def declared(method: Method, tasks: Sequence[Task]) -> Declaration:
+    """What a method counts of these tasks."""
+    return method.declaration_of(tasks) if isinstance(method, Declares) else method.declaration
+
+
+@runtime_checkable
+class Files(Protocol):
+    """A setup that writes lines into several files for each arm, whose names its upstream knows."""
+
+    def file_of(self, task: Any) -> str:
+        """The name of the file that a task's line belongs to."""
+        ...
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """A setup that can write what was played as its upstream reads it.
+
+    `in_lines` says that the tasks of an arm are lines of one file; else each task is a file of its own.
+    """
+
+    in_lines: bool
+
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+        """A finished episode as such a line or file."""
+        ...
