@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -87,8 +88,13 @@ def room_of(module: str) -> str | None:
     pytest.fail(f"{module} is in no room; give it a rank in {Path(__file__).name}")
 
 
-def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imported_modules(path: Path) -> list[tuple[int, str]]:
     """(line, module) of every import, those inside functions and behind TYPE_CHECKING included."""
+    return list(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
     package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -103,6 +109,7 @@ def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, inner if inner in RANKS or _is_module(inner) else base
 
 
+@cache
 def _is_module(name: str) -> bool:
     place = CHECKOUT.joinpath(*name.split("."))
     return place.is_dir() or place.with_suffix(".py").is_file()
