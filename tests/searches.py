@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from rig.events import Event
 from rig.methods.scripted import Scripted, called
@@ -12,6 +13,8 @@ from rig.running.options import Options
 from rig.running.planning import plan
 from rig.running.runner import run
 from rig.store import Runs, StoredRun
+
+Answer: TypeAlias = Callable[[Request], Prediction]
 
 GIVE_UP = called("Finish", {"return_type": "give_up_and_restart"})
 
@@ -28,14 +31,16 @@ def calls_in(request: Request) -> int:
 
 def searched(
     store: Path,
-    answer: Callable[[Request], Prediction],
+    answer: Answer,
     search: str,
     *queries: str,
     emit: Callable[[Event], None] = lambda _: None,
     name: str = "scripted",
+    more: tuple[str, ...] = (),
 ) -> StoredRun:
-    """A run in which a scripted model works on rig's queries of these names."""
-    todo = plan(Options(models=("oracle",), suite="queries", search=(search,), only=queries), store)
+    """A run in which a scripted model works on rig's queries of these names, with `more` options set."""
+    options = Options(models=("oracle",), suite="queries", search=(search,), only=queries, set=more)
+    todo = plan(options, store)
     arms = tuple(replace(arm, name=name, load=lambda _: Scripted(answer)) for arm in todo.arms)
     run(replace(todo, arms=arms), emit, Control())
     with Runs.open(store) as runs:

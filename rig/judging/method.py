@@ -84,12 +84,12 @@ class _Setup(ABC):
         return Grading(name, metrics.VERSION, "", told)
 
     def meet(self, models: Mapping[str, Model]) -> None:
-        """Measure prompts by the judge that judges now (`rig.methods.base.Meeting`)."""
+        """Measure prompts by the judge that judges now (`rig.methods.offers.Meeting`)."""
         judge = models[JUDGE]
         self.memory.measuring = judge if isinstance(judge, Measuring) else None
 
     def remember(self, task: Judgement, turns: Sequence[PlayedTurn]) -> None:
-        """Know what the judge said of queries before (`rig.methods.base.Remembering`)."""
+        """Know what the judge said of queries before (`rig.methods.offers.Remembering`)."""
         votes = self.start(task, self._settings, Where(0, task.name), lambda _: None, 0)
         for played in turns:
             votes.note(played)
@@ -151,7 +151,7 @@ class PassSetup(_Setup):
     """Votes on whether answers solve their queries."""
 
     def of_arm(self, settings: Settings) -> "PassSetup":
-        """The same for the arm with these settings (`rig.methods.base.ByArm`)."""
+        """The same for the arm with these settings (`rig.methods.offers.ByArm`)."""
         return PassSetup(settings, self.rules)
 
     def vote(
@@ -176,7 +176,7 @@ class WinSetup(_Setup):
     """Votes on which of two answers is better."""
 
     def of_arm(self, settings: Settings) -> "WinSetup":
-        """The same for the arm with these settings (`rig.methods.base.ByArm`)."""
+        """The same for the arm with these settings (`rig.methods.offers.ByArm`)."""
         return WinSetup(settings, self.rules)
 
     def vote(

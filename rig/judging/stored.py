@@ -7,10 +7,10 @@ from typing import NamedTuple
 from rig import methods
 from rig.errors import RigError
 from rig.judging.judgements import Judgement, joined
-from rig.methods.offers import Answering, by_arm
+from rig.methods.offers import Answering, Searching, by_arm
 from rig.rescore import path_of, settings_of, setup_of
 from rig.solutions.solution import Node, Solution
-from rig.solutions.trajectory import solution_of, tree_of
+from rig.solutions.trajectory import Searched, solution_of, tree_of
 from rig.store import Runs, StoredRun
 
 
@@ -18,7 +18,7 @@ class Finished(NamedTuple):
     """One finished task of one arm. `model` is the arm's name, and which repeat it was after the first.
 
     There is no `solution` where it was to be made elsewhere and was not. Of those made elsewhere nobody knows
-    of `success`. `tree` is all that was tried, where that is more than one path.
+    of `success`. `tree` is all that was tried by a `search`, or where that is more than one path.
     """
 
     model: str
@@ -27,6 +27,7 @@ class Finished(NamedTuple):
     solution: Solution | None
     success: bool | None
     tree: tuple[Node, ...] = ()
+    search: Searched | None = None
 
 
 def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
@@ -74,19 +75,22 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
         name = run.arms[cell.arm].name
         solution: Solution | None
         success: bool | None = None
-        tree = tree_of(turns, role)
+        task = transcript.conversation
+        search = of_arm.searched(task, turns) if isinstance(of_arm, Searching) else None
+        tree = tree_of(turns, role, search)
         if isinstance(of_arm, Answering):
-            solution = of_arm.solution(transcript.conversation, turns)
+            solution = of_arm.solution(task, turns)
             tree = solution.details if solution is not None and tree else ()
         else:
             path = path_of(of_arm, transcript)
-            solution = solution_of(transcript.conversation, turns, tools, role, method.name, path)
+            solution = solution_of(task, turns, tools, role, search.name if search else method.name, path)
             success = run.declaration.succeeded(cell.counts)
         yield Finished(
             f"{name} repeat {cell.repeat + 1}" if cell.repeat else name,
             cell.conversation,
-            transcript.conversation.suite,
+            task.suite,
             solution,
             success,
             tree,
+            search,
         )

@@ -14,6 +14,7 @@ from rig.methods.base import Method, Settings, Setup
 from rig.metrics import Counts, Declaration
 from rig.models import Model
 from rig.solutions.solution import Solution
+from rig.solutions.trajectory import Searched
 from rig.tasks import Task
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
@@ -52,6 +53,15 @@ class Solving(Protocol):
 
     def path(self, task: Any, turns: Sequence[PlayedTurn]) -> Sequence[Step]:
         """The steps of a finished episode that lead to the answer, in order."""
+        ...
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """A setup whose episodes are searches in one of ToolBench's ways."""
+
+    def searched(self, task: Any, turns: Sequence[PlayedTurn]) -> Searched:
+        """What came of the search of a finished episode."""
         ...
 
 

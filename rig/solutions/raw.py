@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
-from rig.solutions.solution import FINISH, Node, Solution
+from rig.solutions.solution import FINISH, Node, Solution, followed
+from rig.solutions.trajectory import Searched
 
 DEPTH = 12
 BUDGET = 200
@@ -11,48 +12,65 @@ DEEPEST = 200
 """Levels of a tree that is written; Python's own reader of JSON knows no more than some hundreds."""
 
 
-def raw_of(solution: Solution, tree: Sequence[Node] = ()) -> tuple[str, JsonObject]:
-    """A raw answer, and what ToolBench calls its way of search: one chain, or the `tree` that was searched.
+def raw_of(
+    solution: Solution, tree: Sequence[Node] = (), search: Searched | None = None
+) -> tuple[str, JsonObject]:
+    """A raw answer, and what ToolBench calls its way of search.
 
-    It converts to the solution again but for thoughts beside calls.
+    Without a `search`, a `tree` was searched depth first, and what has none is one chain. It converts to the
+    solution again but for thoughts beside calls.
     """
-    chain = list(_nodes(solution.chain[2:]))
     roots = _below_user(tree)
-    is_ended = solution.is_finished and solution.final != "none"
-    is_valid = is_ended and solution.final == "answer"
-    candidates = [chain] if is_valid else []
-    if not roots or _levels(roots) > DEEPEST:
-        found: JsonObject = {
-            "win": is_valid,
-            "try_count": 1,
-            "trys": [{"chain": chain, "win": is_valid}],
-            "compare_candidates": candidates,
-            "forward_args": {"single_chain_max_step": DEPTH, "pass_at": 1, "answer": 1},
-            "answer_generation": _made(solution, is_valid),
-        }
-        return "CoT@1", found
-    whole = {**_node("Action Input", "", 0), "io_state": {}, "children": list(map(_branch, roots))}
-    nodes = list(_walk(whole))
-    width = max(len(node["children"]) for node in nodes)
-    asked = {"tree_beam_size": width, "max_query_count": BUDGET, "answer": 1, "with_filter": False}
-    kind = "give_up" if solution.final == "give_up" else "give_answer"
-    steps = sum(node.role in ("tool", "assistant") for root in roots for node in root.walk())
-    return f"DFS_woFilter_w{width}", {
+    is_tree = bool(search.width) if search else bool(roots)
+    if is_tree and _levels(roots) <= DEEPEST:
+        return _searched(solution, roots, search)
+    chain = list(_nodes(solution.chain[2:]))
+    is_valid = solution.is_finished and solution.final == "answer"
+    chains = [list(_nodes(tuple(followed([root])))) for root in roots] if search and not is_tree else []
+    tries = [{"chain": each, "win": is_valid and each == chain} for each in chains or [chain]]
+    name = search.name if search and not is_tree else "CoT@1"
+    return name, {
         "win": is_valid,
-        "tree": {"size": len(nodes), "max_length": _levels(roots), "tree": whole},
-        "forward_args": {"single_chain_max_step": DEPTH, **asked},
-        "compare_candidates": candidates,
-        "answer_generation": {**_made(solution, is_ended), "query_count": steps, "finish_type": kind},
+        "try_count": len(tries),
+        "trys": tries,
+        "compare_candidates": [chain] if is_valid else [],
+        "forward_args": {
+            "single_chain_max_step": DEPTH,
+            "pass_at": int(name.removeprefix("CoT@")),
+            "answer": 1,
+        },
+        "answer_generation": _made(solution, is_valid, search),
     }
 
 
-def _made(solution: Solution, is_valid: bool) -> JsonObject:
+def _searched(solution: Solution, roots: Sequence[Node], search: Searched | None) -> tuple[str, JsonObject]:
+    """A raw answer with the tree that was searched, from its first steps on."""
+    is_ended = solution.is_finished and solution.final != "none"
+    is_valid = is_ended and solution.final == "answer"
+    whole = {**_node("Action Input", "", 0), "io_state": {}, "children": list(map(_branch, roots))}
+    nodes = list(_walk(whole))
+    steps = sum(node.role in ("tool", "assistant") for root in roots for node in root.walk())
+    widest = max(len(node["children"]) for node in nodes)
+    told = search or Searched(f"DFS_woFilter_w{widest}", (), steps, widest, budget=BUDGET)
+    asked = {"tree_beam_size": told.width, "max_query_count": told.budget, "answer": 1}
+    kind = "give_up" if solution.final == "give_up" else "give_answer"
+    return told.name, {
+        "win": is_valid,
+        "tree": {"size": len(nodes), "max_length": _levels(roots), "tree": whole},
+        "forward_args": {"single_chain_max_step": DEPTH, **asked, "with_filter": told.ranks},
+        "compare_candidates": [list(_nodes(solution.chain[2:]))] if is_valid else [],
+        "answer_generation": {**_made(solution, is_ended, told), "finish_type": kind},
+    }
+
+
+def _made(solution: Solution, is_valid: bool, search: Searched | None) -> JsonObject:
     """What is said of an answer, whatever way it was searched for."""
+    steps = sum(node.role in ("tool", "assistant") for node in solution.chain)
     return {
         "valid_data": is_valid,
         "final_answer": solution.final_answer if is_valid else "",
         "function": list(solution.tools),
-        "query_count": sum(node.role in ("tool", "assistant") for node in solution.chain),
+        "query_count": search.queries if search else steps,
         "total_tokens": 0,
         "train_messages": [_messages(solution)] if is_valid else [],
         "chain": [],

@@ -89,12 +89,7 @@ class Solution:
     @cached_property
     def chain(self) -> tuple[Node, ...]:
         """The nodes that are read: the first root, and of every node the first that follows."""
-        found: list[Node] = []
-        following: Sequence[Node] = self.details
-        while following:
-            found.append(following[0])
-            following = following[0].next
-        return tuple(found)
+        return tuple(followed(self.details))
 
     @property
     def steps(self) -> tuple[Node, ...]:
@@ -190,6 +185,13 @@ def chain_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
     for node in reversed(nodes):
         below = (replace(node, next=below),)
     return below
+
+
+def followed(roots: Sequence[Node]) -> Iterator[Node]:
+    """The first root, and of every node the first that follows."""
+    while roots:
+        yield roots[0]
+        roots = roots[0].next
 
 
 def begun(following: tuple[Node, ...]) -> tuple[Node, ...]:

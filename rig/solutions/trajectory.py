@@ -1,8 +1,9 @@
 """A task that was played, by whatever method, as a solution: what was asked, called and said."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject
 from rig.episodes import PlayedTurn, Step
@@ -44,6 +45,21 @@ FINISH_TOOL = ToolDoc(
 """What every solution ends with."""
 
 
+class Searched(NamedTuple):
+    """A way of search by ToolBench's name, such as `CoT@3`, and what came of it.
+
+    `kept` are the numbers of the steps that are nodes. The others compared nodes, or came when nothing more
+    could be asked. `width` is that of a tree, 0 where chains were tried one after the other.
+    """
+
+    name: str
+    kept: Collection[int]
+    queries: int
+    width: int = 0
+    ranks: bool = False
+    budget: int = 0
+
+
 def solution_of(
     task: Task,
     turns: Sequence[PlayedTurn],
@@ -54,8 +70,9 @@ def solution_of(
 ) -> Solution:
     """What the one who was evaluated did, the only speaker of `role`.
 
-    Where steps form a tree, `path` are those that count. The last reply is the answer, as if Finish had been
-    called with it; so is a last call where the task ended with one.
+    Of a search `path` are the steps that count, and it has an answer only if Finish was called. Elsewhere the
+    last reply is the answer, as if Finish had been called with it; so is a last call where the task ended
+    with one.
     """
     nodes: list[Node] = []
     for turn in turns:
@@ -64,7 +81,7 @@ def solution_of(
     if path is not None:
         nodes += [_node(step, role) for step in path]
     query = "\n".join(node.text for node in nodes if node.role == "user")
-    nodes, final = _finished(_without_first(nodes), turns)
+    nodes, final = _finished(_without_first(nodes), turns, path is not None)
     details = begun(chain_of(nodes))
     functions = [function_of(tool) for tool in tools]
     if not any(tool.name == FINISH for tool in tools):
@@ -72,13 +89,16 @@ def solution_of(
     return Solution(query, tuple(functions), method, counted(details), final, details)
 
 
-def tree_of(turns: Sequence[PlayedTurn], role: str) -> tuple[Node, ...]:
-    """All that a search tried, where its steps form a tree; nothing where they are a line."""
+def tree_of(turns: Sequence[PlayedTurn], role: str, search: Searched | None = None) -> tuple[Node, ...]:
+    """All that a `search` tried. Of other steps what they tried if they form a tree; nothing of a line."""
     steps = [step for turn in turns for step in turn.steps]
-    if len(turns) != 1 or all(step.parent in (None, number - 1) for number, step in enumerate(steps)):
+    is_line = len(turns) != 1 or all(step.parent in (None, number - 1) for number, step in enumerate(steps))
+    if search is None and is_line:
         return ()
-    below: dict[int, tuple[Node, ...]] = {}
+    below: dict[int, tuple[Node, ...]] = {-1: ()}
     for number, step in reversed(list(enumerate(steps))):
+        if search is not None and number not in search.kept:
+            continue
         node = replace(_node(step, role), next=below.get(number, ()))
         above = number - 1 if step.parent is None else step.parent
         below[above] = (node, *below.get(above, ()))
@@ -129,7 +149,7 @@ def _without_first(nodes: list[Node]) -> list[Node]:
     return nodes[first:]
 
 
-def _finished(nodes: list[Node], turns: Sequence[PlayedTurn]) -> tuple[list[Node], str]:
+def _finished(nodes: list[Node], turns: Sequence[PlayedTurn], is_search: bool) -> tuple[list[Node], str]:
     """The nodes with an end, and the final answer; none where the last step failed."""
     last = nodes[-1] if nodes else None
     error = turns[-1].error if turns else None
@@ -138,7 +158,7 @@ def _finished(nodes: list[Node], turns: Sequence[PlayedTurn]) -> tuple[list[Node
     call = last.call
     if call is not None and call.name == FINISH:
         return nodes, call.arguments
-    if last.role == "user":
+    if last.role == "user" or is_search:
         return nodes, ""
     words = last.text if call is None else f"{call.name}({call.arguments})"
     final = _json({"return_type": GIVE_ANSWER, "final_answer": words})

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from searches import GIVE_UP, astray, calls_in, searched
+from searches import GIVE_UP, Answer, astray, calls_in, finish, searched
 from tool_answers import given_up, solution
 
-from rig.methods.scripted import called
+from rig.methods.scripted import called, replied
 from rig.models import Prediction, Request
 from rig.solutions.answers import load
 from rig.solutions.converting import Shape, convert
@@ -105,3 +105,81 @@ def test_a_dialogue_that_ends_with_a_call_has_it_for_an_answer(rig: Rig, tmp_pat
     assert last is not None
     assert last.name in made.final_words
     assert any(node.role == "user" for node in made.chain[2:])
+
+
+def exported(
+    rig: Rig, place: Path, answer: Answer, search: str, *more: str
+) -> tuple[str, dict[str, Any], Solution]:
+    """A search as a raw answer: what its file is called, what is in it, and the converted answer."""
+    store = place / "runs.sqlite"
+    run = searched(store, answer, search, "later-alarm", more=more).id
+    rig("export", run, "--format", "toolbench", "--output", place / "out", "--runs", store)
+    [path] = (place / "out" / "answer").rglob("*.json")
+    [converted] = load(place / "out" / "converted")
+    [raw] = load(place / "out" / "answer")
+    if converted.solutions["later-alarm"].final == "answer":
+        assert raw.solutions == converted.solutions
+    return path.stem.partition("_")[2], json.loads(path.read_text()), converted.solutions["later-alarm"]
+
+
+def test_a_search_that_compares_is_exported_without_its_comparisons(rig: Rig, tmp_path: Path) -> None:
+    def answer(request: Request) -> Prediction:
+        if not request.tools:
+            return replied("It is A")
+        return finish("Done.") if calls_in(request) == 2 else called("FindAlarms", {})
+
+    name, written, converted = exported(rig, tmp_path, answer, "dfs_w2_filter")
+    assert (name, converted.method) == ("DFS_w2", "DFS_w2")
+    assert written["forward_args"] == {
+        "single_chain_max_step": 12,
+        "tree_beam_size": 2,
+        "max_query_count": 200,
+        "answer": 1,
+        "with_filter": True,
+    }
+    assert (written["tree"]["size"], written["tree"]["max_length"]) == (13, 7)
+    assert written["answer_generation"]["query_count"] == 6 + 6
+    assert "It is A" not in json.dumps(written)
+    assert [step.call.name for step in converted.steps if step.call] == ["FindAlarms", "FindAlarms", "Finish"]
+
+
+def test_a_tree_that_never_branched_is_a_tree_all_the_same(rig: Rig, tmp_path: Path) -> None:
+    name, written, _ = exported(rig, tmp_path, lambda _: finish("Done."), "dfs_w3")
+    assert (name, written["tree"]["size"], written["win"]) == ("DFS_woFilter_w3", 3, True)
+    assert written["forward_args"]["tree_beam_size"] == 3
+
+
+def test_chains_that_were_tried_one_after_the_other_are_exported_as_such(rig: Rig, tmp_path: Path) -> None:
+    number = iter(range(1, 10))
+
+    def answer(request: Request) -> Prediction:
+        return finish("Done.") if next(number) == 3 else GIVE_UP
+
+    name, written, converted = exported(rig, tmp_path, answer, "cot@3")
+    assert (name, converted.method, "tree" in written) == ("CoT@3", "CoT@3", False)
+    assert (written["try_count"], [each["win"] for each in written["trys"]]) == (3, [False, False, True])
+    assert [len(each["chain"]) for each in written["trys"]] == [2, 2, 2]
+    assert written["forward_args"] == {"single_chain_max_step": 12, "pass_at": 3, "answer": 1}
+
+
+def test_an_answer_that_came_too_late_is_in_no_tree(rig: Rig, tmp_path: Path) -> None:
+    """The reply to the last question is not looked at, whatever it was."""
+
+    def answer(request: Request) -> Prediction:
+        return finish("Late.") if calls_in(request) == 2 else called("FindAlarms", {})
+
+    name, written, converted = exported(rig, tmp_path, answer, "dfs_w2", "max_queries=3")
+    assert (name, written["tree"]["size"], written["win"]) == ("DFS_woFilter_w2", 5, False)
+    assert (written["forward_args"]["max_query_count"], written["answer_generation"]["query_count"]) == (3, 3)
+    assert "Late." not in json.dumps(written)
+    assert (converted.is_finished, converted.final) == (False, "none")
+    (tmp_path / "one").mkdir()
+    name, written, converted = exported(rig, tmp_path / "one", answer, "dfs_w2", "max_queries=1")
+    assert (name, written["tree"]["size"], converted.total_steps) == ("DFS_woFilter_w2", 1, 2)
+
+
+def test_two_who_give_up_in_chains_have_no_answer_as_upstreams(rig: Rig, tmp_path: Path) -> None:
+    name, written, converted = exported(rig, tmp_path, lambda _: GIVE_UP, "cot@2")
+    assert (name, written["win"], written["try_count"]) == ("CoT@2", False, 2)
+    assert written["answer_generation"]["valid_data"] is False
+    assert converted.final == "give_up"

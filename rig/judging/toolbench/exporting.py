@@ -30,13 +30,16 @@ class ToolBench:
             ids.setdefault(suite, {})[own_id(row.name, suite)] = 0
             if row.solution is not None:
                 sets.setdefault((row.model, suite), {})[own_id(row.name, suite)] = row.solution
-        trees = {(row.model, row.suite or "tasks", own_id(row.name, row.suite)): row.tree for row in rows}
+        tried = {
+            (row.model, row.suite or "tasks", own_id(row.name, row.suite)): (row.tree, row.search)
+            for row in rows
+        }
         answers = [Answers(model, suite, solutions) for (model, suite), solutions in sets.items()]
         written = write(answers, directory / "converted")
         for each in answers:
             for name, solution in each.solutions.items():
                 place = directory / "answer" / file_name(each.model) / file_name(each.test_set)
-                method, raw = raw_of(solution, trees[each.model, each.test_set, name])
+                method, raw = raw_of(solution, *tried[each.model, each.test_set, name])
                 path = place / f"{file_name(name).replace('_', '-')}_{method}.json"
                 write_text(path, json.dumps(raw, ensure_ascii=False, indent=2))
                 written.append(path)

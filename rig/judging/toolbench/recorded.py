@@ -164,7 +164,7 @@ class ToolBenchSetup:
         return Grading("without a judge", VERSION, "", {"mode": "without a judge", "version": VERSION})
 
     def of_arm(self, settings: Settings) -> "ToolBenchSetup":
-        """The same for the arm with these settings (`rig.methods.base.ByArm`)."""
+        """The same for the arm with these settings (`rig.methods.offers.ByArm`)."""
         return ToolBenchSetup(settings)
 
     def check(self, task: Recorded, settings: Settings) -> None:
@@ -198,11 +198,11 @@ class ToolBenchSetup:
         )
 
     def solution(self, task: Recorded, turns: Sequence[PlayedTurn]) -> Solution | None:
-        """The answer as its file has it (`rig.methods.base.Answering`)."""
+        """The answer as its file has it (`rig.methods.offers.Answering`)."""
         return task.answers.get(self._settings.answers)
 
     def path(self, task: Recorded, turns: Sequence[PlayedTurn]) -> Sequence[Step]:
-        """The steps that are read of a tree (`rig.methods.base.Solving`)."""
+        """The steps that are read of a tree (`rig.methods.offers.Solving`)."""
         return path_of(turns)
 
 

@@ -79,7 +79,7 @@ class AutoDE:
         return Settings(**{option.name: values[option.name] for option in self.options})
 
     def cast(self, settings: Settings) -> Mapping[str, str]:
-        """Nobody is asked but the assistant where the conversation is known (`rig.methods.base.Casting`)."""
+        """The assistant alone is asked where the conversation is known (`rig.methods.offers.Casting`)."""
         return {THE_USER: "scripted"} if settings.mode == "dynamic" else {}
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
@@ -119,7 +119,7 @@ class AutoDESetup:
         return Dialogue(task, settings, where, emit)
 
     def of_arm(self, settings: Settings) -> "AutoDESetup":
-        """What was played, and so what it is worth, depends on the arm (`rig.methods.base.ByArm`)."""
+        """What was played, and so what it is worth, depends on the arm (`rig.methods.offers.ByArm`)."""
         return AutoDESetup(settings)
 
     def score(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Score:

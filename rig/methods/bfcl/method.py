@@ -45,7 +45,7 @@ class BFCL:
         return data.parse(source, where, suite)
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
-        """A rate for each category that there is (`rig.methods.base.Declares`)."""
+        """A rate for each category that there is (`rig.methods.offers.Declares`)."""
         return declaration_of({task.suite for task in tasks})
 
     def models(self, tasks: Sequence[Entry]) -> Mapping[str, Callable[[], Model]]:
@@ -98,7 +98,7 @@ class BFCLSetup:
         return judge(task, turns, self._settings, as_written=self._as_written)
 
     def file_of(self, task: Entry) -> str:
-        """The file of results that an entry's line belongs to (`rig.methods.base.Files`)."""
+        """The file of results that an entry's line belongs to (`rig.methods.offers.Files`)."""
         return f"BFCL_v4_{task.suite}_result.json"
 
     def record(self, task: Entry, turns: Mapping[int, PlayedTurn]) -> str:

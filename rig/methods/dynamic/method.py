@@ -75,11 +75,11 @@ class DynamicSetup:
         self._simulators: dict[int, Simulator] = {}
 
     def of_arm(self, settings: Settings) -> "DynamicSetup":
-        """How far a conversation may go depends on the arm (`rig.methods.base.ByArm`)."""
+        """How far a conversation may go depends on the arm (`rig.methods.offers.ByArm`)."""
         return DynamicSetup(self._tooltalk, settings)
 
     def meet(self, models: Mapping[str, Model]) -> None:
-        """Tell the scripted user of the tools (`rig.methods.base.Meeting`)."""
+        """Tell the scripted user of the tools (`rig.methods.offers.Meeting`)."""
         user = models[THE_USER]
         if isinstance(user, ScriptedUser):
             user.toolbox = self._tooltalk.matcher.toolbox
@@ -113,7 +113,7 @@ class DynamicSetup:
 
     @property
     def simulator(self) -> Simulator:
-        """Where calls are executed again (`rig.methods.base.Executes`)."""
+        """Where calls are executed again (`rig.methods.offers.Executes`)."""
         return self._simulator(0)
 
     def worlds(self, task: LiveTask, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:

@@ -20,6 +20,7 @@ from rig.methods.tooleval.steps import path_of, replayed
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
+from rig.solutions.trajectory import Searched
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
 
@@ -102,7 +103,7 @@ class ToolEvalSetup:
         return Grading("world and facts", VERSION, "", {"mode": "world and facts", "version": VERSION})
 
     def of_arm(self, settings: Settings) -> "ToolEvalSetup":
-        """The same for the arm with these settings (`rig.methods.base.ByArm`)."""
+        """The same for the arm with these settings (`rig.methods.offers.ByArm`)."""
         return ToolEvalSetup(settings, self._world)
 
     def check(self, task: Query, settings: Settings) -> None:
@@ -121,5 +122,12 @@ class ToolEvalSetup:
         return self.judgement.score(task, self._settings, turns)
 
     def path(self, task: Query, turns: Sequence[PlayedTurn]) -> Sequence[Step]:
-        """The steps that lead to the answer (`rig.methods.base.Solving`)."""
+        """The steps that lead to the answer (`rig.methods.offers.Solving`)."""
         return path_of(replayed(self._settings, turns), turns)
+
+    def searched(self, task: Query, turns: Sequence[PlayedTurn]) -> Searched:
+        """What came of a search (`rig.methods.offers.Searching`)."""
+        strategy, found = self._settings.strategy, replayed(self._settings, turns)
+        kept = {node.step for root in found.roots for node in root.walk()}
+        budget = self._settings.max_queries
+        return Searched(strategy.method, kept, found.queries, strategy.width, strategy.ranks, budget)

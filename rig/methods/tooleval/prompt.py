@@ -83,6 +83,7 @@ class Settings:
             "prompt_sha256": hashlib.sha256(told).hexdigest(),
             "toolbox": self.toolbox.name,
             "toolbox_sha256": self.toolbox.sha256,
+            **({"comparison": "2"} if self.strategy.ranks else {}),
         }
 
 
@@ -109,10 +110,14 @@ def opening(query: Query, settings: Settings) -> Request:
 def messages(query: Query, path: Sequence[Node], tried: Sequence[Node]) -> tuple[Message, ...]:
     """What was said and called up to a node, and what was tried from it before."""
     found: list[Message] = [UserMessage(query.query)]
+    beside = ""
     for node in path:
         if node.kind == "input":
-            found.append(_called(node))
-        elif node.kind == "thought" and not _is_beside_a_call(node):
+            found.append(_called(node, beside))
+            beside = ""
+        elif node.kind == "thought" and _is_beside_a_call(node):
+            beside = node.text
+        elif node.kind == "thought":
             found += [ReplyMessage(node.text), UserMessage(GO_ON)]
     if tried:
         lines = "\n".join(_json(attempt) for node in tried for attempt in _attempt(node))
@@ -123,8 +128,15 @@ def messages(query: Query, path: Sequence[Node], tried: Sequence[Node]) -> tuple
 
 def comparison(query: Query, first: Node, second: Node) -> tuple[Message, ...]:
     """The question which of two nodes is better."""
-    shown = [_json([attempt for each in node.path for attempt in _attempt(each)]) for node in (first, second)]
+    shown = [_json([told for each in node.path for told in _told(each)]) for node in (first, second)]
     return (UserMessage(COMPARE.format(query=query.query, first=shown[0], second=shown[1])),)
+
+
+def _told(node: Node) -> list[JsonObject]:
+    """What is told of a node that is compared. A call, which is two nodes, is told of once."""
+    if node.kind == "thought":
+        return [{"thought": node.text}]
+    return _attempt(node) if node.kind == "input" else []
 
 
 def shown(executed: ExecutedCall) -> Outcome:
@@ -136,9 +148,9 @@ def shown(executed: ExecutedCall) -> Outcome:
     return Outcome(f"{text[:LONGEST_OBSERVATION]}...")
 
 
-def _called(node: Node) -> CallMessage:
+def _called(node: Node, beside: str) -> CallMessage:
     executed: ExecutedCall = node.state.executed
-    return CallMessage(Call(executed.name, without_token(executed.arguments)), shown(executed))
+    return CallMessage(Call(executed.name, without_token(executed.arguments)), shown(executed), beside)
 
 
 def _is_beside_a_call(node: Node) -> bool:

@@ -1,6 +1,7 @@
 """The steps of a turn as a search: what each of them made of a node, and the search told again from them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rig.calls import ExecutedCall
@@ -29,19 +30,29 @@ def searching(settings: Settings, state: Any = None) -> Searching:
 
 
 def replayed(settings: Settings, turns: Sequence[PlayedTurn]) -> Found:
-    """The search that these steps were, with a node's number of step, and its call as its state."""
-    course = searching(settings, State(None))
-    steps = iter(enumerate(step for turn in turns for step in turn.steps))
+    """The search that these steps were, with a node's number of step, and its call as its state.
+
+    Words beside a call were no node in stored searches of once: such a search ends at its last step without
+    them alone. Steps that are no whole search found nothing.
+    """
+    steps = [step for turn in turns for step in turn.steps]
+    found, used = _replayed(settings, steps)
+    if used != len(steps) and any(step.prediction.content for step in steps):
+        bare = [replace(step, prediction=replace(step.prediction, content="")) for step in steps]
+        found, _ = _replayed(settings, bare)
+    return found
+
+
+def _replayed(settings: Settings, steps: Sequence[Step]) -> tuple[Found, int]:
+    """The search that these steps begin with, and how many they are; -1 where they are too few."""
+    course, used = searching(settings, State(None)), 0
     try:
         asked = next(course)
-        while True:
-            number, step = next(steps, (-1, None))
-            if step is None:
-                return Found(settings.strategy)
-            asked = course.send(answer(asked, step, number, State(None, step.executed)))
+        for used, step in enumerate(steps, start=1):
+            asked = course.send(answer(asked, step, used - 1, State(None, step.executed)))
+        return Found(settings.strategy), -1
     except StopIteration as stop:
-        found: Found = stop.value
-        return found
+        return stop.value, used
 
 
 def path_of(found: Found, turns: Sequence[PlayedTurn]) -> list[Step]:
@@ -74,7 +85,7 @@ def made(step: Step, number: int, state: State) -> Made:
     name = prediction.call.name
     text = "" if name == FINISH and executed.exception is None else observation(executed)
     arguments = arguments_text(prediction.call)
-    return Made(_code(step), "", name, arguments, text, state, number)
+    return Made(_code(step), prediction.content, name, arguments, text, state, number)
 
 
 def _code(step: Step) -> Code:

@@ -76,7 +76,7 @@ class ToolTalk:
         return replace(parse_conversation(source, where), suite=suite)
 
     def declaration_of(self, tasks: Sequence[Conversation]) -> Declaration:
-        """Calls that must not be made are counted where there are any (`rig.methods.base.Declares`)."""
+        """Calls that must not be made are counted where there are any (`rig.methods.offers.Declares`)."""
         return FORBIDDING if any(task.terms.forbidden for task in tasks) else DECLARATION
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report:

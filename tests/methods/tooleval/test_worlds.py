@@ -1,6 +1,9 @@
 """Searches of rig's queries: as many questions and nodes as ToolBench's, and every node has its own world."""
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from searches import GIVE_UP, calls_in, finish, searched
 
+from rig.calls import Call, ExecutedCall, Outcome
+from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind
 from rig.events import Where
 from rig.methods.scripted import called, failed, replied
@@ -16,7 +21,8 @@ from rig.methods.tooleval.episode import Search
 from rig.methods.tooleval.method import _DEFAULTS, ToolEval, ToolEvalSetup
 from rig.methods.tooleval.queries import Query, load
 from rig.methods.tooleval.search import Found, Node
-from rig.models import Prediction, Request
+from rig.methods.tooleval.steps import replayed
+from rig.models import CallMessage, Prediction, Request, UserMessage
 from rig.paths import CONVERSATIONS
 from rig.toolbox.world import Snapshot
 
@@ -25,6 +31,7 @@ Answer = Callable[[Request], Prediction]
 
 TEN = tuple(query.name for query in load(CONVERSATIONS / "queries")[::6])
 CALL = called("FindAlarms", {})
+THOUGHT = replace(CALL, content="The alarms may tell.")
 
 
 def after(calls: int, last: Prediction) -> Answer:
@@ -35,6 +42,11 @@ def late() -> Answer:
     """Gives up at the fourth question, answers from the eighth on, and calls otherwise."""
     number = iter(range(1, 100))
     return lambda request: {4: GIVE_UP}.get(n := next(number), finish("Done.") if n >= 8 else CALL)
+
+
+def ranking() -> Answer:
+    """Answers after three calls, and prefers the first of two."""
+    return lambda request: after(3, finish("Done."))(request) if request.tools else replied("A")
 
 
 def words(request: Request) -> Prediction:
@@ -50,6 +62,10 @@ WAYS: list[tuple[str, str, Callable[[], Answer], Mapping[str, float]]] = [
     ("gives up after 3", "dfs_w3", lambda: after(3, GIVE_UP), {"queries": 66, "nodes": 133, "longest": 9}),
     ("answers", "dfs_w2", lambda: after(3, finish("Done.")), {"queries": 4, "nodes": 9, "answered": 1}),
     ("answers late", "dfs_w2", late, {"queries": 8, "nodes": 17, "longest": 13, "gave_up": 1, "answered": 1}),
+    ("thinks and calls", "dfs_w2", lambda: lambda _: THOUGHT, {"queries": 30, "nodes": 91, "longest": 13}),
+    ("thinks and calls", "dfs_w1", lambda: lambda _: THOUGHT, {"queries": 4, "nodes": 13, "longest": 13}),
+    ("thinks and calls", "cot@1", lambda: lambda _: THOUGHT, {"queries": 4, "longest": 13, "answered": 0}),
+    ("ranks", "dfs_w2_filter", ranking, {"queries": 16, "nodes": 17, "longest": 9, "answered": 1}),
     ("fails", "dfs_w2", lambda: lambda _: failed(ErrorKind.DECODE), {"queries": 2, "nodes": 3, "longest": 2}),
     ("bare calls", "cot@1", lambda: after(99, CALL), {"queries": 6, "longest": 13, "answered": 0}),
     ("gives up", "cot@3", lambda: after(0, GIVE_UP), {"queries": 3, "answered": 0}),
@@ -143,7 +159,7 @@ STEPS = st.sampled_from(
 )
 def test_whatever_a_model_does_every_node_has_its_own_world(way: str, script: list[Prediction]) -> None:
     query = next(each for each in load(CONVERSATIONS / "queries") if each.name == "later-alarm")
-    left = iter(script * 30)
+    left = cycle(script)
     episode, setup = search_of(query, lambda _: next(left), way, budget=25)
     assert episode.found is not None
     assert_worlds(episode.found, query, setup)
@@ -169,3 +185,47 @@ def test_the_oracle_wins_by_the_rule_that_asks_nobody_and_ties_with_itself(rig: 
     assert titles.index("true pass rate") == titles.index("pass rate") + 1
     assert "judged right" in titles
     assert "true pass rate" in (tmp_path / "r.html").read_text()
+
+
+def test_words_beside_a_call_are_shown_again_and_told_of_in_no_attempt() -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Prediction:
+        asked.append(request)
+        return THOUGHT if calls_in(request) < 2 else GIVE_UP
+
+    episode, _ = search_of(load(CONVERSATIONS / "queries")[0], answer, "dfs_w2")
+    assert episode.found is not None
+    assert (episode.found.queries, episode.found.size) == (10, 27)
+    made = [message for message in asked[2].messages if isinstance(message, CallMessage)]
+    assert [message.content for message in made] == ["The alarms may tell."] * 2
+    tried = asked[3].messages[-1]
+    assert isinstance(tried, UserMessage)
+    assert "may tell" not in tried.text
+    assert tried.text.count("FindAlarms") == 1
+
+
+def test_stored_searches_in_which_words_were_no_node_are_read_as_they_were() -> None:
+    """Six calls deep, as calls alone count two: with words counted there would have been four."""
+    settings = ToolEval().settings({**_DEFAULTS, "search": "cot@1"})
+    steps = tuple(Step(THOUGHT, ExecutedCall(Call("FindAlarms", {}), Outcome({}))) for _ in range(6))
+    found = replayed(settings, [PlayedTurn(0, steps, 0.0)])
+    assert (found.queries, found.size, found.longest) == (6, 13, 13)
+    found = replayed(settings, [PlayedTurn(0, steps[:4], 0.0)])
+    assert (found.queries, found.size, found.longest) == (4, 13, 13)
+    assert replayed(settings, [PlayedTurn(0, steps[:3], 0.0)]).roots == []
+
+
+def test_attempts_are_compared_with_each_call_told_of_once_and_with_what_was_thought() -> None:
+    compared: list[str] = []
+
+    def answer(request: Request) -> Prediction:
+        if request.tools:
+            return replied("Hm.") if calls_in(request) else called("AddAlarm", {"time": "07:00:00"})
+        compared.append(request.messages[-1].text)  # type: ignore[union-attr]
+        return replied("B")
+
+    search_of(load(CONVERSATIONS / "queries")[0], answer, "dfs_w2_filter", budget=20)
+    attempts = [line for line in compared[2].splitlines() if line.startswith("[")]
+    kinds = [[next(iter(part)) for part in json.loads(attempt)] for attempt in attempts]
+    assert kinds == [["name", "thought"]] * 2

@@ -49,7 +49,7 @@ class BFCLTurns:
         return data.parse(source, where, suite)
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
-        """A rate for each category that there is (`rig.methods.base.Declares`)."""
+        """A rate for each category that there is (`rig.methods.offers.Declares`)."""
         return declaration_of({task.suite for task in tasks})
 
     def models(self, tasks: Sequence[Talk]) -> Mapping[str, Callable[[], Model]]:
