@@ -1,5 +1,6 @@
 """Plays what is stored of a run as if it happened now, and goes on with what is stored while it plays."""
 
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
@@ -116,9 +117,10 @@ class Player(Playback):
         """From the beginning, or from what is known, to the end of the run."""
         self.is_over = self.is_live = self.hurry = False
         follower.changed()
-        self.stored = run = follower.run()
-        entries = follower.entries()
-        self.known = [cell for cell in follower.cells(run) if cell.counts] if self._at_end else []
+        with follower.snapshot():
+            self.stored = run = follower.run()
+            entries = follower.entries()
+            self.known = [cell for cell in follower.cells(run) if cell.counts] if self._at_end else []
         finished = {Where(cell.arm, cell.conversation, cell.repeat) for cell in self.known}
         events = StoredEvents(run, str(self.store), self.conversations, self.known, seeded=self._at_end)
         self.slept_s = 0.0
@@ -127,26 +129,33 @@ class Player(Playback):
         emit(events.start())
         if run.declaration.caution:
             emit(Notice(run.declaration.caution))
-        left = [entry for entry in entries if entry.where not in finished]
+        left = deque(entry for entry in entries if entry.where not in finished)
         if self._at_end:
             for entry in left:
                 self._turn(follower, events, entry, emit, is_history=True)
-            left = []
+            left.clear()
         last = entries[-1].id if entries else 0
-        while left := left or self._next(follower, last):
+        self._ahead_s = sum(entry.wall_s for entry in left)
+        while True:
+            if not left:
+                left.extend(self._next(follower, last))
+            if not left:
+                break
             last = max(last, left[-1].id)
-            entry = left.pop(0)
-            self._ahead_s = entry.wall_s + sum(each.wall_s for each in left)
+            entry = left.popleft()
             self.hurry = self.is_live and bool(left)
             self._turn(follower, events, entry, emit)
-            left += self._new(follower, last)
+            self._ahead_s = max(self._ahead_s - entry.wall_s, 0.0)
+            left.extend(self._new(follower, last))
         self._end(follower, events, emit)
 
     def _new(self, follower: Follower, last: int) -> list[TurnEntry]:
         """Turns that were stored after the one of this id."""
         new = follower.entries(last) if follower.changed() else []
+        seconds = sum(entry.wall_s for entry in new)
         self._turns += len(new)
-        self._turns_s += sum(entry.wall_s for entry in new)
+        self._turns_s += seconds
+        self._ahead_s += seconds
         return new
 
     def _next(self, follower: Follower, last: int) -> list[TurnEntry]:
@@ -177,8 +186,10 @@ class Player(Playback):
             self.until = None
         if not events.knows_arm(entry.where.arm):
             events.update(follower.run())
-        score = follower.counts(entry.where) if follower.is_last(entry) else None
-        moments = events.turn(entry.where, follower.played(entry), score, is_counted=not is_history)
+        with follower.snapshot():
+            score = follower.counts(entry.where) if follower.is_last(entry) else None
+            played = follower.played(entry)
+        moments = events.turn(entry.where, played, score, is_counted=not is_history)
         self._show(moments, emit, is_history=is_history)
         self._done_s, self.slept_s = self._done_s + entry.wall_s, 0.0
         self.stepped()

@@ -27,7 +27,10 @@ class TurnEntry:
 
 
 class Follower(Runs):
-    """Reads one run without being noticed: it never writes, and holds no lock between two calls."""
+    """Reads one run without being noticed: it never writes, and holds no lock between two calls.
+
+    Within a `snapshot` it holds a reader's, which no writer waits for.
+    """
 
     def __init__(self, database: Database, path: Path, run: str) -> None:
         super().__init__(database, path)
@@ -40,6 +43,15 @@ class Follower(Runs):
         """Follow the run of this id. Raises StoreError when the store cannot be read."""
         with connect_unnoticed(path) as database, faults(path):
             yield cls(database, path, run)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All that is read within is of one moment, whatever is stored meanwhile."""
+        self._database.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._database.rollback()
 
     def changed(self) -> bool:
         """Whether anything was stored, by whomever, since this was asked last. Costs next to nothing."""

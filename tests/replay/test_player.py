@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -32,7 +33,7 @@ from rig.methods.scripted import Scripted, replied
 from rig.models import Prediction, Request, Usage
 from rig.replay import SPEEDS, Player
 from rig.running.control import Control
-from rig.store import Runs, StoredRun, delete_run
+from rig.store import Follower, Runs, StoredRun, TurnEntry, delete_run
 
 PATIENCE_S = 60.0
 
@@ -262,6 +263,92 @@ def test_a_run_in_progress_is_followed_to_its_end(tmp_path: Path, play: Callable
         assert [name for name, _ in playing.turns()] == ["reminders"] * 3 + ["login"] * 2
         assert playing.events[-1] == RunFinished("abcde")
         assert not count(Notice)(playing.events)
+
+
+def test_turns_that_are_stored_while_it_attaches_are_told_once(
+    tmp_path: Path, play: Callable[[Player], Playing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A conversation ends between the look at the turns and the look at what is finished."""
+    path = tmp_path / "runs.sqlite"
+    writing = Writing(path)
+    writing.let(4)
+    wait_for(lambda: stored_turns(path) == 4)
+    looks = []
+    entries = Follower.entries
+
+    def slow_entries(follower: Follower, after: int = 0) -> list[TurnEntry]:
+        found = entries(follower, after)
+        if not looks:
+            writing.let(2)
+            wait_for(lambda: stored_turns(path) == 6)
+        looks.append(after)
+        return found
+
+    monkeypatch.setattr(Follower, "entries", slow_entries)
+    playing = play(Player(path, "abcde", speed=math.inf))
+    wait_for(lambda: playing.player.is_live)
+    writing.let(2)
+    writing.end()
+    assert playing.end().turns_done == 8
+    assert isinstance(playing.events[0], RunStarted)
+    assert playing.events[0].finished_turns == 3
+    assert playing.turns() == [("reminders", 1), ("reminders", 3), ("reminders", 5), ("login", 2), ("login", 4)]
+    last = [event for event in playing.events if isinstance(event, TurnFinished)][-1]
+    assert last.speed.steps == 8
+
+
+def test_a_conversation_that_ends_while_a_turn_of_it_is_read_ends_once(
+    tmp_path: Path, play: Callable[[Player], Playing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    writing = Writing(path)
+    writing.let(2)
+    wait_for(lambda: stored_turns(path) == 2)
+    is_last = Follower.is_last
+
+    def slow_is_last(follower: Follower, entry: TurnEntry) -> bool:
+        found = is_last(follower, entry)
+        if entry.turn == 3 and stored_turns(path) == 2:
+            writing.let(1)
+            wait_for(lambda: stored_turns(path) == 3)
+        return found
+
+    monkeypatch.setattr(Follower, "is_last", slow_is_last)
+    playing = play(Player(path, "abcde", speed=math.inf))
+    playing.until(lambda events: count(TurnFinished)(events) == 3)
+    writing.let(5)
+    writing.end()
+    playing.end()
+    assert count(ConversationFinished)(playing.events) == 3
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_the_work_grows_with_the_turns_and_not_with_their_square(
+    tmp_path: Path, is_running: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in calls of the player's own functions, resumed generators included."""
+    if is_running:
+        monkeypatch.setattr(Player, "_next", lambda player, follower, last: [])
+    calls = []
+    for repeats in (8, 32):
+        path = tmp_path / f"{repeats}.sqlite"
+        small_talks.play(small_talks.plan(path, small_talks.oracle(), repeats=repeats))
+        player = Player(path, "abcde", speed=math.inf, at_end=is_running)
+        made = Counter[str]()
+        sys.setprofile(lambda frame, what, _: made.update([frame.f_code.co_filename]))
+        try:
+            player.play(lambda event: None)
+        finally:
+            sys.setprofile(None)
+        calls.append(sum(number for file, number in made.items() if file.endswith("replay/player.py")))
+    assert calls[1] < 4.5 * calls[0]
+
+
+def test_what_is_left_of_a_replay_is_told_turn_by_turn(slow: Path) -> None:
+    left = []
+    player = Player(slow, "abcde", speed=math.inf)
+    player.play(lambda event: left.append(player._ahead_s) if isinstance(event, TurnFinished) else None)
+    assert left == [60.0 * number for number in range(8, 0, -1)]
 
 
 def test_its_numbers_are_those_of_the_store_from_the_first_on(
