@@ -36,7 +36,7 @@ from rig.running.runner import run as run_plan
 from rig.scoring import Mode, Named
 from rig.store import Runs, StoredRun
 
-_OWN = frozenset({"display", "runs", "name", "resume", "as_json", "threshold"})
+_OWN = frozenset({"display", "runs", "name", "resume", "retry_failed", "as_json", "threshold"})
 """Parameters that do not shape a run's results or go with another; all others are fields of Options."""
 
 _DEFAULTS = Options(models=())
@@ -188,6 +188,12 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @click.option(
     "--resume", metavar="RUN", shell_complete=completion.runs, help="Go on with an interrupted run."
 )
+@click.option(
+    "--retry-failed/--skip-failed",
+    default=None,
+    help="With --resume: play turns that failed by the machine (memory, decode) again, too; or leave arms"
+    " that failed as they are. Default: arms that failed are tried again, turns are not.",
+)
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object; the display goes to stderr.")
 @click.pass_context
 def command(
@@ -197,6 +203,7 @@ def command(
     runs: Path | None,
     name: str | None,
     resume: str | None,
+    retry_failed: bool | None,
     as_json: bool,
     threshold: float | None,
     **_: Any,
@@ -211,7 +218,7 @@ def command(
     """
     given = options_of(context, threshold)
     store = runs or runs_file()
-    todo = _plan(given, store, name, resume)
+    todo = _plan(given, store, name, resume, retry_failed)
     stored, control = carry_out(todo, display, as_json=as_json)
     if as_json:
         click.echo(
@@ -273,11 +280,15 @@ def exit_code(stored: StoredRun, control: Control) -> int:
     return 1 if failures else 0
 
 
-def _plan(given: dict[str, Any], store: Path, name: str | None, resume: str | None) -> Plan:
+def _plan(
+    given: dict[str, Any], store: Path, name: str | None, resume: str | None, retry_failed: bool | None
+) -> Plan:
     if resume is not None:
         if name is not None:
             raise RigError("--name belongs to a new run, --resume to an old one; give one of them")
-        return plan_resume(resume, given, store)
+        return plan_resume(resume, given, store, retry_failed=retry_failed)
+    if retry_failed is not None:
+        raise RigError("--retry-failed and --skip-failed go with --resume; say which run")
     if name == "":
         raise RigError("--name is empty; leave it out, or give the run a name to find it by")
     if not given.get("models"):

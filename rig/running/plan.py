@@ -38,7 +38,9 @@ class Arm:
 class Plan:
     """All that a run needs.
 
-    `recipe` is stored, so that the run can be planned again. With `resume` the run is in the store already.
+    `recipe` is stored, so that the run can be planned again. With `resume` the run is in the store already:
+    its arms that failed are tried again, with `retry_failed` also turns that failed by the machine, and if
+    that is False not even arms.
     `caution` has to be said wherever the run's rates are printed, `faults` are lines on tasks that could not
     be read and are left out.
     """
@@ -53,6 +55,7 @@ class Plan:
     repeats: int = 1
     recipe: JsonObject = field(default_factory=dict)
     resume: bool = False
+    retry_failed: bool | None = None
     caution: Caution = NO_CAUTION
     faults: tuple[str, ...] = ()
 

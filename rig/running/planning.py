@@ -49,8 +49,10 @@ def plan_tasks(
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
 
 
-def plan_resume(text: str, given: Mapping[str, Any], store: Path) -> Plan:
-    """The plan of what is left of a stored run.
+def plan_resume(
+    text: str, given: Mapping[str, Any], store: Path, *, retry_failed: bool | None = None
+) -> Plan:
+    """The plan of what is left of a stored run, and of what failed in it as `Plan.retry_failed` says.
 
     Models and options are those it was started with; the tasks are those in the store. Raises RigError where
     one of the options `given` anew, by name, differs.
@@ -63,7 +65,8 @@ def plan_resume(text: str, given: Mapping[str, Any], store: Path) -> Plan:
     method = methods.get(stored.declaration.method)
     _require_same(stored, given, method.models(()).keys())
     again = _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
-    return replace(again, caution=Caution(stored.declaration.caution, stored.declaration.decides))
+    caution = Caution(stored.declaration.caution, stored.declaration.decides)
+    return replace(again, caution=caution, retry_failed=retry_failed)
 
 
 def _require_same(stored: StoredRun, given: Mapping[str, Any], known: Container[str]) -> None:

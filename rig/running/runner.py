@@ -39,7 +39,7 @@ from rig.running.fingerprints import Changed, fingerprint_of, of_model, regraded
 from rig.running.person import Person
 from rig.running.plan import Loader, Plan
 from rig.running.totals import Totals, errors_of
-from rig.store import Cell, ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, StoreError
+from rig.store import Cell, ConversationScore, FailedTurn, GraderInfo, Runs, RunWriter, StoredRun, StoreError
 from rig.tasks import Task
 
 
@@ -65,6 +65,7 @@ class _Run:
         self._loaded: dict[Loader, Model] = {}
         self._stored: StoredRun | None = None
         self._cells: dict[Where, Cell] = {}
+        self._again: dict[Where, FailedTurn] = {}
         self._failures: dict[int, str] = {}
         self._skipped = False
         self._people: set[str] = set()
@@ -95,10 +96,7 @@ class _Run:
         plan = self._plan
         if plan.resume:
             self._writer = RunWriter.claim(plan.store, plan.run)
-            with Runs.open(plan.store) as runs:
-                self._stored = runs.get(plan.run)
-                cells = runs.cells(self._stored)
-            self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
+            self._read()
             self._remind()
         self.emit(self._started())
         if plan.caution.text:
@@ -117,6 +115,14 @@ class _Run:
         self.emit(RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
+    def _read(self) -> None:
+        """Take in what the store holds of the run."""
+        with Runs.open(self._plan.store) as runs:
+            self._stored = runs.get(self._plan.run)
+            cells = runs.cells(self._stored)
+            self._again = runs.failed_turns(self._stored) if self._plan.retry_failed else {}
+        self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
+
     def _remind(self) -> None:
         """Tell a setup that remembers what was played of each task before."""
         setup = self._plan.setup
@@ -128,6 +134,7 @@ class _Run:
     def _started(self) -> RunStarted:
         plan, stored = self._plan, self._stored
         known = [arm.fingerprint or {} for arm in stored.arms] if stored else [{} for _ in plan.arms]
+        anew = sum(failed.turns for failed in self._again.values())
         return RunStarted(
             run=plan.run,
             store=str(plan.store),
@@ -137,24 +144,23 @@ class _Run:
                 for task in plan.tasks
             ),
             repeats=plan.repeats,
-            finished_turns=stored.turns_done if stored else 0,
-            finished_conversations=sum(cell.state == "finished" for cell in self._cells.values()),
+            finished_turns=stored.turns_done - anew if stored else 0,
+            finished_conversations=sum(map(self._is_finished, self._cells)),
             declaration=plan.declaration,
         )
 
     def _arm(self, position: int) -> None:
-        totals = Totals()
-        if self._stored:
-            stored = self._stored.arms[position]
-            totals = Totals(stored.counts, stored.speed, Counter(stored.errors))
+        totals = self._totals(position)
         left = [
             (where, task)
             for repeat in range(self._plan.repeats)
             for task in self._plan.tasks
             if not self._is_finished(where := Where(position, task.name, repeat))
         ]
-        failure = None
-        if not left:
+        failure = self._left_failed(position)
+        if failure is not None:
+            self._failures[position] = failure
+        elif not left:
             self._rescore(position, totals)
         else:
             self.control.wait()
@@ -166,6 +172,7 @@ class _Run:
                 models = self._load(position, left[0][1])
                 self._check_room(position, models, [task for _, task in left])
                 writer = self._ready(position, models, perf_counter() - clock)
+                self._set_aside(position, writer, totals)
                 self._rescore(position, totals)
                 self._play(left, models, writer, totals)
             except (StoreError, Changed):
@@ -179,6 +186,31 @@ class _Run:
         following = self._plan.arms[position + 1 : position + 2]
         self._unload({load for arm in following for load in (arm.load, *arm.others.values())})
         self.emit(ArmFinished(position, totals.counts, totals.speed, dict(totals.errors), failure))
+
+    def _totals(self, position: int) -> Totals:
+        """What is stored of an arm."""
+        if self._stored is None:
+            return Totals()
+        stored = self._stored.arms[position]
+        return Totals(stored.counts, stored.speed, Counter(stored.errors))
+
+    def _left_failed(self, position: int) -> str | None:
+        """Why an arm failed before, if it is to be left at that."""
+        is_left = self._stored is not None and self._plan.retry_failed is False
+        return self._stored.arms[position].failure if is_left and self._stored else None
+
+    def _set_aside(self, position: int, writer: RunWriter, totals: Totals) -> None:
+        """Make room for the turns of an arm that are played again, now that its model is loaded."""
+        failed = {where: each.turn for where, each in self._again.items() if where.arm == position}
+        if not failed:
+            return
+        turns = sum(self._again[where].turns for where in failed)
+        writer.set_aside(failed)
+        self._read()
+        again = self._totals(position)
+        totals.counts, totals.speed, totals.errors = again.counts, again.speed, again.errors
+        name = self._plan.arms[position].name
+        self.emit(Notice(f"{name}: {turns} turns of {len(failed)} conversations are played again"))
 
     def _load(self, position: int, first: Task) -> dict[str, Model]:
         """The arm's models by role: those that are loaded already if the arm before shared them.
@@ -236,7 +268,9 @@ class _Run:
             self._loaded.pop(load).close()
 
     def _is_finished(self, where: Where) -> bool:
-        return where in self._cells and self._cells[where].state == "finished"
+        """Whether nothing of a task is left to be played."""
+        is_over = where in self._cells and self._cells[where].state == "finished"
+        return is_over and where not in self._again
 
     def _ready(self, position: int, models: Mapping[str, Model], seconds: float) -> RunWriter:
         """Store what exactly the arm is; for the first arm that can be loaded, store the run."""

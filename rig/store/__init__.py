@@ -1,5 +1,6 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
+from rig.store.attempts import ARM as FAILED_ARM
 from rig.store.cells import ScoredCell, ScoredTurn
 from rig.store.connect import StoreError, backup, check_writable
 from rig.store.deletion import delete_run
@@ -9,6 +10,7 @@ from rig.store.reader import Runs
 from rig.store.records import (
     Cell,
     ConversationScore,
+    FailedTurn,
     GraderInfo,
     NewRun,
     StoredArm,
@@ -21,8 +23,10 @@ from rig.store.writer import RunWriter
 
 __all__ = [
     "EXPORTED_VIEWS",
+    "FAILED_ARM",
     "Cell",
     "ConversationScore",
+    "FailedTurn",
     "Follower",
     "GraderInfo",
     "NewRun",

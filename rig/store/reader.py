@@ -17,10 +17,11 @@ from rig.events import Speed, Where
 from rig.meters import Costs
 from rig.metrics import Declaration
 from rig.models import Usage
+from rig.store.attempts import ATTEMPTS, FAILED_TURNS
 from rig.store.cells import ScoredCell, scored_cells
 from rig.store.connect import connect_for_reading, faults, intact
 from rig.store.holder import Holder
-from rig.store.records import Cell, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
+from rig.store.records import Cell, FailedTurn, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
 from rig.store.rows import step_from_row
 from rig.store.scores import OWN_SCORES, counts_of, faults_of, scores_of, suite_scores_of, summed
 from rig.store.views import EXPORTED
@@ -113,6 +114,11 @@ class Runs:
                         )
                     )
         return cells
+
+    def failed_turns(self, run: StoredRun) -> dict[Where, FailedTurn]:
+        """The first turn of each conversation that failed by the machine, in a way that may have passed."""
+        found = self._cell_numbers(run, FAILED_TURNS)
+        return {where: FailedTurn(row["turn"], row["n"]) for where, row in found.items()}
 
     def conversations(self, run: StoredRun) -> list[Task]:
         """The conversations of a run, as they were when it began."""
@@ -250,6 +256,7 @@ class Runs:
             faults=own.faults if own else {},
             grader=own.grader if own else None,
             not_evaluated=_never_answered(ends),
+            attempts={each["error"]: each["n"] for each in self._rows(ATTEMPTS, row["id"])},
         )
 
     def _speed(self, arm: dict[str, Any]) -> Speed:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
@@ -85,6 +85,13 @@ class Cell:
         return "started" if self.turns_done else "waiting"
 
 
+class FailedTurn(NamedTuple):
+    """A turn that can be played again, and how many turns are then played anew: it, and those that follow."""
+
+    turn: int
+    turns: int
+
+
 @dataclass(frozen=True, slots=True)
 class StoredArm:
     """One arm with what it has achieved so far; `counts` are of its finished conversations.
@@ -92,7 +99,7 @@ class StoredArm:
     `fingerprint` is None until the arm's model has been loaded; `failure` says why it could not go on.
     `error_types` and `faults` are counts by kind, `grader` says whose they and the counts are;
     there are none until a conversation is finished. `not_evaluated` says why its numbers say nothing of the
-    model, where they do not.
+    model, where they do not. `attempts` count what was tried again, by what had failed: turns, and the arm.
     """
 
     position: int
@@ -107,6 +114,7 @@ class StoredArm:
     faults: dict[str, int] = field(default_factory=dict)
     grader: GraderInfo | None = None
     not_evaluated: str | None = None
+    attempts: dict[str, int] = field(default_factory=dict)
 
     @property
     def rated(self) -> Counts:
@@ -141,6 +149,7 @@ class StoredArm:
             "grader": self.grader.as_json() if self.grader else None,
             **({"failure": self.failure} if self.failure else {}),
             **({"not_evaluated": self.not_evaluated} if self.not_evaluated else {}),
+            **({"attempts": self.attempts} if self.attempts else {}),
             **({"made_from": self.made_from} if self.made_from else {}),
         }
 

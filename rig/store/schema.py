@@ -167,6 +167,22 @@ CREATE TABLE counts (
 ) WITHOUT ROWID
 """
 
+_ATTEMPTS = """
+CREATE TABLE attempts (
+    id INTEGER PRIMARY KEY,
+    arm INTEGER NOT NULL REFERENCES arms(id) ON DELETE CASCADE,
+    conversation INTEGER REFERENCES conversations(id) ON DELETE CASCADE,
+    repeat INTEGER,
+    turn INTEGER,
+    error TEXT,
+    detail TEXT NOT NULL,
+    given_up TEXT NOT NULL,
+    played TEXT
+);
+CREATE INDEX attempts_arm ON attempts(arm);
+CREATE INDEX attempts_conversation ON attempts(conversation);
+"""
+
 _COLUMNS = (
     "successes",
     "soft_successes",
@@ -342,6 +358,12 @@ def m012_messages(db: Database) -> None:
     for column in ("part", "reasoning_tokens"):
         db.execute(f"ALTER TABLE predictions ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
     db.execute("ALTER TABLE predictions ADD COLUMN reasoning_s REAL NOT NULL DEFAULT 0")
+
+
+@MIGRATIONS()
+def m013_attempts(db: Database) -> None:
+    """What failed by the machine and was tried again."""
+    db.executescript(_ATTEMPTS)
 
 
 with Database(memory=True) as _empty:

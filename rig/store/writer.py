@@ -23,6 +23,7 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration, Score
+from rig.store.attempts import keep_failed_arm, set_aside
 from rig.store.connect import StoreError, connect_for_writing, copy_to, faults, transaction
 from rig.store.holder import Holder, RunLock
 from rig.store.reader import held_by
@@ -102,12 +103,20 @@ class RunWriter:
         """Note that an arm's model is loaded, and what exactly it is."""
         with self._transaction():
             self._set_fingerprint(arm, fingerprint)
+            keep_failed_arm(self._database, self._arms[arm], _now())
             self._database.table("arms").update(self._arms[arm], {"load_s": load_s, "failure": None})
 
     def arm_failed(self, arm: int, failure: str) -> None:
         """Note why an arm could not go on."""
         with self._transaction():
             self._database.table("arms").update(self._arms[arm], {"failure": failure})
+
+    def set_aside(self, turns: Mapping[Where, int]) -> None:
+        """Have conversations played again from these turns on; what was played is kept among the attempts."""
+        with self._transaction():
+            for where, turn in turns.items():
+                set_aside(self._database, self._cell(where), turn, _now())
+            self._database.table("runs").update(self.run, {"finished": None})
 
     def commit_turn(
         self,

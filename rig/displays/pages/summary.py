@@ -8,7 +8,7 @@ from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, measured, mebi
 from rig.displays.table import Row, by_kind, columns
 from rig.metrics import TASKS, UNCLEAR
 from rig.paths import runs_file
-from rig.store import StoredArm, StoredRun
+from rig.store import FAILED_ARM, StoredArm, StoredRun
 
 _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("prompt from cache", lambda arm: percent(arm.speed.cached_share)),
@@ -50,6 +50,7 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     rows += [row for row in speed if set(row.cells) != {UNKNOWN}]
     lines = columns(rows, width)
     lines += [f"{arm.name} failed: {arm.failure}" for arm in run.arms if arm.failure]
+    lines += [f"{arm.name}: {_tried_again(arm)}" for arm in run.arms if arm.attempts]
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [line for arm in run.arms for line in contention.note(arm.name, arm.speed, arm.fingerprint)]
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
@@ -64,6 +65,15 @@ def summary(run: StoredRun, width: int | None = None) -> str:
 
 def _counted(run: StoredRun, label: str, count: str) -> Row:
     return Row(label, [f"{arm.counts.get(count, 0):g}" for arm in run.arms])
+
+
+def _tried_again(arm: StoredArm) -> str:
+    """What failed by the machine before, which the numbers no longer show."""
+    turns = [f"{kind} {count}" for kind, count in arm.attempts.items() if kind != FAILED_ARM]
+    said = [f"turns played again after they failed: {', '.join(turns)}"] if turns else []
+    loads = arm.attempts.get(FAILED_ARM)
+    said += [f"tried again after it failed: {loads}"] if loads else []
+    return f"{'; '.join(said)} (the table attempts has them)"
 
 
 def _share(arm: StoredArm, part_s: float) -> str:
