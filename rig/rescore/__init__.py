@@ -2,7 +2,7 @@
 
 from rig.rescore.adjudication import Adjudication, Unsettled
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines
-from rig.rescore.group import Group
+from rig.rescore.group import Group, Spool
 from rig.rescore.importing import import_run
 from rig.rescore.opinions import Opinion, Opinions
 from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
@@ -20,6 +20,7 @@ __all__ = [
     "Opinions",
     "Reexecuted",
     "Scored",
+    "Spool",
     "Unsettled",
     "effects",
     "effects_of",

@@ -1,56 +1,93 @@
 """Conversations that were scored together: those of a directory, or of one arm of a run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from tempfile import SpooledTemporaryFile
 
 from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.files import json_text
 from rig.methods.offers import Executes
 from rig.metrics import Counts, Declaration, total
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored, breakdown
 
+_IN_MEMORY = 1 << 20
+_BREAK = "\x1e"
+"""Stands for a line's end within a value; JSON text has no such character."""
 
-@dataclass(frozen=True, slots=True)
+
+class Spool:
+    """Any number of JSON values, as text, in memory as long as they are few, else in a temporary file."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii", newline="\n")  # noqa: SIM115
+        self.length = 0
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def add(self, value: JsonObject) -> None:
+        """Keep a value. Raises RigError where there is no room for it."""
+        try:
+            self._file.write(json_text(value, indent=2).replace("\n", _BREAK) + "\n")
+        except OSError as error:
+            raise RigError(f"no room for what is printed at the end: {error.strerror}; set TMPDIR") from error
+        self.length += 1
+
+    def __iter__(self) -> Iterator[str]:
+        """The values in order, each as indented JSON."""
+        self._file.seek(0)
+        return (line.rstrip("\n").replace(_BREAK, "\n") for line in self._file)
+
+
 class Group:
-    """Scored conversations, and their calls executed again where that was wanted. `arm` is "" for files."""
+    """Scored conversations, and their calls executed again where that is wanted; `arm` is "" for files.
 
-    arm: str
-    scored: Sequence[Scored]
-    declaration: Declaration
-    reexecuted: Sequence[tuple[Scored, Reexecuted]] | None = None
+    They are counted as they come. What is printed of each is kept only as text, and only with `as_json`.
+    """
 
-    @classmethod
-    def of(
-        cls, arm: str, scored: Sequence[Scored], declaration: Declaration, acting: Executes | None
-    ) -> "Group":
-        """A group, with its calls executed again where that is wanted."""
-        if acting is None:
-            return cls(arm, scored, declaration)
-        again = [(each, call) for each in scored for call in reexecute(each.conversation, each.turns, acting)]
-        return cls(arm, scored, declaration, again)
-
-    @property
-    def counts(self) -> Counts:
-        """The counts of all conversations taken together."""
-        return total(each.score.counts for each in self.scored)
+    def __init__(
+        self, arm: str, declaration: Declaration, acting: Executes | None = None, *, as_json: bool = False
+    ) -> None:
+        self.arm = arm
+        self.declaration = declaration
+        self.counts: Counts = {}
+        self.executed = self.differing = 0
+        """Calls that were executed again, and those whose response is another one now."""
+        self.conversations, self.differences = Spool(), Spool()
+        self._acting = acting
+        self._as_json = as_json
+        self._broken_down: dict[str, Counter[str]] = {name: Counter() for name in breakdown(())}
 
     @property
-    def differences(self) -> list[tuple[Scored, Reexecuted]]:
-        """The calls whose response is another one now."""
-        return [(scored, call) for scored, call in self.reexecuted or () if call.differs]
+    def is_executed(self) -> bool:
+        """Whether calls are executed again."""
+        return self._acting is not None
+
+    def add(self, scored: Scored) -> list[Reexecuted]:
+        """Take a conversation in. Returns those of its calls that come out otherwise when executed again."""
+        self.counts = total((self.counts, scored.score.counts))
+        for name, counts in breakdown([scored]).items():
+            self._broken_down[name].update(counts)
+        again = list(reexecute(scored.conversation, scored.turns, self._acting)) if self._acting else []
+        differing = [call for call in again if call.differs]
+        self.executed += len(again)
+        self.differing += len(differing)
+        if self._as_json:
+            self.conversations.add(scored.as_json())
+            for call in differing:
+                place = {"conversation": scored.conversation.name, "repeat": scored.repeat}
+                self.differences.add({**place, **call.as_json()})
+        return differing
 
     def as_json(self) -> JsonObject:
-        """Totals, every conversation, and what executing again found."""
+        """Totals, every conversation, and what executing again found, with spools where lists are."""
+        of_all = {name: dict(counts) for name, counts in self._broken_down.items()}
         found: JsonObject = {
-            "total": {"metrics": self.declaration.as_json(self.counts), **breakdown(self.scored)},
-            "conversations": [each.as_json() for each in self.scored],
+            "total": {"metrics": self.declaration.as_json(self.counts), **of_all},
+            "conversations": self.conversations,
         }
-        if self.reexecuted is not None:
-            found["reexecuted"] = {
-                "calls": len(self.reexecuted),
-                "differences": [
-                    {"conversation": scored.conversation.name, "repeat": scored.repeat, **call.as_json()}
-                    for scored, call in self.differences
-                ],
-            }
+        if self._acting is not None:
+            found["reexecuted"] = {"calls": self.executed, "differences": self.differences}
         return found

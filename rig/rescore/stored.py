@@ -1,7 +1,7 @@
 """Scoring predictions again without their models, stored or in files, and writing those that are stored."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 from urllib.parse import quote
@@ -16,28 +16,28 @@ from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
 
 
-def score_run(store: Path, run: StoredRun, setup: Setup) -> dict[str, list[Scored]]:
-    """Score every finished conversation of a run, by arm, and store the scores beside those it has.
+def score_run(
+    store: Path, run: StoredRun, setup: Setup, take: Callable[[Where, Scored], object] = lambda *_: None
+) -> None:
+    """Score every finished conversation of a run and store the scores beside those it has.
 
-    Raises RigError when the run is being written by another process, or when the store cannot be written.
+    Each is given to `take` once its score is stored, arm by arm; nothing of it is kept here. Raises RigError
+    when the run is being written by another process, or when the store cannot be written.
     """
     info = GraderInfo.of(setup.grader)
     with RunWriter.claim(store, run.id) as writer:
-        found: dict[str, list[Scored]] = {arm.name: [] for arm in run.arms}
         for where, scored in scored_again(store, run, setup):
             writer.add_score(where, ConversationScore(info, scored.score))
-            found[run.arms[where.arm].name].append(scored)
-    return found
+            take(where, scored)
 
 
 def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Where, Scored]]:
     """Every finished conversation of a run with what a grader makes of it now. Nothing is stored."""
-    with Runs.open(store) as runs:
-        transcripts = list(_finished(runs, run))
     setups = [by_arm(setup, settings) for settings in settings_of(run)]
-    for where, transcript in transcripts:
-        of_arm, turns = setups[where.arm], transcript.turns
-        yield where, score_turns(transcript.conversation, turns, of_arm, run.declaration, where.repeat)
+    with Runs.open(store) as runs:
+        for where, transcript in _finished(runs, run):
+            of_arm, turns = setups[where.arm], transcript.turns
+            yield where, score_turns(transcript.conversation, turns, of_arm, run.declaration, where.repeat)
 
 
 def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Scored]]:

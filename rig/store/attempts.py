@@ -42,7 +42,7 @@ def keep_failed_arm(database: Database, arm: int, now: str) -> None:
     )
 
 
-def set_aside(database: Database, cell: Mapping[str, int], first: int, now: str) -> None:
+def set_aside(database: Database, cell: dict[str, int], first: int, now: str) -> None:
     """Take the turns of a conversation from the `first` on, and its scores, out of a run; keep the turns."""
     turns = list(
         database.query(

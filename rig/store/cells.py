@@ -1,8 +1,9 @@
 """Conversations as one grader scores them, with what went wrong in each turn and what it took."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from sys import intern
 from typing import Any, NamedTuple
 
 from sqlite_utils import Database
@@ -84,7 +85,8 @@ _TURNS = f"""
         total(mask_s) AS mask_s, total(first_token_s) AS first_token_s
     FROM turns JOIN arms ON arms.id = arm JOIN conversations ON conversations.id = conversation
     LEFT JOIN predictions ON predictions.turn = turns.id
-    WHERE arms.run = :run GROUP BY turns.id ORDER BY turns.turn
+    WHERE arms.run = :run GROUP BY arm, conversation, repeat, turns.turn
+    ORDER BY arm, conversation, repeat, turns.turn
 """
 
 _ERRORS = """
@@ -93,18 +95,27 @@ _ERRORS = """
     WHERE arms.run = :run AND predictions.error IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 4
 """
 
-_COLUMNS = "match, bad_action, ground_truth_turn"
 _CALLS = """
-    SELECT turns.id AS turn, {source}
-    FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = turns.arm {join}
-    WHERE arms.run = :run AND predictions.kind = 'call'
+    FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = turns.arm
+    {join} WHERE arms.run = :run AND predictions.kind = 'call' AND
 """
-_OWN_CALLS = _CALLS.format(source=_COLUMNS, join="")
-_LATER_CALLS = _CALLS.format(
-    source=", ".join(f"verdicts.{name}" for name in _COLUMNS.split(", ")),
-    join="JOIN verdicts ON verdicts.prediction = predictions.id JOIN scores ON scores.id = verdicts.score"
-    " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)",
+_MATCHED = """
+    SELECT turns.arm, turns.conversation, turns.repeat, {of}.ground_truth_turn AS turn, count(*) AS n
+    {calls} {of}.match AND {of}.ground_truth_turn IS NOT NULL GROUP BY 1, 2, 3, 4
+"""
+_BAD = """
+    SELECT turns.arm, turns.conversation, turns.repeat, turns.turn, count(*) AS n
+    {calls} {of}.bad_action GROUP BY 1, 2, 3, 4
+"""
+_OWN = "predictions", _CALLS.format(join="")
+_LATER = (
+    "verdicts",
+    _CALLS.format(
+        join="JOIN verdicts ON verdicts.prediction = predictions.id JOIN scores ON scores.id = verdicts.score"
+        " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
+    ),
 )
+"""Where the verdicts on calls are: of a run's own score beside them, of others in a table."""
 
 _KINDS = {
     "error_types": "SELECT score, error_type AS kind, sum(errors) AS n FROM error_types",
@@ -128,50 +139,65 @@ def scored_cells(run: str, grader: GraderInfo, database: Database) -> list[Score
     given = {"run": run, **grader.as_json()}
     scores = list(database.query(_SCORES, given))
     counts = counts_of(scores, database)
-    turns: dict[_Place, list[dict[str, Any]]] = {}
-    for row in database.query(_TURNS, given):
-        turns.setdefault(_place(row), []).append(row)
+    own = {_place(row): bool(row["own"]) for row in scores}
     errors: dict[_Place, dict[str, int]] = {}
     for row in database.query(_ERRORS, given):
         errors.setdefault(_place(row), {})[row["kind"]] = row["n"]
-    own = _by_turn(database.query(_OWN_CALLS, given))
-    later = _by_turn(database.query(_LATER_CALLS, given))
+    matched, bad = (_counted(query, given, own, database) for query in (_MATCHED, _BAD))
+    turns: dict[_Place, tuple[tuple[ScoredTurn, ...], Speed]] = {}
+    # One conversation at a time: the rows of all are many times what is kept of them.
+    for place, rows in groupby(database.query(_TURNS, given), _place):
+        if place in own:
+            of_it = list(rows)
+            turns[place] = _turns(of_it, matched.get(place, {}), bad.get(place, {})), _speed(of_it)
     kinds = {name: _by_score(database.query(f"{query} GROUP BY 1, 2")) for name, query in _KINDS.items()}
-    return [
-        ScoredCell(
-            arm=row["arm_position"],
-            conversation=row["name"],
-            source=row["source"],
-            suite=row["suite"],
-            repeat=row["repeat"],
-            counts=counts[row["id"]],
-            turns=_turns(turns.get(_place(row), []), own if row["own"] else later),
-            speed=_speed(turns.get(_place(row), [])),
-            errors=errors.get(_place(row), {}),
-            error_types=kinds["error_types"].get(row["id"], {}),
-            faults=kinds["faults"].get(row["id"], {}),
-        )
-        for row in scores
-    ]
+    return [_cell(row, counts, turns.get(_place(row), ((), _speed([]))), errors, kinds) for row in scores]
+
+
+def _cell(
+    row: Mapping[str, Any],
+    counts: Mapping[int, Counts],
+    turns: tuple[tuple[ScoredTurn, ...], Speed],
+    errors: Mapping[_Place, Mapping[str, int]],
+    kinds: Mapping[str, Mapping[int, Mapping[str, int]]],
+) -> ScoredCell:
+    return ScoredCell(
+        arm=row["arm_position"],
+        conversation=intern(row["name"]),
+        source=intern(row["source"]),
+        suite=intern(row["suite"]),
+        repeat=row["repeat"],
+        counts=counts[row["id"]],
+        turns=turns[0],
+        speed=turns[1],
+        errors=errors.get(_place(row), {}),
+        error_types=kinds["error_types"].get(row["id"], {}),
+        faults=kinds["faults"].get(row["id"], {}),
+    )
+
+
+def _counted(
+    query: str, given: dict[str, Any], own: Mapping[_Place, bool], database: Database
+) -> dict[_Place, dict[int, int]]:
+    """Calls by conversation and turn, of each conversation by the verdicts of the score that is read."""
+    found: dict[_Place, dict[int, int]] = {}
+    for is_own, (of, calls) in ((True, _OWN), (False, _LATER)):
+        for row in database.query(query.format(of=of, calls=calls), given):
+            if own.get(_place(row)) is is_own:
+                found.setdefault(_place(row), {})[row["turn"]] = row["n"]
+    return found
 
 
 def _turns(
-    rows: list[dict[str, Any]], calls: Mapping[int, list[Mapping[str, Any]]]
+    rows: Iterable[Mapping[str, Any]], matched: Mapping[int, int], bad: Mapping[int, int]
 ) -> tuple[ScoredTurn, ...]:
-    matched: Counter[int] = Counter()
-    bad: Counter[int] = Counter()
-    for row in rows:
-        for call in calls.get(row["id"], ()):
-            if call["match"] and call["ground_truth_turn"] is not None:
-                matched[call["ground_truth_turn"]] += 1
-            bad[row["turn"]] += bool(call["bad_action"])
     return tuple(
         ScoredTurn(
             row["turn"],
             row["number"],
             row["wanted"],
-            matched[row["turn"]],
-            bad[row["turn"]],
+            matched.get(row["turn"], 0),
+            bad.get(row["turn"], 0),
             row["error"],
             row["wall_s"],
         )
@@ -185,13 +211,6 @@ def _speed(rows: list[dict[str, Any]]) -> Speed:
     sums |= {name: float(sum(row[name] for row in rows)) for name in _SECONDS}
     cpu = [row["cpu_s"] for row in rows]
     return Speed(**sums, cpu_s=None if None in cpu else sum(cpu))
-
-
-def _by_turn(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
-    found: dict[int, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(row["turn"], []).append(row)
-    return found
 
 
 def _by_score(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, int]]:

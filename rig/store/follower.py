@@ -91,7 +91,8 @@ class Follower(Runs):
 
     def played(self, entry: TurnEntry) -> PlayedTurn:
         """The steps of a turn."""
-        return self._turn(self._rows("SELECT * FROM turns WHERE id = ?", entry.id)[0])
+        steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", entry.id)
+        return self._turn(self._rows("SELECT * FROM turns WHERE id = ?", entry.id)[0], steps)
 
     def is_last(self, entry: TurnEntry) -> bool:
         """Whether no later turn of its conversation is stored."""

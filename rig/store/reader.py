@@ -55,6 +55,7 @@ class Runs:
 
     def __init__(self, database: Database, path: Path) -> None:
         self._database = database
+        self._tasks: dict[tuple[str, ...], Task] = {}
         self.path = path
 
     @classmethod
@@ -123,19 +124,14 @@ class Runs:
     def conversations(self, run: StoredRun) -> list[Task]:
         """The conversations of a run, as they were when it began."""
         rows = self._rows(
-            "SELECT name, suite, json FROM conversations JOIN sources ON sources.sha256 = source"
-            " WHERE run = ? ORDER BY position",
-            run.id,
+            "SELECT name, suite, source FROM conversations WHERE run = ? ORDER BY position", run.id
         )
-        method = methods.get(run.declaration.method)
-        with intact(self.path):
-            return [method.parse(json.loads(row["json"]), row["name"], row["suite"]) for row in rows]
+        return [self._task(run, row) for row in rows]
 
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
         """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
         found = self._rows(
-            "SELECT conversations.id, suite, json FROM conversations JOIN sources ON sources.sha256 = source"
-            " WHERE run = ? AND name = ?",
+            "SELECT id, name, suite, source FROM conversations WHERE run = ? AND name = ?",
             run.id,
             conversation,
         )
@@ -147,14 +143,19 @@ class Runs:
         rows = self._rows(
             "SELECT * FROM turns WHERE arm = ? AND conversation = ? AND repeat = ? ORDER BY turn", *key
         )
+        steps: dict[int, list[Row]] = {row["id"]: [] for row in rows}
+        for step in self._database.query(
+            "SELECT predictions.* FROM predictions JOIN turns ON turns.id = predictions.turn"
+            " WHERE arm = ? AND conversation = ? AND repeat = ? ORDER BY step",
+            key,
+        ):
+            steps.setdefault(step["turn"], []).append(step)
         scores = self._rows(f"{OWN_SCORES} AND arm = ? AND conversation = ? AND repeat = ?", *key)
-        with intact(self.path):
-            task = json.loads(found[0]["json"])
         return Transcript(
             arm=run.arms[arm].name,
             repeat=repeat,
-            conversation=methods.get(run.declaration.method).parse(task, conversation, found[0]["suite"]),
-            turns={row["turn"]: self._turn(row) for row in rows},
+            conversation=self._task(run, found[0]),
+            turns={row["turn"]: self._turn(row, steps[row["id"]]) for row in rows},
             counts=counts_of(scores, self._database)[scores[0]["id"]] if scores else None,
             declaration=run.declaration,
             faults=faults_of(scores[0]["id"], self._database) if scores else (),
@@ -185,8 +186,17 @@ class Runs:
             raise ValueError(f"{name!r} is no exported view")
         return [row["name"] for row in self._rows("SELECT name FROM pragma_table_info(?)", name)]
 
-    def _turn(self, row: dict[str, Any]) -> PlayedTurn:
-        steps = self._rows("SELECT * FROM predictions WHERE turn = ? ORDER BY step", row["id"])
+    def _task(self, run: StoredRun, row: Row) -> Task:
+        """A conversation of a run, made of its source once."""
+        key = run.declaration.method, row["source"], row["name"], row["suite"]
+        if key not in self._tasks:
+            source = self._rows("SELECT json FROM sources WHERE sha256 = ?", row["source"])[0]
+            with intact(self.path):
+                data = json.loads(source["json"])
+                self._tasks[key] = methods.get(run.declaration.method).parse(data, row["name"], row["suite"])
+        return self._tasks[key]
+
+    def _turn(self, row: Row, steps: Iterable[Row]) -> PlayedTurn:
         with intact(self.path):
             made = tuple(step_from_row(step) for step in steps)
         return PlayedTurn(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from sys import intern
 from typing import Any
 
 from sqlite_utils import Database
@@ -25,7 +26,7 @@ def counts_of(scores: Iterable[Mapping[str, Any]], database: Database) -> dict[i
     found: dict[int, dict[str, float]] = {row["id"]: {} for row in scores}
     query = "SELECT * FROM counts WHERE score IN (SELECT value FROM json_each(?))"
     for row in database.query(query, [json.dumps(list(found))]):
-        found[row["score"]][row["name"]] = row["value"]
+        found[row["score"]][intern(row["name"])] = row["value"]
     return found
 
 

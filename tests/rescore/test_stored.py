@@ -30,7 +30,11 @@ def store(tmp_path: Path) -> Path:
 
 
 def again(store: Path, mode: Any = "upstream") -> dict[str, Any]:
-    return score_run(store, small_talks.stored(store), small_talks.setup(small_talks.grader(mode)))
+    stored = small_talks.stored(store)
+    found: dict[str, Any] = {arm.name: [] for arm in stored.arms}
+    setup = small_talks.setup(small_talks.grader(mode))
+    score_run(store, stored, setup, lambda where, scored: found[stored.arms[where.arm].name].append(scored))
+    return found
 
 
 def scores(store: Path) -> list[StoredScore]:

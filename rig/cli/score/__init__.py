@@ -1,23 +1,35 @@
 """`rig score`: score predictions that were made before, stored or in files."""
 
 import json
+import secrets
 import sys
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from rig.calls import ExecutedCall
+from rig.calls import ExecutedCall, JsonObject
 from rig.cli import completion
-from rig.cli.output import print_json, print_table, printable
+from rig.cli.output import print_table, printable
 from rig.cli.runs import print_scores
 from rig.displays.numbers import measured
 from rig.displays.steps import ended, errors_of
 from rig.errors import RigError
-from rig.methods.offers import declared
-from rig.metrics import Declaration
+from rig.files import json_text
+from rig.methods.offers import Executes, declared
+from rig.metrics import Declaration, NamedCount
 from rig.paths import runs_file
-from rig.rescore import Group, require_world, score_files, score_run, setup_for_files, setup_of
+from rig.rescore import (
+    Group,
+    Reexecuted,
+    Scored,
+    Spool,
+    require_world,
+    score_files,
+    score_run,
+    setup_for_files,
+    setup_of,
+)
 from rig.scoring import Mode, answers_file
 from rig.store import GraderInfo, Runs
 
@@ -95,20 +107,40 @@ def command(
         raise RigError("--set is of files; a stored run is scored with the options that it was played with")
     else:
         groups = _score_run(what, store, {**given, "answers": answers}, reexecute, as_json)
-    sys.exit(1 if any(group.differences for group in groups) else 0)
+    sys.exit(1 if any(group.differing for group in groups) else 0)
 
 
-def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[Group]:
+class _Told(Group):
+    """A group with the lines that are printed of it."""
+
+    def __init__(self, arm: str, declaration: Declaration, acting: Executes | None, *, as_json: bool) -> None:
+        super().__init__(arm, declaration, acting, as_json=as_json)
+        self.rows: list[tuple[str, ...]] = []
+        self.lines: list[str] = []
+        self._is_shown = not as_json
+
+    def add(self, scored: Scored) -> list[Reexecuted]:
+        differing = super().add(scored)
+        if self._is_shown:
+            self.rows.append(_row(scored, self.declaration))
+            self.lines += [_line(scored, call) for call in differing[: _MOST_DIFFERENCES - len(self.lines)]]
+        return differing
+
+
+def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[_Told]:
     method, setup = setup_for_files(place, **given)
     acting = require_world(setup, method.name) if reexecute else None
     by_folder = score_files(place, method, setup)
     tasks = [scored.conversation for several in by_folder.values() for scored in several]
     counted = declared(method, tasks)
-    groups = [Group.of(name, scored, counted, acting) for name, scored in by_folder.items()]
+    groups = [_Told(name, counted, acting, as_json=as_json) for name in by_folder]
+    for group in groups:
+        for scored in by_folder[group.arm]:
+            group.add(scored)
     if as_json:
         told = {"source": str(place), "grader": setup.grader.fingerprint}
         several = {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}
-        print_json({**told, **(several if len(groups) > 1 else groups[0].as_json())})
+        _print_json({**told, **(several if len(groups) > 1 else groups[0].as_json())})
         return groups
     for group in groups:
         if group.arm:
@@ -120,16 +152,16 @@ def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: b
     return groups
 
 
-def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[Group]:
+def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[_Told]:
     with Runs.open(store) as runs:
         run = runs.get(text)
     setup = setup_of(run, **given)
     acting = require_world(setup, run.declaration.method) if reexecute else None
-    by_arm = score_run(store, run, setup)
-    groups = [Group.of(arm, scored, run.declaration, acting) for arm, scored in by_arm.items()]
+    groups = [_Told(arm.name, run.declaration, acting, as_json=as_json) for arm in run.arms]
+    score_run(store, run, setup, lambda where, scored: groups[where.arm].add(scored))
     if as_json:
         arms = [{"arm": group.arm, **group.as_json()} for group in groups]
-        print_json({"run": run.id, "store": str(store), "grader": setup.grader.fingerprint, "arms": arms})
+        _print_json({"run": run.id, "store": str(store), "grader": setup.grader.fingerprint, "arms": arms})
         return groups
     for group in groups:
         click.echo(printable(group.arm))
@@ -140,34 +172,64 @@ def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, a
     return groups
 
 
-def _print_group(group: Group) -> None:
+def _print_json(value: JsonObject) -> None:
+    """As `print_json`, but what is in a spool is read and written one value at a time."""
+    spools: dict[str, Spool] = {}
+    names = secrets.token_hex(16)
+
+    def shown(each: Any) -> Any:
+        if isinstance(each, Spool):
+            if not each.length:
+                return []
+            spools[f"{names}{len(spools)}"] = each
+            return [f"{names}{len(spools) - 1}"]
+        if isinstance(each, dict):
+            return {name: shown(inner) for name, inner in each.items()}
+        return [shown(inner) for inner in each] if isinstance(each, list) else each
+
+    for line in json_text(shown(value), indent=2).split("\n"):
+        spool = spools.get(line.strip().strip('"'))
+        if spool is None:
+            click.echo(line)
+            continue
+        margin = line[: len(line) - len(line.lstrip())]
+        for number, text in enumerate(spool, 1):
+            end = "," if number < spool.length else ""
+            click.echo(margin + text.replace("\n", f"\n{margin}") + end)
+
+
+def _row(scored: Scored, declaration: Declaration) -> tuple[str, ...]:
+    """What the table has of a conversation."""
+    counts = scored.score.counts
+    return (
+        scored.conversation.name + (f" #{scored.repeat + 1}" if scored.repeat else ""),
+        ended(declaration, counts, errors_of(scored.turns.values())).sign.label,
+        *(part.brief(counts) or "0" for part in declaration.outcome),
+        *(f"{counts.get(count.name, 0):g}" for count in _counted(declaration)),
+    )
+
+
+def _line(scored: Scored, call: Reexecuted) -> str:
+    where = f"{scored.conversation.name} turn {call.number}, call {call.step + 1}, {call.recorded.name}"
+    return f"  {where}: {_outcome(call.recorded)}, now {_outcome(call.executed)}"
+
+
+def _print_group(group: _Told) -> None:
     declaration = group.declaration
     header = ("conversation", "", *(part.short or part.noun for part in declaration.outcome))
-    counted = [count for count in declaration.counts if count.name not in _wholes(declaration)]
-    rows = [
-        (
-            scored.conversation.name + (f" #{scored.repeat + 1}" if scored.repeat else ""),
-            ended(declaration, scored.score.counts, errors_of(scored.turns.values())).sign.label,
-            *(part.brief(scored.score.counts) or "0" for part in declaration.outcome),
-            *(f"{scored.score.counts.get(count.name, 0):g}" for count in counted),
-        )
-        for scored in group.scored
-    ]
-    print_table((*header, *(count.noun for count in counted)), rows)
+    print_table((*header, *(count.noun for count in _counted(declaration))), group.rows)
     metrics = declaration.shown("meters")
     click.echo(", ".join(f"{metric.title} {measured(metric, group.counts)}" for metric in metrics))
-    if group.reexecuted is not None:
-        differences = group.differences
-        click.echo(f"{len(group.reexecuted)} calls executed again, {len(differences)} responses differ")
-        for scored, call in differences[:_MOST_DIFFERENCES]:
-            where = (
-                f"{scored.conversation.name} turn {call.number}, call {call.step + 1}, {call.recorded.name}"
-            )
-            click.echo(printable(f"  {where}: {_outcome(call.recorded)}, now {_outcome(call.executed)}"))
+    if group.is_executed:
+        click.echo(f"{group.executed} calls executed again, {group.differing} responses differ")
+        for line in group.lines:
+            click.echo(printable(line))
 
 
-def _wholes(declaration: Declaration) -> set[str]:
-    return {part.whole for part in declaration.outcome}
+def _counted(declaration: Declaration) -> list[NamedCount]:
+    """The counts that no other column has."""
+    wholes = {part.whole for part in declaration.outcome}
+    return [count for count in declaration.counts if count.name not in wholes]
 
 
 def _outcome(executed: ExecutedCall) -> str:
