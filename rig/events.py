@@ -287,14 +287,34 @@ class ConversationSkipped:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceMoved:
+    """A run until a verdict knows more of an arm's loss against the first arm, by one conversation.
+
+    `text` says it in a line, `evidence` in numbers. Once something is `found` the arm is played no further,
+    and so many turns and conversations are left out.
+    """
+
+    arm: int
+    text: str
+    evidence: JsonObject
+    found: bool = False
+    turns_left: int = 0
+    conversations_left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ArmFinished:
-    """An arm is through, or `failure` says in one line why it could not go on."""
+    """An arm is through, or `failure` says in one line why it could not go on.
+
+    `decided` says what a run until a verdict found of it.
+    """
 
     arm: int
     counts: Counts
     speed: Speed
     errors: dict[str, int] = field(default_factory=dict)
     failure: str | None = None
+    decided: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +346,7 @@ Event: TypeAlias = (
     | TurnFinished
     | ConversationFinished
     | ConversationSkipped
+    | EvidenceMoved
     | ArmFinished
     | RunFinished
     | Notice

@@ -1,6 +1,7 @@
 """Tasks: what is put to models. A conversation, a scenario or a query; its method says what is in one."""
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import NamedTuple, Protocol, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject
@@ -95,6 +96,23 @@ def numbered(told: JsonObject, task: Counted) -> JsonObject:
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)
+
+
+class Named(Protocol):
+    """Anything with a name."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        ...
+
+
+AnyNamed = TypeVar("AnyNamed", bound=Named)
+
+
+def in_random_order(tasks: Sequence[AnyNamed], seed: int) -> list[AnyNamed]:
+    """The tasks shuffled, always in the same way for a seed, whatever order they came in."""
+    return sorted(tasks, key=lambda task: sha256(f"{seed} {task.name!r}".encode()).digest())
 
 
 def select(tasks: Sequence[AnyTask], only: Sequence[str] = (), limit: int | None = None) -> list[AnyTask]:

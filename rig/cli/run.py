@@ -142,6 +142,17 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
 @_option("--repeats", "Times each conversation is played.", type=click.IntRange(1, 10_000))
 @_option(
+    "--until",
+    "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it loses"
+    " as much as --loss against the first.",
+    type=click.Choice(["verdict"]),
+)
+@_option(
+    "--loss",
+    "Loss of success in points that --until verdict is about.",
+    type=click.FloatRange(0, 100, min_open=True),
+)
+@_option(
     "--parallel",
     "Conversations played at once; default: measured, 1 where more do not pay well.",
     type=click.IntRange(1, 64),

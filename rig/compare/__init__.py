@@ -13,6 +13,7 @@ from rig.compare.findings import (
 from rig.compare.flips import Flip
 from rig.compare.noise import Differing, Noise, noise_of
 from rig.compare.published import published
+from rig.compare.sequential import Looked, Looks, look
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict, VerdictKind
 from rig.rates import Estimate
@@ -27,6 +28,8 @@ __all__ = [
     "Estimate",
     "Factor",
     "Flip",
+    "Looked",
+    "Looks",
     "Noise",
     "Pair",
     "Question",
@@ -34,6 +37,7 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "compare",
+    "look",
     "noise_of",
     "published",
 ]

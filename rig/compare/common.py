@@ -21,6 +21,7 @@ def common_conversations(scored: Sequence[Scored]) -> tuple[tuple[Key, ...], lis
         if finished < planned:
             run = each.chosen.run
             rest = "the run is in progress" if run.is_running else f"`rig run --resume {run.id}` goes on"
+            rest = each.chosen.arm.decided or rest
             notes.append(f"{each.chosen.label} has finished {finished} of {planned} conversations; {rest}")
     every = set.union(*(set(each.cells) for each in scored))
     others = every - keys

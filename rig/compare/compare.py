@@ -66,7 +66,7 @@ def compare(
     ordered = [first, *(each for each in chosen if each is not first)]
     declaration = common_declaration(ordered)
     metric = metric_named(declaration, question.metric)
-    differing, notes = _differing(ordered, across_settings=question.across_settings)
+    differing, notes = differing_from_first(ordered, across_settings=question.across_settings)
     grader, graded = common_grader(runs, ordered)
     scored = read(runs, ordered, grader)
     keys, reduced = common_conversations(scored)
@@ -102,10 +102,13 @@ def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
             yield f"{each.label}: failures of the machine count as its own ({said})"
 
 
-def _differing(
+def differing_from_first(
     arms: Sequence[ChosenArm], *, across_settings: bool
 ) -> tuple[list[tuple[Factor, ...]], list[str]]:
-    """In what each arm differs from the first, and lines about what a reader would not expect."""
+    """In what each arm differs from the first, and lines about what a reader would not expect.
+
+    Raises RigError where one differs in more than one thing, unless settings may differ.
+    """
     first = arms[0]
     found = [factors(first.settings, each.settings) for each in arms]
     notes = []

@@ -17,6 +17,7 @@ from rig.events import (
     ConversationFinished,
     Emit,
     Event,
+    EvidenceMoved,
     Notice,
     PersonAsked,
     RunStarted,
@@ -55,6 +56,8 @@ class PlainDisplay:
                 self._line(f"{self._arm(event.arm)} is ready after {event.seconds:.1f} s")
             case ConversationFinished():
                 self._line(self._conversation(event))
+            case EvidenceMoved():
+                self._line(f"{self._arm(event.arm)}: {event.text}")
             case ArmFinished(failure=str() as failure):
                 self._line(f"{self._arm(event.arm)} failed: {failure}")
             case PersonAsked() if self._asking:

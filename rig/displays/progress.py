@@ -8,6 +8,7 @@ from rig.events import (
     ConversationFinished,
     ConversationSkipped,
     Event,
+    EvidenceMoved,
     PredictionMade,
     RunStarted,
     TurnFinished,
@@ -21,8 +22,8 @@ class Progress:
     """What is done and to be done over all arms, in the order of events. Times are in seconds by `clock`.
 
     It counts turns, or `conversations` where nobody knows beforehand how many turns there will be. A resumed
-    run counts what earlier starts did as done, but not as a measure of its pace. What is skipped is not
-    waited for.
+    run counts what earlier starts did as done, but not as a measure of its pace. What is skipped, or left out
+    as an arm was decided on, is not waited for.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -47,6 +48,8 @@ class Progress:
                 self.done += 1
             case ConversationSkipped():
                 self._skipped += event.turns_left if self.unit == "turns" else 1
+            case EvidenceMoved():
+                self._skipped += event.turns_left if self.unit == "turns" else event.conversations_left
             case _:
                 pass
 

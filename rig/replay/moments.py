@@ -143,9 +143,8 @@ class StoredEvents:
     def _arm_through(self, arm: StoredArm) -> Moment:
         self._through.add(arm.position)
         tally = self._tallies[arm.position]
-        return Moment(
-            0, ArmFinished(arm.position, tally.counts, tally.speed, dict(tally.errors), arm.failure)
-        )
+        ended = tally.counts, tally.speed, dict(tally.errors), arm.failure, arm.decided
+        return Moment(0, ArmFinished(arm.position, *ended))
 
     def _finished(self, where: Where, score: Counts) -> ConversationFinished:
         tally = self._tallies[where.arm]

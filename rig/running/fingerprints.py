@@ -30,16 +30,16 @@ def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObj
     return fingerprint
 
 
-def of_model(arm: StoredArm) -> JsonObject | None:
-    """The fingerprint that a stored arm's model had, None where it was never loaded."""
-    parts = (arm.fingerprint or {}).items()
+def of_model(fingerprint: JsonObject) -> JsonObject | None:
+    """The part of an arm's fingerprint that is its model's, None where that was never loaded."""
+    parts = fingerprint.items()
     return {name.removeprefix(_MODEL): value for name, value in parts if name.startswith(_MODEL)} or None
 
 
-def require_same(arm: StoredArm, now: JsonObject) -> None:
+def require_same(arm: str, before: JsonObject | None, now: JsonObject) -> None:
     """Raise Changed where an arm would not give the answers that it gave, naming what differs."""
-    if arm.fingerprint is not None:
-        _require_equal(arm, _answering(arm.fingerprint), _answering(now))
+    if before is not None:
+        _require_equal(arm, _answering(before), _answering(now))
 
 
 def regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
@@ -53,7 +53,7 @@ def regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
     grading = {f"{_GRADER}{name}": value for name, value in plan.setup.grader.fingerprint.items()}
     now = json.loads(json.dumps({**_answering(arm.fingerprint), **grading}))
     if arm.grader == plan.grader:
-        _require_equal(arm, arm.fingerprint, now)
+        _require_equal(arm.name, arm.fingerprint, now)
         return None
     return dict(now)
 
@@ -63,8 +63,8 @@ def _answering(fingerprint: JsonObject) -> JsonObject:
     return {name: value for name, value in fingerprint.items() if not name.startswith(_GRADER)}
 
 
-def _require_equal(arm: StoredArm, before: JsonObject, now: JsonObject) -> None:
+def _require_equal(arm: str, before: JsonObject, now: JsonObject) -> None:
     names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     if names:
         changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
-        raise Changed(f"cannot resume {arm.name}: {changes}; make them equal or start a new run")
+        raise Changed(f"cannot resume {arm}: {changes}; make them equal or start a new run")

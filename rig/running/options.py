@@ -35,7 +35,8 @@ class Options:
     evaluated, each as `ROLE=MODEL`, where every one of several for a role makes an arm; `set` gives options
     that a method alone knows, each as `NAME=VALUE`. None means rig's own, or decided when the model is
     loaded. Every model is run with every combination of the options that can have several values, and with
-    each of the adapters in `lora`. With `noise` every arm has two that should answer alike.
+    each of the adapters in `lora`. `until` a verdict arms are played until it is clear whether they lose
+    `loss` points against the first. With `noise` every arm has two that should answer alike.
     """
 
     models: tuple[str, ...]
@@ -78,6 +79,8 @@ class Options:
     grader: Mode = "default"
     similarity: str = "minilm"
     repeats: int = 1
+    until: Literal["verdict"] | None = None
+    loss: float = 5.0
     noise: bool = False
 
     def as_json(self, known: Container[str]) -> JsonObject:

@@ -40,9 +40,9 @@ class Plan:
 
     `recipe` is stored, so that the run can be planned again. With `resume` the run is in the store already:
     its arms that failed are tried again, with `retry_failed` also turns that failed by the machine, and if
-    that is False not even arms.
-    `caution` has to be said wherever the run's rates are printed, `faults` are lines on tasks that could not
-    be read and are left out.
+    that is False not even arms. With `until` arms are played until it is clear whether they lose so much, a
+    fraction, against the first; the tasks are in a random order then. `caution` has to be said wherever the
+    run's rates are printed, `faults` are lines on tasks that could not be read and are left out.
     """
 
     run: str
@@ -58,6 +58,7 @@ class Plan:
     retry_failed: bool | None = None
     caution: Caution = NO_CAUTION
     faults: tuple[str, ...] = ()
+    until: float | None = None
 
     @property
     def declaration(self) -> Declaration:
@@ -71,6 +72,10 @@ class Plan:
 
     def check(self) -> None:
         """Raise RigError if a task cannot be played with an arm's settings, or cannot be stored."""
+        if self.until is not None and len(self.arms) < 2:
+            raise RigError("--until verdict holds arms against the first; give a second model or setting")
+        if self.until is not None and self.declaration.success_metric is None:
+            raise RigError(f"--until verdict: the method {self.method.name} does not say what succeeds")
         distinct = dict.fromkeys(arm.settings for arm in self.arms)
         for task in self.tasks:
             _check_source(task)

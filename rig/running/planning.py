@@ -9,14 +9,15 @@ from rig import engine, methods
 from rig.errors import RigError
 from rig.methods.base import Method
 from rig.methods.offers import adjudicated
-from rig.metrics import Caution
+from rig.metrics import NO_CAUTION, Caution
 from rig.running.arms import make_arms
+from rig.running.deciding import CAUTION
 from rig.running.options import Options
 from rig.running.plan import Plan
 from rig.scoring import answers_file
 from rig.store import Runs, StoredRun, check_writable
 from rig.store.identifiers import new_run_id
-from rig.tasks import Task, select
+from rig.tasks import Task, in_random_order, select
 from rig.toolbox.find import find_toolbox
 
 _SUITE = Options(models=()).suite
@@ -28,8 +29,10 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     options = _with_own_suite(options)
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)
     chosen = select(tasks, options.only, options.limit)
+    if options.until:
+        chosen = in_random_order(chosen, options.seed)
     planned = _plan(options, method, chosen, store, run=new_run_id(store), name=name)
-    return replace(planned, faults=tasks.faults)
+    return replace(planned, faults=tasks.faults, caution=CAUTION if options.until else NO_CAUTION)
 
 
 def _with_own_suite(options: Options) -> Options:
@@ -111,6 +114,7 @@ def _plan(
         repeats=options.repeats,
         recipe=recipe,
         resume=resume,
+        until=options.loss / 100 if options.until else None,
     )
     plan.check()
     return plan

@@ -1,12 +1,12 @@
 """Runs: which task next, on which arm. Emits what happens, stores every turn, resumes."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from time import perf_counter, process_time
-from typing import cast
 
+from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.events import (
@@ -14,31 +14,29 @@ from rig.events import (
     ArmInfo,
     ArmReady,
     ArmStarted,
-    ConversationFinished,
     ConversationInfo,
     ConversationSkipped,
-    ConversationStarted,
     Emit,
     Event,
     Notice,
     PersonAsked,
-    PieceGenerated,
     RunFinished,
     RunStarted,
-    TurnFinished,
     Where,
 )
 from rig.meters import Costs, Meters
-from rig.methods.base import Ask, Episode, Playing
+from rig.methods.base import Ask, Episode
 from rig.methods.offers import Meeting, Remembering, by_arm
-from rig.metrics import total
-from rig.models import Model, OneByOne, Piece
+from rig.metrics import NO_CAUTION, Counts, total
+from rig.models import Model, OneByOne
 from rig.running.control import Control, Stopped
-from rig.running.drive import Asking, drive
+from rig.running.courses import TaskCourse
+from rig.running.deciding import Deciding, Visit
+from rig.running.drive import drive
 from rig.running.fingerprints import Changed, fingerprint_of, of_model, regraded, require_same
 from rig.running.person import Person
 from rig.running.plan import Loader, Plan
-from rig.running.totals import Totals, errors_of
+from rig.running.totals import Totals
 from rig.store import Cell, ConversationScore, FailedTurn, GraderInfo, Runs, RunWriter, StoredRun, StoreError
 from rig.tasks import Task
 
@@ -66,6 +64,12 @@ class _Run:
         self._stored: StoredRun | None = None
         self._cells: dict[Where, Cell] = {}
         self._again: dict[Where, FailedTurn] = {}
+        self._totals: dict[int, Totals] = {}
+        self._fingerprints: dict[int, JsonObject] = {}
+        self._load_s: dict[int, float] = defaultdict(float)
+        self._rescored: set[int] = set()
+        self._ended: set[int] = set()
+        self._deciding: Deciding | None = None
         self._failures: dict[int, str] = {}
         self._skipped = False
         self._people: set[str] = set()
@@ -96,14 +100,14 @@ class _Run:
         plan = self._plan
         if plan.resume:
             self._writer = RunWriter.claim(plan.store, plan.run)
-            self._read()
+            self._read_stored()
             self._remind()
         self.emit(self._started())
         if plan.caution.text:
             self.emit(Notice(plan.caution.text))
         try:
-            for position in range(len(plan.arms)):
-                self._arm(position)
+            for position, left in self._visits():
+                self._arm(position, left)
             is_whole = not self._failures and not self._skipped
         except Stopped:
             is_whole = False
@@ -112,10 +116,12 @@ class _Run:
                 raise RigError("; ".join(self._failures.values()))
             if is_whole:
                 self._writer.finish()
+                if self._deciding and self._deciding.is_complete:
+                    self._writer.caution(plan.declaration.cautioned(NO_CAUTION))
         self.emit(RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
-    def _read(self) -> None:
+    def _read_stored(self) -> None:
         """Take in what the store holds of the run."""
         with Runs.open(self._plan.store) as runs:
             self._stored = runs.get(self._plan.run)
@@ -149,31 +155,56 @@ class _Run:
             declaration=plan.declaration,
         )
 
-    def _arm(self, position: int) -> None:
-        totals = self._totals(position)
-        left = [
+    def _visits(self) -> Iterator[Visit]:
+        """Which arm plays what next: each all that is left of it, or blocks by turns until a verdict."""
+        if self._plan.until is not None:
+            self._deciding = self._begin_deciding(self._plan.until)
+            yield from self._deciding.visits()
+            # So the arms that were not played, and the first, end as well.
+        for position in range(len(self._plan.arms)):
+            if position not in self._ended:
+                yield position, self._left(position) if self._deciding is None else []
+
+    def _begin_deciding(self, size: float) -> Deciding:
+        """What the store says already, by the grader of today."""
+        if self._stored:
+            for position in range(len(self._plan.arms)):
+                self._rescore(position)
+            self._read_stored()
+        deciding = Deciding(self._plan, size, (self._cells[w] for w in self._cells if self._is_finished(w)))
+        for position in range(len(self._plan.arms)):
+            if self._left_failed(position) is not None:
+                deciding.failed(position)
+        return deciding
+
+    def _left(self, position: int) -> list[tuple[Where, Task]]:
+        return [
             (where, task)
             for repeat in range(self._plan.repeats)
             for task in self._plan.tasks
             if not self._is_finished(where := Where(position, task.name, repeat))
         ]
-        failure = self._left_failed(position)
+
+    def _arm(self, position: int, left: Sequence[tuple[Where, Task]]) -> None:
+        """Play this of an arm, which may have been here before and may come again."""
+        totals, failure = self._totals_of(position), self._left_failed(position)
         if failure is not None:
             self._failures[position] = failure
         elif not left:
-            self._rescore(position, totals)
+            self._rescore(position)
         else:
             self.control.wait()
+            arm = self._plan.arms[position]
+            self._unload({arm.load, *arm.others.values()})
             self.emit(ArmStarted(position))
             self._costs = Costs(**{part.name: getattr(totals.speed, part.name) for part in fields(Costs)})
             self._display_s, self._meters = 0.0, Meters()
             clock = perf_counter()
             try:
                 models = self._load(position, left[0][1])
-                self._check_room(position, models, [task for _, task in left])
                 writer = self._ready(position, models, perf_counter() - clock)
-                self._set_aside(position, writer, totals)
-                self._rescore(position, totals)
+                self._set_aside(position, writer)
+                self._rescore(position)
                 self._play(left, models, writer, totals)
             except (StoreError, Changed):
                 raise
@@ -183,11 +214,22 @@ class _Run:
                 failure = self._failures[position] = str(error) or "out of memory"
                 if self._writer is not None:
                     self._writer.arm_failed(position, failure)
-        following = self._plan.arms[position + 1 : position + 2]
-        self._unload({load for arm in following for load in (arm.load, *arm.others.values())})
-        self.emit(ArmFinished(position, totals.counts, totals.speed, dict(totals.errors), failure))
+                if self._deciding:
+                    self._deciding.failed(position)
+        if self._deciding is None or not left or self._deciding.is_over(position):
+            self._ended.add(position)
+            decided = self._deciding.decided(position) if self._deciding else None
+            if decided and self._writer:
+                self._writer.arm_decided(position, decided)
+            ended = totals.counts, totals.speed, dict(totals.errors), failure, decided
+            self.emit(ArmFinished(position, *ended))
 
-    def _totals(self, position: int) -> Totals:
+    def _totals_of(self, position: int) -> Totals:
+        if position not in self._totals:
+            self._totals[position] = self._stored_totals(position)
+        return self._totals[position]
+
+    def _stored_totals(self, position: int) -> Totals:
         """What is stored of an arm."""
         if self._stored is None:
             return Totals()
@@ -199,15 +241,15 @@ class _Run:
         is_left = self._stored is not None and self._plan.retry_failed is False
         return self._stored.arms[position].failure if is_left and self._stored else None
 
-    def _set_aside(self, position: int, writer: RunWriter, totals: Totals) -> None:
+    def _set_aside(self, position: int, writer: RunWriter) -> None:
         """Make room for the turns of an arm that are played again, now that its model is loaded."""
         failed = {where: each.turn for where, each in self._again.items() if where.arm == position}
         if not failed:
             return
         turns = sum(self._again[where].turns for where in failed)
         writer.set_aside(failed)
-        self._read()
-        again = self._totals(position)
+        self._read_stored()
+        totals, again = self._totals_of(position), self._stored_totals(position)
         totals.counts, totals.speed, totals.errors = again.counts, again.speed, again.errors
         name = self._plan.arms[position].name
         self.emit(Notice(f"{name}: {turns} turns of {len(failed)} conversations are played again"))
@@ -228,7 +270,7 @@ class _Run:
             known = [each.fingerprint or {} for each in self._stored.arms]
             self._slots = next((each["model.n_seq"] for each in known if "model.n_seq" in each), None)
         setup = self._plan.setup
-        before = of_model(self._stored.arms[position]) if self._stored else None
+        before = of_model(self._fingerprint(position) or {})
         model.prepare(setup.opening(first, arm.settings, evaluated), self._slots, before)
         if "n_seq" in model.fingerprint:
             self._slots = self._slots or model.slots
@@ -238,7 +280,14 @@ class _Run:
             models[role].prepare(setup.opening(first, arm.settings, role), model.slots)
         if isinstance(setup, Meeting):
             setup.meet(models)
+        if position not in self._fingerprints:
+            self._check_room(position, models, [task for _, task in self._left(position)])
         return models
+
+    def _fingerprint(self, position: int) -> JsonObject | None:
+        """What the arm was when it was played last, None before."""
+        stored = self._stored.arms[position].fingerprint if self._stored else None
+        return self._fingerprints.get(position, stored)
 
     def _check_room(self, position: int, models: Mapping[str, Model], tasks: Sequence[Task]) -> None:
         """Raise RigError where none of the tasks can be played, say so where some cannot."""
@@ -277,22 +326,27 @@ class _Run:
         plan = self._plan
         arm = plan.arms[position]
         fingerprint = fingerprint_of(plan, arm, models)
-        if self._stored:
-            require_same(self._stored.arms[position], fingerprint)
+        require_same(arm.name, self._fingerprint(position), fingerprint)
+        self._fingerprints[position] = fingerprint
+        self._load_s[position] += seconds
         if self._writer is None:
             self._writer = RunWriter.create(plan.store, plan.as_new_run())
             for failed, failure in self._failures.items():
                 self._writer.arm_failed(failed, failure)
-        self._writer.arm_ready(position, fingerprint, seconds)
+        self._writer.arm_ready(position, fingerprint, self._load_s[position])
         self.emit(ArmReady(position, ArmInfo(arm.name, fingerprint), seconds))
         return self._writer
 
-    def _rescore(self, position: int, totals: Totals) -> None:
-        """Score an arm's finished tasks again where another version of the grader scored them."""
+    def _rescore(self, position: int) -> None:
+        """Score an arm's finished tasks again where another version of the grader scored them.
+
+        Those that an earlier start of the run left.
+        """
         arm = self._stored.arms[position] if self._stored else None
         fingerprint = regraded(arm, self._plan) if arm else None
-        if arm is None or arm.grader is None or fingerprint is None:
+        if arm is None or arm.grader is None or fingerprint is None or position in self._rescored:
             return
+        self._rescored.add(position)
         setup = by_arm(self._plan.setup, self._plan.arms[position].settings)
         score, tasks = setup.score, {task.name: task for task in self._plan.tasks}
         scores = {
@@ -302,7 +356,7 @@ class _Run:
         }
         assert self._writer is not None
         self._writer.rescore(position, fingerprint, scores)
-        totals.counts = total(each.counts for each in scores.values())
+        self._totals_of(position).counts = total(each.counts for each in scores.values())
         self.emit(
             Notice(
                 f"{arm.name}: what was finished is scored again by version {self.grader.grader_version} of"
@@ -324,7 +378,7 @@ class _Run:
         others = (model for model in models.values() if not isinstance(model, OneByOne))
         slots = min([evaluated.slots, *(model.slots for model in others)])
         self.begin_clock()
-        courses = [_TaskCourse(self, where, task, writer, totals) for where, task in left]
+        courses = [TaskCourse(self, where, task, writer, totals) for where, task in left]
         drive(courses, models, slots, self.control, self.begin_clock)
 
     def announce(self, where: Where, ask: Ask) -> None:
@@ -367,6 +421,15 @@ class _Run:
             transcript = runs.transcript(self._stored, where.conversation, where.arm, where.repeat)
         return list(transcript.turns.values())
 
+    def is_over(self, arm: int) -> bool:
+        """Whether a run until a verdict plays no more of the arm."""
+        return self._deciding is not None and self._deciding.is_over(arm)
+
+    def finished(self, where: Where, counts: Counts) -> None:
+        """Take in that a task is finished, and say what that means for which arms."""
+        for moved in self._deciding.finished(where, counts) if self._deciding else ():
+            self.emit(moved)
+
     def skips(self, where: Where, turns_left: int) -> bool:
         """Whether a person wants this task left for a later resume."""
         if not self.control.take_skip(where):
@@ -375,76 +438,3 @@ class _Run:
         self.emit(ConversationSkipped(where, turns_left))
         self.emit(Notice(f"skipped {where.conversation}; resuming the run plays it"))
         return True
-
-
-class _TaskCourse:
-    """What is left of a task, as a course: it is played turn by turn, and every turn is stored."""
-
-    def __init__(self, run: _Run, where: Where, task: Task, writer: RunWriter, totals: Totals) -> None:
-        self._run = run
-        self._where = where
-        self._task = task
-        self._writer = writer
-        self._totals = totals
-
-    def listen(self, ask: Ask, piece: Piece) -> None:
-        key, where = ask.request.key, self._where
-        made = piece.text, piece.tokens, piece.forced, ask.role, piece.thought
-        self._run.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *made))
-
-    def begin(self, slot: int) -> Asking:
-        run, where = self._run, self._where
-        done = run.played(where)
-        if run.skips(where, self._left(len(done))):
-            return
-        episode = run.start(where, self._task, slot)
-        for played in done:
-            episode.resume(played)
-        run.emit(ConversationStarted(where, (episode.next_turn or 0) if done else 0))
-        errors = Counter(kind for played in done for kind in errors_of(played))
-        score: ConversationScore | None = None
-        while episode.next_turn is not None:
-            run.control.check()
-            if run.control.is_paused:
-                yield None
-            if run.skips(where, self._left(len(done))):
-                return
-            done.append(run.share_of_time((yield from self._announced(episode.play()))))
-            score = self._score(episode) if episode.next_turn is None else None
-            self._store(done[-1], score)
-            errors.update(errors_of(done[-1]))
-        if score is None:
-            score = self._score(episode)
-            self._writer.commit_score(where, score)
-            self._totals.add_score(score.counts)
-        totals = self._totals
-        run.emit(ConversationFinished(where, score.counts, totals.counts, totals.speed, dict(errors)))
-
-    def _announced(self, playing: Playing) -> Playing:
-        """The turn, with everybody who is asked announced."""
-        prediction = None
-        while True:
-            try:
-                ask = playing.send(prediction) if prediction else next(playing)
-            except StopIteration as end:
-                return cast(PlayedTurn, end.value)
-            self._run.announce(self._where, ask)
-            prediction = yield ask
-
-    def _store(self, played: PlayedTurn, score: ConversationScore | None) -> None:
-        costs = self._run.costs()
-        is_known = played.turn in self._task.known_turns
-        wanted = len(self._task.expected(played.turn).calls) if is_known else None
-        store_s = self._writer.commit_turn(self._where, played, score, costs, wanted)
-        self._run.begin_clock()
-        self._totals.add(played, store_s, costs)
-        if score is not None:
-            self._totals.add_score(score.counts)
-        self._run.emit(TurnFinished(self._where, played.turn, self._totals.counts, self._totals.speed))
-
-    def _left(self, done: int) -> int:
-        """How many turns are still to be played, 0 where nobody knows."""
-        return max(len(self._task.known_turns) - done, 0)
-
-    def _score(self, episode: Episode) -> ConversationScore:
-        return ConversationScore(self._run.grader, episode.score())

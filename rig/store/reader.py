@@ -258,6 +258,7 @@ class Runs:
             name=row["name"],
             fingerprint=json.loads(row["fingerprint"]) if row["fingerprint"] else None,
             failure=row["failure"],
+            decided=row["decided"],
             load_s=row["load_s"],
             counts=own.counts if own else {},
             speed=self._speed(row),

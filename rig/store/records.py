@@ -100,6 +100,7 @@ class StoredArm:
     `error_types` and `faults` are counts by kind, `grader` says whose they and the counts are;
     there are none until a conversation is finished. `not_evaluated` says why its numbers say nothing of the
     model, where they do not. `attempts` count what was tried again, by what had failed: turns, and the arm.
+    `decided` is what a run until a verdict found of the arm, in words; it was played no further then.
     """
 
     position: int
@@ -115,6 +116,7 @@ class StoredArm:
     grader: GraderInfo | None = None
     not_evaluated: str | None = None
     attempts: dict[str, int] = field(default_factory=dict)
+    decided: str | None = None
 
     @property
     def rated(self) -> Counts:
@@ -150,6 +152,7 @@ class StoredArm:
             **({"failure": self.failure} if self.failure else {}),
             **({"not_evaluated": self.not_evaluated} if self.not_evaluated else {}),
             **({"attempts": self.attempts} if self.attempts else {}),
+            **({"decided": self.decided} if self.decided else {}),
             **({"made_from": self.made_from} if self.made_from else {}),
         }
 

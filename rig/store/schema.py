@@ -366,6 +366,12 @@ def m013_attempts(db: Database) -> None:
     db.executescript(_ATTEMPTS)
 
 
+@MIGRATIONS()
+def m014_decided(db: Database) -> None:
+    """What a run until a verdict found of an arm, in words. No earlier run looked before its end."""
+    db.execute("ALTER TABLE arms ADD COLUMN decided TEXT")
+
+
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

@@ -233,6 +233,7 @@ _TAKEN = frozenset(
         "decode_rate",
         "wall_s",
         "failure",
+        "decided",
         "not_evaluated",
         "grader",
         "grader_version",
@@ -288,7 +289,7 @@ SELECT runs.id AS run, runs.name AS name, arms.name AS arm, runs.created,
     1.0 * work.forced_tokens / nullif(work.completion_tokens, 0) AS forced_share,
     nullif(work.prompt_tokens - work.cached_tokens, 0) / nullif(work.prefill_s, 0) AS prefill_rate,
     work.completion_tokens / nullif(work.decode_s, 0) AS decode_rate,
-    clock.wall_s + arms.store_s AS wall_s, arms.failure,
+    clock.wall_s + arms.store_s AS wall_s, arms.failure, arms.decided,
     coalesce(work.not_evaluated, 0) AS not_evaluated, score.grader, score.grader_version, score.similarity
 FROM arms
 JOIN runs ON runs.id = arms.run

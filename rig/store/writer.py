@@ -118,6 +118,11 @@ class RunWriter:
                 set_aside(self._database, self._cell(where), turn, _now())
             self._database.table("runs").update(self.run, {"finished": None})
 
+    def arm_decided(self, arm: int, text: str) -> None:
+        """Note what a run until a verdict found of an arm, which is played no further."""
+        with self._transaction():
+            self._database.table("arms").update(self._arms[arm], {"decided": text})
+
     def commit_turn(
         self,
         where: Where,

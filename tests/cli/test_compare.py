@@ -140,3 +140,28 @@ def test_names_of_files_cannot_steer_a_terminal(rig: Rig, tmp_path: Path) -> Non
     assert done.code == 0
     assert "\x1b" not in done.out
     assert "\u202e" not in done.out
+
+
+def test_a_run_may_be_looked_at_whenever_one_likes(rig: Rig, store: Path) -> None:
+    done = rig("compare", "latest", "--sequential", "--loss", "20")
+    assert (done.code, done.err) == (0, "")
+    q2, q8 = (done.out.index(f"\n{arm}: loss of 20 points ") for arm in ("q2", "q8"))
+    assert done.out.index("baseline f16, graded by default") < q2 < q8
+    assert "\nq2: loss of 20 points shown, e " in done.out
+    assert "\nq8: loss of 20 points excluded, e " in done.out
+    assert "\n  loss is 50.0 points in this suite\n" in done.out[q2:q8]
+    assert "\n  loss is 10.0 points in this suite\n" in done.out[q8:]
+    assert "points in conversations like these" in done.out[q8:]
+    found = rig("compare", "latest", "--sequential", "--json").json
+    assert [arm["suite"]["found"] for arm in found["arms"]] == ["shown", "shown"]
+    assert [arm["suite"]["needed"] for arm in found["arms"]] == [40, 40]
+    assert (found["loss"], found["baseline"], found["failed"]) == (0.05, "f16", [])
+
+
+@pytest.mark.parametrize(("points", "failed"), [("5", ["q2", "q8"]), ("20", ["q2"]), ("60", [])])
+def test_a_script_is_told_of_a_loss_that_is_shown(
+    rig: Rig, store: Path, points: str, failed: list[str]
+) -> None:
+    done = rig("compare", "latest", "--sequential", "--fail-if-worse", points, "--json")
+    assert done.code == bool(failed)
+    assert done.json["failed"] == failed

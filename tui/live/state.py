@@ -22,6 +22,7 @@ from rig.events import (
     ConversationSkipped,
     ConversationStarted,
     Event,
+    EvidenceMoved,
     Notice,
     PersonAsked,
     PieceGenerated,
@@ -132,6 +133,8 @@ class ArmState:
     errors: dict[str, int] = field(default_factory=dict)
     failure: str | None = None
     evaluated: bool = True
+    evidence: str = ""
+    """What a run until a verdict knows of it."""
 
     @property
     def rated(self) -> Counts | None:
@@ -215,6 +218,8 @@ class RunState:
                 self._conversation_finished(event)
             case ConversationSkipped():
                 self._break_off(event.where, Status.SKIPPED, "skipped; resuming the run goes on from here")
+            case EvidenceMoved():
+                self.arm(event.arm).evidence = event.text
             case RunStarted():
                 self._run_started(event)
             case ArmStarted():
@@ -226,6 +231,7 @@ class RunState:
                 arm = self.arm(event.arm)
                 arm.counts, arm.speed, arm.errors = event.counts, event.speed, event.errors
                 arm.loading, arm.failure = False, event.failure
+                arm.evidence = event.decided or arm.evidence
                 failed = self._running if event.failure is not None else ()
                 for where in [each for each in failed if each.arm == event.arm]:
                     self._break_off(where, Status.WAITING, "the arm failed here")
@@ -279,6 +285,7 @@ class RunState:
                 known = self.arm(arm.position)
                 known.counts, known.speed, known.errors = arm.counts, arm.speed, arm.errors
                 known.evaluated = not arm.not_evaluated
+                known.evidence = arm.decided or ""
         for cell in event.cells:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done

@@ -39,7 +39,7 @@ class Arms(Lines):
         """Bring the lines up to date, with a mark at the arm of the conversation that is read."""
         if not self.size.width or len(state.arms) < 2:
             return
-        numbers = [(arm.rated, arm.speed, arm.failure, arm.info.name) for arm in state.arms]
+        numbers = [(arm.rated, arm.speed, arm.failure, arm.evidence, arm.info.name) for arm in state.arms]
         shown = (self.size.width, reading, state.changes, numbers)
         if shown == self._shown:
             return
@@ -74,7 +74,7 @@ def _known(arm: ArmState, conversations: Sequence[ConversationState]) -> _Known:
 def _line(
     known: _Known, declaration: Declaration, number: int, names: int, is_read: bool, width: int
 ) -> Line:
-    arm, counts = known.arm, known.arm.rated
+    arm = known.arm
     name = fit([(inert_line(arm.info.name), Tint.STRONG if is_read else Tint.PLAIN)], names)
     head: list[Span] = [
         ("|" if is_read else " ", Tint.RUNNING),
@@ -89,12 +89,23 @@ def _line(
         tail.append((f"  {inert_line(arm.failure)}", Tint.ERROR))
     elif not arm.evaluated:
         tail.append((f"  {NOT_EVALUATED}", Tint.ERROR))
-    elif counts is not None:
-        for label, value in (
-            *((metric.title, measured(metric, counts)) for metric in declaration.shown("lines")),
-            ("tok/s", rate(arm.speed.decode_rate if arm.speed else None)),
-        ):
-            part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
-            if width_of([*head, *tail, *part]) + size < width:
-                tail += part
+    else:
+        if arm.evidence:
+            tail.append((f"  {inert_line(arm.evidence)}", Tint.STRONG))
+        tail += _numbers(arm, declaration, width - width_of(head) - width_of(tail) - size)
     return (*head, *bar(known.cells, size), *fit(tail, width - width_of(head) - size - 1))
+
+
+def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
+    """Rates and speed, as far as there is room."""
+    if arm.rated is None:
+        return []
+    found: list[Span] = []
+    for label, value in (
+        *((metric.title, measured(metric, arm.rated)) for metric in declaration.shown("lines")),
+        ("tok/s", rate(arm.speed.decode_rate if arm.speed else None)),
+    ):
+        part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
+        if width_of([*found, *part]) < room:
+            found += part
+    return found

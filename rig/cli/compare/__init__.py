@@ -10,8 +10,20 @@ import click
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
-from rig.compare import Comparison, Noise, Pair, Question, VerdictKind, compare, noise_of, published
+from rig.compare import (
+    Comparison,
+    Looks,
+    Noise,
+    Pair,
+    Question,
+    VerdictKind,
+    compare,
+    look,
+    noise_of,
+    published,
+)
 from rig.displays.pages.compare import compare_text
+from rig.displays.pages.looks import looks_text
 from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
 from rig.methods.offers import Table
@@ -85,6 +97,18 @@ def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> N
 @click.option(
     "--tables", is_flag=True, help="Instead, the tables of the method's paper for these arms, as Markdown."
 )
+@click.option(
+    "--sequential",
+    is_flag=True,
+    help="Instead, whether arms lose as much as --loss, by tests that allow a look after every conversation.",
+)
+@click.option(
+    "--loss",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Loss of success in points that --sequential is about.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     addresses: tuple[str, ...],
@@ -96,6 +120,8 @@ def command(
     noise: str | None,
     runs: Path | None,
     tables: bool,
+    sequential: bool,
+    loss: float,
     as_json: bool,
 ) -> None:
     """Compare arms with a baseline, conversation by conversation.
@@ -105,13 +131,20 @@ def command(
 
     For each arm: its rates with intervals, the differences from the baseline, what a suite of this size
     could have shown, the conversations and turns won and lost, and one sentence that says what follows.
+
+    With --sequential you may look at a run while it goes on, and stop when you have seen enough; then
+    --fail-if-worse X asks whether a loss of X points is shown.
     """
     with Runs.open(runs or runs_file()) as stored:
         if tables:
             print_tables(published(stored, addresses), {"arms": list(addresses)}, as_json=as_json)
             return
+        question = Question(baseline, metric, alpha, across_settings)
+        if sequential:
+            looks = look(stored, addresses, (fail_if_worse or loss) / 100, question)
+            sys.exit(_print_looks(looks, fail_if_worse, as_json=as_json))
         measured = noise_beside(stored, noise, alpha)
-        found = compare(stored, addresses, Question(baseline, metric, alpha, across_settings), measured)
+        found = compare(stored, addresses, question, measured)
     if fail_if_worse is not None and not found.declaration.decides:
         raise RigError(f"--fail-if-worse decides nothing here: {found.declaration.caution}")
     worse = [pair for pair in found.pairs if _is_worse(found, pair, fail_if_worse)]
@@ -124,6 +157,16 @@ def command(
                 printable(f"\n{pair.arm} is worse than {pair.baseline} by more than {fail_if_worse:g} points")
             )
     sys.exit(1 if worse else 0)
+
+
+def _print_looks(looks: Looks, points: float | None, *, as_json: bool) -> int:
+    """Print what was looked at; 1 where a script asked, and a loss of so many points is shown."""
+    failed = [each.arm for each in looks.arms if points is not None and each.judged.found == "shown"]
+    if as_json:
+        print_json({**looks.as_json(), "failed": failed})
+    else:
+        click.echo(printable(looks_text(looks)))
+    return 1 if failed else 0
 
 
 def _is_worse(comparison: Comparison, pair: Pair, points: float | None) -> bool:

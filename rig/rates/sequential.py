@@ -1,0 +1,219 @@
+"""Whether an arm loses more than so much, looked at after every conversation without costing any error.
+
+Two arms play the same conversations in a random order; a difference is the arm's outcome less the
+reference's, from -1 to 1. Against a null hypothesis on their mean somebody bets, conversation by
+conversation, without being able to win in the long run if it is true: the capital is a nonnegative
+supermartingale that starts at 1, an e-process. It reaches 1 / alpha with a chance of at most alpha, whenever
+and however often one looks (Ville, 1939).
+
+Source of the bets: Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, JRSS-B
+86 (2024); section 5 for sampling without replacement, as in their *Confidence sequences for sampling without
+replacement* (NeurIPS 2020). Here the capital is a mixture of fixed shares of what can be staked at most.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rig.calls import JsonObject
+from rig.rates.rates import Vector
+
+Finding: TypeAlias = Literal["shown", "excluded"]
+"""Of a loss of a size: the arm loses at least so much, or it loses less."""
+
+SHARES: Vector = np.array([1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0])
+WEIGHTS: Vector = np.array([0.02, 0.03, 0.05, 0.2, 0.5, 0.2])
+"""The shares of the highest stake that are bet, and how much of the capital begins with each.
+
+High ones are best for some dozens of conversations that rarely flip, low ones for thousands, or where many
+do.
+"""
+
+_SLACK = 1e-9
+_GRID = 2_000
+"""Into how many parts the range of a mean is cut where it could be any number."""
+
+
+def capital(values: Vector, mean: float, of: int | None = None) -> Vector:
+    """The e-process against a mean of at most `mean`, after each of the values (0 to 1, along the last axis).
+
+    With `of`, they are drawn without replacement from so many, whose mean is meant; else from a population
+    without end. Infinite once the hypothesis is impossible.
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(_log_capital(values, np.array([mean]), of)[..., 0, :]), dtype=np.float64)
+
+
+def _log_capital(values: Vector, means: Vector, of: int | None) -> Vector:
+    """The logarithms of e-processes: ... × means × values."""
+    values = values[..., None, :]
+    if of is None:
+        left: Vector = np.broadcast_to(means[:, None], (len(means), values.shape[-1]))
+        impossible: NDArray[np.bool_] = np.zeros_like(left, dtype=bool)
+    else:
+        drawn = np.cumsum(values, axis=-1)
+        total = of * means[:, None]
+        # What is left must have this mean if the hypothesis just about holds.
+        left = (total - (drawn - values)) / (of - np.arange(values.shape[-1]))
+        left = np.where(np.abs(left) < _SLACK, 0.0, np.minimum(left, 1.0))
+        impossible = drawn > total + _SLACK
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.where(left > 0, values / left, np.where(values > 0, np.inf, 1.0))
+        factors = 1 - SHARES[:, None] + SHARES[:, None] * gain[..., None, :]
+        grown = np.cumsum(np.log(np.maximum(factors, 0.0)), axis=-1)
+        mixed = np.logaddexp.reduce(grown + np.log(WEIGHTS)[:, None], axis=-2)
+    return np.asarray(np.where(impossible, np.inf, mixed), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of an arm's loss after `after` conversations, of a suite of `of` where it ends.
+
+    `size` is the loss asked about, a fraction; `shown` and `excluded` are the highest e-values so far against
+    the arm losing less, and against it losing at least so much. Either has to reach `needed`. `low` and
+    `high` are the ends of the confidence sequence of the loss; each is wrong, ever, with a chance of at most
+    1 / needed. `found` is what was decided first, after `decided` conversations.
+    """
+
+    size: float
+    after: int
+    of: int | None
+    shown: float
+    excluded: float
+    needed: float
+    low: float
+    high: float
+    found: Finding | None = None
+    decided: int | None = None
+
+    @property
+    def text(self) -> str:
+        """In one line, as in `loss of 5 points excluded, e = 31, after 24 of 78`."""
+        of = f" of {self.of}" if self.of else ""
+        loss = f"loss of {100 * self.size:g} points"
+        if self.found and self.decided is not None:
+            e_value = self.shown if self.found == "shown" else self.excluded
+            return f"{loss} {self.found}, e {_related(e_value)}, after {self.decided}{of}"
+        return (
+            f"{loss} open after {self.after}{of}: e {_related(self.shown)} for it,"
+            f" e {_related(self.excluded)} against it, {self.needed:g} needed"
+        )
+
+    @property
+    def bounds(self) -> str:
+        """Between what the loss lies, in points; a gain is a loss below 0."""
+        low, high = (f"{round(100 * end, 1) + 0.0:.1f}" for end in (self.low, self.high))
+        return f"loss is {low}" if low == high else f"loss between {low} and {high}"
+
+    def as_json(self) -> JsonObject:
+        """All of it by name; e-values that are infinite are null."""
+        values = asdict(self)
+        return values | {name: values[name] if math.isfinite(values[name]) else None for name in _E_VALUES}
+
+
+_E_VALUES = ("shown", "excluded")
+
+
+def _related(e_value: float) -> str:
+    """With its relation: what has become impossible has an e-value without end."""
+    if e_value >= 1e6:
+        return "> 1,000,000"
+    # Down, so that nothing seems to be reached that is not.
+    return f"= {math.floor(e_value):,}" if e_value >= 10 else f"= {math.floor(10 * e_value) / 10}"
+
+
+@dataclass(frozen=True, slots=True)
+class LossTest:
+    """A test of whether an arm loses `size` (a fraction) or more, for looking as often as one likes.
+
+    `of` is the number of conversations of the suite whose loss is meant, None for conversations like these.
+    `alpha` is the chance of a wrong finding; over several arms it is shared evenly (`arms`). Of the two
+    hypotheses about an arm exactly one is true, so that the two tests of one arm share nothing. Holm's
+    correction would not hold here: a decision about one arm leaves that arm's true hypothesis where it was.
+    `step` is what differences are multiples of, 0 where they could be any number.
+    """
+
+    size: float
+    of: int | None = None
+    alpha: float = 0.05
+    arms: int = 1
+    step: float = 0.0
+
+    @property
+    def needed(self) -> float:
+        """The e-value from which on something is found."""
+        return self.arms / self.alpha
+
+    def evidence(self, differences: Sequence[float] | Vector) -> Evidence:
+        """What the differences so far, in the order drawn, say together."""
+        found = np.asarray(differences, dtype=np.float64)
+        highest = [np.maximum.accumulate(np.maximum(each, 1.0)) for each in self.e_processes(found)]
+        shown, excluded = highest
+        processes: dict[Finding, Vector] = {"shown": shown, "excluded": excluded}
+        decided = {
+            finding: int(np.argmax(each >= self.needed)) + 1
+            for finding, each in processes.items()
+            if each.size and each[-1] >= self.needed
+        }
+        first = min(decided, key=decided.__getitem__, default=None)
+        low, high = self.sequence(found)
+        return Evidence(
+            size=self.size,
+            after=len(found),
+            of=self.of,
+            shown=float(shown[-1]) if shown.size else 1.0,
+            excluded=float(excluded[-1]) if excluded.size else 1.0,
+            needed=self.needed,
+            low=low,
+            high=high,
+            found=first,
+            decided=decided[first] if first else None,
+        )
+
+    def e_processes(self, differences: Vector) -> tuple[Vector, Vector]:
+        """Against a loss below the size, and against one of the size: after each difference, last axis."""
+        below, least = self._edges()
+        return (
+            capital(_as_share(-differences), _share_of(below), self.of),
+            capital(_as_share(differences), _share_of(-least), self.of),
+        )
+
+    def _edges(self) -> tuple[float, float]:
+        """The highest loss that is below the size, and the lowest that is not."""
+        if self.of is None or not self.step:
+            return self.size, self.size
+        steps = math.ceil(self.size * self.of / self.step - _SLACK)
+        return ((steps - 1) * self.step / self.of, steps * self.step / self.of)
+
+    def sequence(self, differences: Vector) -> tuple[float, float]:
+        """The ends of the confidence sequence: of the losses that neither side rejects at `needed`."""
+        return -self._end(-differences), self._end(differences)
+
+    def _end(self, differences: Vector) -> float:
+        """The highest loss that the differences do not reject. Capital falls with the mean betted against."""
+        if not len(differences):
+            return 1.0
+        values = _as_share(differences)
+        exact = self.of is not None and self.step
+        parts = round(2 * (self.of or 0) / self.step) if exact else _GRID
+        means = np.linspace(0, 1, parts + 1)
+        rejected, kept = -1, parts  # means[kept] is never rejected: no mean is higher
+        while kept - rejected > 1:
+            middle = (rejected + kept) // 2
+            is_rejected = _log_capital(values, means[[middle]], self.of).max() >= math.log(self.needed)
+            rejected, kept = (middle, kept) if is_rejected else (rejected, middle)
+        mean = means[kept] if exact else means[max(rejected, 0)]
+        return float(1 - 2 * mean)
+
+
+def _as_share(differences: Vector) -> Vector:
+    """Differences from -1 to 1 as numbers from 0 to 1."""
+    return (1 + differences) / 2
+
+
+def _share_of(difference: float) -> float:
+    return (1 + difference) / 2

@@ -1,0 +1,149 @@
+"""Runs until a verdict: which arms are still undecided, and which conversations they play next.
+
+Every arm is held against the first, conversation by conversation in the plan's random order. A conversation
+counts once both have finished it and all those before it, so that it is of no account which ends first. Arms
+take turns in blocks, the first arm ahead of the others: no more conversations are played by an arm than it
+takes to decide on it, and a model is loaded a dozen times instead of once for every conversation.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from rig.events import EvidenceMoved, Where
+from rig.metrics import Caution, Counts
+from rig.rates import Vector
+from rig.rates.sequential import Evidence, LossTest
+from rig.running.plan import Plan
+from rig.store import Cell
+from rig.tasks import Task
+
+ROUNDS = 16
+"""How often every model is loaded, about, at most."""
+
+CAUTION = Caution(
+    "the run looked at its results after every conversation and stopped arms by them: rates, intervals and"
+    " p-values of arms that stopped early are biased; `rig compare --sequential` has intervals that hold",
+    decides=False,
+)
+
+Visit = tuple[int, list[tuple[Where, Task]]]
+
+
+class Deciding:
+    """What a run until a verdict knows. Told of finished conversations, it says what to play next."""
+
+    def __init__(self, plan: Plan, size: float, cells: Iterable[Cell]) -> None:
+        self._plan = plan
+        self._succeeded = plan.declaration.succeeded
+        self._won: dict[Where, bool] = {}
+        self._turns: dict[Where, int] = {}
+        self._failed: set[int] = set()
+        arms = len(plan.arms) - 1
+        self._test = LossTest(size, len(plan.tasks), arms=max(arms, 1), step=1 / plan.repeats)
+        self._evidence: dict[int, Evidence] = {}
+        for cell in cells:
+            where = Where(cell.arm, cell.conversation, cell.repeat)
+            self._turns[where] = cell.turns_done
+            if cell.counts is not None:
+                self._won[where] = self._succeeded(cell.counts)
+        for arm in range(1, len(plan.arms)):
+            self._evidence[arm] = self._test.evidence(self.differences(arm))
+
+    def finished(self, where: Where, counts: Counts) -> list[EvidenceMoved]:
+        """Take in a conversation that an arm has finished; what that says of which arms."""
+        self._won[where] = self._succeeded(counts)
+        moved = []
+        for arm in self.undecided if where.arm == 0 else [where.arm]:
+            before, now = self._evidence[arm], self._test.evidence(self.differences(arm))
+            if now.after > before.after:
+                self._evidence[arm] = now
+                is_new = now.found is not None and before.found is None
+                left = self._unplayed(arm) if is_new else {}
+                moved.append(
+                    EvidenceMoved(arm, now.text, now.as_json(), is_new, sum(left.values()), len(left))
+                )
+        return moved
+
+    def _unplayed(self, arm: int) -> dict[Where, int]:
+        """The conversations of an arm that are not finished, with their turns that are still to be played."""
+        return {
+            where: max(len(task.known_turns) - self._turns.get(where, 0), 0)
+            for task in self._plan.tasks
+            for where in self._repeats(arm, task)
+            if where not in self._won
+        }
+
+    def differences(self, arm: int) -> Vector:
+        """What the arm made of conversations less what the first made of them, as far as both have come."""
+        found = []
+        for task in self._plan.tasks:
+            sides = [[self._won.get(where) for where in self._repeats(each, task)] for each in (arm, 0)]
+            if any(won is None for side in sides for won in side):
+                break
+            ours, theirs = (sum(map(bool, side)) for side in sides)
+            found.append((ours - theirs) / self._plan.repeats)
+        return np.array(found, dtype=np.float64)
+
+    @property
+    def undecided(self) -> list[int]:
+        """The arms that are to be played further."""
+        return [
+            arm
+            for arm, evidence in self._evidence.items()
+            if evidence.found is None and arm not in self._failed
+        ]
+
+    def is_over(self, arm: int) -> bool:
+        """Whether the arm is played no further; the first is, as long as there is another to be decided."""
+        if arm == 0:
+            return not self.undecided
+        return arm not in self.undecided
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every arm has played every conversation after all."""
+        return not any(self._unplayed(arm) for arm in range(len(self._plan.arms)))
+
+    def decided(self, arm: int) -> str | None:
+        """What was found of an arm, in a line."""
+        evidence = self._evidence.get(arm)
+        return evidence.text if evidence and evidence.found else None
+
+    def failed(self, arm: int) -> None:
+        """Give an arm up; without the first there is nothing to hold the others against."""
+        self._failed |= set(range(len(self._plan.arms))) if arm == 0 else {arm}
+
+    def visits(self) -> Iterator[Visit]:
+        """Which arm plays what next, until all is decided. Each is played before the next is asked for."""
+        before = -1
+        while self.undecided and len(self._won) > before:
+            before = len(self._won)
+            block = self._block()
+            for arm in (0, *self.undecided):
+                left = [
+                    (where, task)
+                    for task in block
+                    for where in self._repeats(arm, task)
+                    if where not in self._won
+                ]
+                if left and not self.is_over(arm):
+                    yield arm, left
+
+    def _block(self) -> Sequence[Task]:
+        """The next conversations: as many as any arm needs at least, and enough to load a model for."""
+        tasks = self._plan.tasks
+        begin = min(len(self.differences(arm)) for arm in self.undecided)
+        soonest = min(self._soonest(arm) for arm in self.undecided)
+        return tasks[begin : max(soonest, begin + math.ceil(len(tasks) / ROUNDS))]
+
+    def _soonest(self, arm: int) -> int:
+        """After how many conversations the arm could be decided if all that follow went one way."""
+        known = self.differences(arm)
+        rest = np.ones(len(self._plan.tasks) - len(known))
+        ends = [self._test.evidence(np.append(known, sign * rest)).decided for sign in (1, -1)]
+        return min(end or len(self._plan.tasks) for end in ends)
+
+    def _repeats(self, arm: int, task: Task) -> list[Where]:
+        return [Where(arm, task.name, repeat) for repeat in range(self._plan.repeats)]

@@ -1,0 +1,272 @@
+"""Runs until a verdict: who plays what, when an arm is dropped, and what is kept of that."""
+
+import io
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import graded_talks
+import pytest
+import small_talks
+from graded_talks import model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rig.compare import Looks, look
+from rig.displays.pages.summary import summary
+from rig.displays.plain import PlainDisplay
+from rig.displays.progress import Progress
+from rig.errors import RigError
+from rig.events import (
+    ArmFinished,
+    ConversationFinished,
+    Emit,
+    Event,
+    EvidenceMoved,
+    Notice,
+    RunFinished,
+    Where,
+)
+from rig.methods.scripted import Scripted
+from rig.rates.sequential import LossTest
+from rig.running.control import Control
+from rig.running.deciding import CAUTION, Deciding
+from rig.running.plan import Plan
+from rig.running.runner import run
+from rig.store import Cell, Runs
+from rig.tasks import in_random_order
+from tui.live.state import RunState
+
+N = 24
+SIZE = 0.2
+TASKS = tuple(in_random_order(graded_talks.conversations(N), 0))
+ORDER = [int(task.name.removeprefix("talk")) for task in TASKS]
+LATE = frozenset(ORDER[:14])
+"""Wrong in the conversations that come first: decided on soon."""
+
+
+def plan(store: Path, *models: Scripted, **choices: Any) -> Plan:
+    choices = {"conversations": TASKS, "caution": CAUTION, "recipe": {"until": "verdict"}, **choices}
+    return small_talks.plan(store, *models, until=SIZE, **choices)
+
+
+def of_type(events: list[Event], kind: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def looked(store: Path, size: float = SIZE) -> Looks:
+    with Runs.open(store) as runs:
+        return look(runs, ["latest"], size)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "runs.sqlite"
+
+
+def test_an_arm_is_dropped_as_soon_as_its_loss_is_shown_and_the_others_go_on(store: Path) -> None:
+    events = small_talks.play(plan(store, model(N), model(N, LATE), model(N)))
+    stored = small_talks.stored(store)
+    played = [int(arm.counts["tasks"]) for arm in stored.arms]
+    test = LossTest(SIZE, N, arms=2, step=1.0)
+    lost, alike = (test.evidence([float(x) for x in found]) for found in ([-1] * 14 + [0] * 10, [0] * N))
+    assert [lost.found, alike.found] == ["shown", "excluded"]
+    assert played[1:] == [lost.decided, alike.decided]
+    assert played[1] < 10
+    assert played[2] <= played[0] <= played[2] + 2
+    assert [arm.decided for arm in stored.arms] == [
+        None,
+        f"loss of 20 points shown, e = {int(test.evidence([-1.0] * (lost.decided or 0)).shown)},"
+        f" after {lost.decided} of {N}",
+        of_type(events, EvidenceMoved)[-1].text,
+    ]
+    assert stored.state == "finished"
+    assert of_type(events, RunFinished)[0].interrupted is False
+    assert {event.arm: event.decided for event in of_type(events, ArmFinished)} == {
+        position: arm.decided for position, arm in enumerate(stored.arms)
+    }
+
+
+def test_the_evidence_is_told_after_every_conversation_of_an_arm(store: Path) -> None:
+    events = small_talks.play(plan(store, model(N), model(N, {ORDER[0]})))
+    moved = of_type(events, EvidenceMoved)
+    assert [event.evidence["after"] for event in moved] == list(range(1, len(moved) + 1))
+    assert [event.found for event in moved] == [False] * (len(moved) - 1) + [True]
+    assert moved[0].evidence["shown"] > 1
+    progress = Progress()
+    for event in events:
+        progress.tell(event)
+    assert moved[-1].conversations_left == N - len(moved)
+    assert moved[-1].turns_left == 2 * (N - len(moved))
+
+
+def test_the_displays_show_the_evidence_as_it_moves(store: Path) -> None:
+    stream = io.StringIO()
+    live = RunState()
+    todo = plan(store, model(N), model(N, LATE))
+
+    def job(emit: Emit) -> bool:
+        def both(event: Event) -> None:
+            emit(event)
+            live.apply(event)
+
+        return run(todo, both, Control())
+
+    assert PlainDisplay(stream).run(job, Control())
+    [decided] = [arm.decided for arm in small_talks.stored(store).arms if arm.decided]
+    lines = [line for line in stream.getvalue().splitlines() if line.startswith("arm1: loss of 20 points")]
+    assert lines[0] == "arm1: " + LossTest(SIZE, N, step=1.0).evidence([-1.0]).text
+    assert lines[-1] == f"arm1: {decided}"
+    assert live.arms[1].evidence == decided
+    assert f"arm1: {decided}" in summary(small_talks.stored(store))
+
+
+def test_rates_of_what_stopped_early_are_said_to_be_biased(store: Path) -> None:
+    events = small_talks.play(plan(store, model(N), model(N, LATE)))
+    assert Notice(CAUTION.text) in events
+    declaration = small_talks.stored(store).declaration
+    assert (declaration.caution, declaration.decides) == (CAUTION.text, False)
+
+
+def test_where_all_was_played_after_all_nothing_needs_to_be_said(store: Path) -> None:
+    """The last conversation alone decides: 5 of 24 are 20 points, and 4 are not."""
+    wrong = {*ORDER[:2], *ORDER[10:12], ORDER[-1]}
+    small_talks.play(plan(store, model(N), model(N, wrong)))
+    stored = small_talks.stored(store)
+    assert [arm.counts["tasks"] for arm in stored.arms] == [N, N]
+    assert (stored.declaration.caution, stored.declaration.decides) == ("", True)
+    assert str(stored.arms[1].decided).startswith("loss of 20 points shown, e > 1,000,000, after 24")
+
+
+@pytest.mark.parametrize("turns", [1, 7, 20, 33, 50])
+def test_stopped_at_any_moment_a_run_goes_on_to_the_same_end(tmp_path: Path, turns: int) -> None:
+    whole, parts = tmp_path / "whole.sqlite", tmp_path / "parts.sqlite"
+    small_talks.play(plan(whole, model(N), model(N, LATE), model(N, {ORDER[3]})))
+    control = Control()
+    done = 0
+
+    def emit(event: Event) -> None:
+        nonlocal done
+        done += type(event).__name__ == "TurnFinished"
+        if done == turns:
+            control.stop()
+
+    todo = plan(parts, model(N), model(N, LATE), model(N, {ORDER[3]}))
+    assert run(todo, emit, control) is False
+    again = small_talks.play(replace(todo, resume=True))
+    ends = [small_talks.stored(path) for path in (whole, parts)]
+    assert [arm.decided for arm in ends[0].arms] == [arm.decided for arm in ends[1].arms]
+    assert ends[1].state == "finished"
+    cells = []
+    for path, stored in zip((whole, parts), ends, strict=True):
+        with Runs.open(path) as runs:
+            cells.append([(cell.arm, cell.conversation, cell.state) for cell in runs.cells(stored)])
+    assert cells[0] == cells[1]
+    last = {event.arm: event.decided for event in of_type(again, ArmFinished)}
+    assert last == {position: arm.decided for position, arm in enumerate(ends[1].arms)}
+
+
+def test_a_failed_arm_is_given_up_and_the_others_are_decided(store: Path) -> None:
+    arms = small_talks.plan(store, model(N), small_talks.unloadable, model(N)).arms
+    assert run(plan(store, model(N), arms=arms), lambda _: None, Control()) is False
+    stored = small_talks.stored(store)
+    assert [bool(arm.failure) for arm in stored.arms] == [False, True, False]
+    assert [bool(arm.decided) for arm in stored.arms] == [False, False, True]
+
+
+def test_without_the_first_arm_nothing_can_be_decided(store: Path) -> None:
+    arms = small_talks.plan(store, small_talks.unloadable, model(N)).arms
+    with pytest.raises(RigError, match="no such weights"):
+        run(plan(store, model(N), arms=arms), lambda _: None, Control())
+
+
+def test_one_arm_alone_is_refused(store: Path) -> None:
+    with pytest.raises(RigError, match="give a second model or setting"):
+        plan(store, model(N)).check()
+
+
+def test_what_was_looked_at_during_the_run_is_what_a_comparison_finds(store: Path) -> None:
+    small_talks.play(plan(store, model(N), model(N, LATE), model(N)))
+    stored = small_talks.stored(store)
+    found = looked(store)
+    assert [each.judged.text for each in found.arms] == [arm.decided for arm in stored.arms[1:]]
+    assert [each.judged.of for each in found.arms] == [N, N]
+    assert all(each.alike.low <= each.judged.low for each in found.arms)
+
+
+def test_a_whole_run_in_the_order_of_the_suite_is_known_exactly(store: Path) -> None:
+    graded_talks.play(store, model(N), model(N, {0, 1, 2}), number=N)
+    (arm,) = looked(store).arms
+    assert arm.suite is not None
+    assert (arm.suite.low, arm.suite.high) == pytest.approx((3 / N, 3 / N))
+    assert arm.suite.found == "excluded"
+    assert arm.alike.low < 3 / N < arm.alike.high
+
+
+def test_half_a_run_in_the_order_of_the_suite_says_nothing_of_the_suite(store: Path) -> None:
+    control = Control()
+
+    def emit(event: Event) -> None:
+        if isinstance(event, ConversationFinished) and event.where == Where(1, "talk09"):
+            control.stop()
+
+    arms = small_talks.plan(store, model(N), model(N)).arms
+    todo = small_talks.plan(store, arms=arms, conversations=graded_talks.conversations(N))
+    run(todo, emit, control)
+    (arm,) = looked(store).arms
+    assert arm.suite is None
+    assert arm.judged.after == 10
+    assert "10 conversations were finished in the suite's order" in arm.note
+
+
+def test_another_metric_than_success_is_refused(store: Path) -> None:
+    from rig.compare import Question
+
+    graded_talks.play(store, model(2), model(2), number=2)
+    with Runs.open(store) as runs, pytest.raises(RigError, match="about success alone"):
+        look(runs, ["latest"], 0.05, Question(metric="recall"))
+
+
+outcomes = st.lists(st.lists(st.booleans(), min_size=8, max_size=8), min_size=4, max_size=4)
+
+
+@given(outcomes)
+@settings(max_examples=30, deadline=None)
+def test_the_order_of_the_arms_is_of_no_account(outcomes: list[list[bool]]) -> None:
+    """After how many conversations an arm is decided, and how, depends on it and the first arm alone."""
+    first, *others = outcomes
+    found = []
+    for order in permutations(range(3)):
+        decided = _decide([first, *(others[place] for place in order)])
+        found.append({place: decided[number] for number, place in enumerate(order)})
+    assert all(each == found[0] for each in found)
+
+
+def _decide(outcomes: list[list[bool]]) -> list[tuple[str | None, int]]:
+    """What is found of each arm but the first, and how many conversations it took."""
+    tasks = TASKS[:8]
+    models = [model(8) for _ in outcomes]
+    todo = replace(small_talks.plan(Path("none"), *models, conversations=tasks), until=SIZE)
+    deciding = Deciding(todo, SIZE, ())
+    played = [0] * len(outcomes)
+    for arm, left in deciding.visits():
+        for where, task in left:
+            if deciding.is_over(arm):
+                break
+            won = outcomes[arm][tasks.index(task)]
+            deciding.finished(where, {todo.declaration.success: float(won)})
+            played[arm] += 1
+    assert not deciding.undecided
+    assert played[0] <= max(played[1:]) + 1
+    return [(deciding.decided(arm), played[arm]) for arm in range(1, len(outcomes))]
+
+
+def test_conversations_that_end_out_of_order_wait_for_those_before(store: Path) -> None:
+    todo = replace(small_talks.plan(store, model(8), model(8), conversations=TASKS[:8]), until=SIZE)
+    won = {todo.declaration.success: 1.0}
+    cells = [Cell(0, task.name, 0, 2, 2, counts=won) for task in TASKS[:8]]
+    deciding = Deciding(todo, SIZE, cells)
+    assert deciding.finished(Where(1, TASKS[1].name), won) == []
+    (moved,) = deciding.finished(Where(1, TASKS[0].name), won)
+    assert moved.evidence["after"] == 2
