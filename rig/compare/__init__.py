@@ -11,9 +11,9 @@ from rig.compare.findings import (
     TurnTimes,
 )
 from rig.compare.flips import Flip
+from rig.compare.looking.looks import Looked, Looks, look
 from rig.compare.noise import Differing, Noise, noise_of
 from rig.compare.published import published
-from rig.compare.sequential import Looked, Looks, look
 from rig.compare.settings import Factor
 from rig.compare.verdict import Verdict, VerdictKind
 from rig.rates import Estimate

@@ -1,0 +1,1 @@
+"""Comparisons that may be looked at whenever one likes."""
