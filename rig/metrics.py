@@ -200,6 +200,12 @@ class Declaration(NamedTuple):
         return next(filter(self.is_of_success, self.metrics), None)
 
     @property
+    def parts(self) -> tuple[Metric, ...]:
+        """The rates of success by kinds of tasks, where there is none over all of them."""
+        found = (m for m in self.metrics if m.numerator == f"{self.success}.{m.name}")
+        return () if self.success_metric else tuple(found)
+
+    @property
     def progress(self) -> Metric | None:
         """The metric that tells how far failed tasks got: the first that `outcome` speaks of."""
         sides = {(part.name, part.whole) for part in self.outcome}

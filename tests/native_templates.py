@@ -210,6 +210,9 @@ _TEXTS = (
 )
 
 
+_LETTERS = "ab \n\t\"'\\/{}[]()<>|:,=&%$#é語😀"
+
+
 def tools(source: random.Random) -> tuple[ToolDoc, ...]:
     """One to three tools, with parameters of every type."""
     names = source.sample(("get_weather", "set_alarm", "Log.out", "find-it", "x"), source.randint(1, 3))
@@ -237,6 +240,8 @@ def _schema(source: random.Random, depth: int) -> dict[str, Any]:
         {"type": "string", "minLength": 1, "maxLength": 6},
         {"type": "string", "pattern": "^[A-Z]{2}[0-9]+$"},
         {"type": ["string", "null"]},
+        {"type": "object"},
+        {"type": "object", "additionalProperties": {"type": "integer", "minimum": -5, "maximum": 900}},
     ]
     if depth < 2:
         plain += [{"type": "array", "items": _schema(source, depth + 1)}, _parameters(source, depth + 1)]
@@ -270,7 +275,8 @@ def _value(source: random.Random, schema: dict[str, Any]) -> Any:
         case "string" if "maxLength" in schema:
             return source.choice(("a", "b c", "é語", "123456"))
         case "string":
-            return source.choice(_TEXTS)
+            made = "".join(source.choice(_LETTERS) for _ in range(source.randint(0, 9)))
+            return source.choice((*_TEXTS, made))
         case "integer":
             return source.randint(-5, 900)
         case "number":
@@ -281,7 +287,16 @@ def _value(source: random.Random, schema: dict[str, Any]) -> Any:
             return None
         case "array":
             return [_value(source, schema["items"]) for _ in range(source.randint(0, 3))]
+    if "properties" not in schema:
+        return _any_names(source, schema)
     return _object(source, schema)
+
+
+def _any_names(source: random.Random, schema: dict[str, Any]) -> dict[str, Any]:
+    inner = schema.get("additionalProperties")
+    plain = ("x", 'He said "no"', -3, 2.5, True, None, ["a", 1], {"deep": "é"}, {})
+    names = source.sample(("city", "Loud", "a-1", "z.2"), source.randint(0, 3))
+    return {name: _value(source, inner) if inner else source.choice(plain) for name in names}
 
 
 def text_of(value: Any) -> str:

@@ -52,7 +52,7 @@ def value(source: random.Random, depth: int) -> dict[str, Any]:
     """A parameter's schema."""
     kinds = [_plain, _text, _choice, _number]
     if depth < 4:
-        kinds += [_list, parameters, _either]
+        kinds += [_list, parameters, _either, _any_names]
     schema = source.choice(kinds)(source, depth)
     if source.random() < 0.2:
         schema |= {"description": "Say what you mean.", "title": "T", "default": None}
@@ -114,6 +114,12 @@ def _list(source: random.Random, depth: int) -> dict[str, Any]:
         {"minItems": low, "maxItems": low + source.randint(0, 2)},
     )
     return {"type": "array", "items": value(source, depth + 1), **source.choice(sizes)}
+
+
+def _any_names(source: random.Random, depth: int) -> dict[str, Any]:
+    """An object of which no name is declared, and its values at most."""
+    inner = ({}, {"additionalProperties": True}, {"additionalProperties": value(source, depth + 2)})
+    return {"type": "object", **source.choice(inner)}
 
 
 def _either(source: random.Random, depth: int) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def command(
 def _export_files(path: Path, run: str, form: str, output: Path, as_json: bool) -> None:
     with Runs.open(path) as stored:
         found = stored.get(run)
-    if found.declaration.method != form:
+    if form not in (found.declaration.method, methods.files_as(methods.get(found.declaration.method))):
         raise RigError(f"run {found.id} is of the method {found.declaration.method}, not of {form}")
     written = export_run(path, found, setup_of(found), output)
     _print_files(found.id, form, output, written, as_json)

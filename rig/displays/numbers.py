@@ -36,7 +36,12 @@ def unclear_texts(counts: Counts) -> str:
 
 
 def headline(declaration: Declaration, counts: Counts) -> str:
-    """The one number that stands for an arm: its success, or else the first metric that is declared."""
+    """The one number that stands for an arm: its success, or else the first metric that is declared.
+
+    Where tasks of several kinds succeed at a rate of their own, it is these rates, each with its name.
+    """
+    if len(declaration.parts) > 1:
+        return " · ".join(f"{part.title} {measured(part, counts)}" for part in declaration.parts)
     metric = declaration.success_metric or next(iter(declaration.metrics), None)
     return measured(metric, counts) if metric else UNKNOWN
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from rig import plugins
 from rig.errors import RigError
 from rig.methods.base import Loaded, Method
+from rig.methods.offers import SharesFiles
 
 ALL = "all"
 """Every suite of the first method."""
@@ -69,6 +70,17 @@ def of_place(place: Path, wanted: str | None = None) -> Method:
         raise RigError(f"{place}: could be of the methods {names}; say which with --method")
     # What nobody recognises is for the first method to say why not.
     return recognised[0] if recognised else first()
+
+
+def of_results(place: Path, wanted: str | None = None) -> list[Method]:
+    """The methods that the predictions in a folder or file are of: of one, but where methods share files."""
+    sharing = [each for each in known().values() if isinstance(each, SharesFiles) and each.files_as == wanted]
+    return [each for each in sharing if each.holds_results(place)] or [of_place(place, wanted)]
+
+
+def files_as(method: Method) -> str:
+    """What the files that a method writes are called."""
+    return method.files_as if isinstance(method, SharesFiles) else method.name
 
 
 def load_place(place: Path, wanted: str | None = None) -> tuple[Method, Loaded]:

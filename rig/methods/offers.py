@@ -312,6 +312,17 @@ class Reads(Protocol):
 
 
 @runtime_checkable
+class SharesFiles(Protocol):
+    """A method whose files of results are called by the same name as another's: it says which are its own."""
+
+    files_as: str
+
+    def holds_results(self, place: Path) -> bool:
+        """Whether there are any at a place."""
+        ...
+
+
+@runtime_checkable
 class Declares(Protocol):
     """A method that counts different things of different tasks."""
 

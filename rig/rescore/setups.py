@@ -78,12 +78,22 @@ def setup_for_files(
     wanted: str | None = None,
     options: tuple[str, ...] = (),
     **given: Any,
-) -> tuple[Method, Setup]:
+) -> list[tuple[Method, Setup]]:
     """The method whose predictions are in these files, or the one `wanted`, ready as by default but for what
     is given: `options` are those that it alone knows, each as `NAME=VALUE`.
+
+    Where methods share files there may be several; each gets the options that it knows. Raises RigError for
+    one that none knows.
     """
-    method = methods.of_place(folders_of(place)[0], wanted)
-    return method, _ready(method, Options(models=(), set=options), threshold, answers, given)
+    folder = place if wanted is not None else folders_of(place)[0]
+    found = methods.of_results(folder, wanted)
+    made = []
+    for method in found:
+        known = {option.name for option in method.options}
+        others = {option.name for each in found for option in each.options} - known
+        own = tuple(each for each in options if each.partition("=")[0] not in others)
+        made.append((method, _ready(method, Options(models=(), set=own), threshold, answers, given)))
+    return made
 
 
 def _ready(

@@ -10,7 +10,7 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.files import write
 from rig.methods.base import Method, Setup
-from rig.methods.offers import Files, Reads, Recording, by_arm
+from rig.methods.offers import Files, Reads, Recording, SharesFiles, by_arm
 from rig.rescore.scored import Scored, score_turns
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
@@ -52,6 +52,8 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
         )
     scored: dict[str, list[Scored]] = {}
     for folder in folders_of(place):
+        if isinstance(method, SharesFiles) and not method.holds_results(folder):
+            continue
         seen: Counter[str] = Counter()
         of_it = scored.setdefault(_below(folder, place), [])
         for task, turns in setup.predictions(folder):

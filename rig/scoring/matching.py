@@ -65,11 +65,13 @@ class Grader:
     def fingerprint(self) -> Mapping[str, Json]:
         """Everything that can change a score of the same predictions, as flat JSON values."""
         thresholds = {f"threshold_{kind.name}": value for kind, value in self._rules.thresholds.items()}
+        rules = self.toolbox.rules_sha256
         return {
             "grader_version": self.version,
             "grader": self.mode,
             **self._rules.similarity.fingerprint,
             **thresholds,
+            **({"rules_sha256": rules} if rules else {}),
         }
 
     def compare(self, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:

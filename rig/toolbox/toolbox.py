@@ -12,6 +12,7 @@ from types import MappingProxyType
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.models import ToolDoc
+from rig.toolbox.rules import Rule
 from rig.toolbox.spec import Text, Tool
 from rig.toolbox.world import World
 
@@ -75,6 +76,17 @@ class Toolbox:
         """The kinds of free text that arguments of the tools hold."""
         every = (how for tool in self.tools.values() for how in tool.match.arguments.values())
         return tuple(dict.fromkeys([*self._texts, *(how for how in every if isinstance(how, Text))]))
+
+    @cached_property
+    def rules_sha256(self) -> str:
+        """A hash of the rules by which arguments of its tools are compared; empty where it has none."""
+        rules = {
+            f"{tool.name}.{name}": rule.as_json()
+            for tool in self.tools.values()
+            for name, rule in tool.match.arguments.items()
+            if isinstance(rule, Rule)
+        }
+        return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest() if rules else ""
 
     def docs(self, names: Collection[str] | None = None, *, descriptions: bool = True) -> tuple[ToolDoc, ...]:
         """The documentation of the named tools (all when None), always in the order of `tools`.

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rig.displays.numbers import clock_time, percent, rate
+from rig.displays.numbers import clock_time, headline, percent, rate
+from rig.metrics import Declaration, Metric
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.0, "0.0%"), (0.0357, "3.6%"), (1.0, "100.0%")])
@@ -22,3 +23,14 @@ def test_rate(value: float | None, text: str) -> None:
 )
 def test_clock_time(value: float, text: str) -> None:
     assert clock_time(value) == text
+
+
+def test_an_arm_whose_tasks_are_of_several_kinds_has_a_rate_for_each() -> None:
+    kinds = [Metric(name, name, f"right.{name}", f"all.{name}") for name in ("simple", "hard")]
+    counts = {"right": 3, "right.simple": 3, "all.simple": 4, "right.hard": 0, "all.hard": 5}
+    several = Declaration(metrics=tuple(kinds), success="right")
+    assert headline(several, counts) == "simple 75.0% · hard 0.0%"
+    assert headline(several._replace(metrics=(kinds[1],)), counts) == "0.0%"
+    whole = Metric("rate", "success", "right")
+    assert headline(several._replace(metrics=(*kinds, whole)), {**counts, "tasks": 6}) == "50.0%"
+    assert headline(Declaration(), counts) == "-"

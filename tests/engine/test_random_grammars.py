@@ -122,6 +122,11 @@ def _are_formats_kept(schema: dict[str, Any], value: Any) -> bool:
             for option in schema["anyOf"]
         )
     if isinstance(value, dict):
+        if "properties" not in schema:
+            inner = schema.get("additionalProperties")
+            return not isinstance(inner, dict) or all(
+                _are_formats_kept(inner, each) for each in value.values()
+            )
         declared = schema["properties"]
         return all(name in declared and _are_formats_kept(declared[name], value[name]) for name in value)
     if isinstance(value, list):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rig.engine.grammar.formats import NAMED
 from rig.engine.grammar.numbers import decimals, integers
 from rig.engine.grammar.patterns import canonical
-from rig.engine.grammar.schema import SchemaError, narrow
+from rig.engine.grammar.schema import SchemaError, holds_any_names, narrow
 
 STRING = {"type": "string"}
 MOST = 10**15
@@ -66,6 +66,46 @@ def of(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 def test_a_schema_is_narrowed_to_what_is_enforced(schema: dict[str, Any], narrowed: dict[str, Any]) -> None:
     assert narrow(schema, "T", formats=False) == narrowed
     jsonschema.Draft202012Validator.check_schema(narrowed)
+
+
+def test_an_object_of_which_nothing_is_declared_has_any_names_and_plain_values() -> None:
+    found = narrow(of({"more": {"type": "object", "description": "d"}}), "T", formats=False)
+    jsonschema.Draft202012Validator.check_schema(found)
+    fits = jsonschema.Draft202012Validator(found).is_valid
+    for value in ({}, {"a b": "x"}, {"n": 1.5, "l": [1, "x", None], "o": {"deep": True}}):
+        assert fits({"more": value})
+    for value in ([], "{}", {"a": {"b": {"c": 1}}}, {"a": [[1]]}):
+        assert not fits({"more": value})
+    assert holds_any_names(found)
+    assert not holds_any_names(narrow(of({"a": of({"b": STRING})}), "T", formats=False))
+    assert holds_any_names(
+        narrow(of({"a": {"type": "array", "items": {"type": "object"}}}), "T", formats=False)
+    )
+
+
+def test_beside_other_objects_those_of_any_names_are_left_out() -> None:
+    """Every answer that fits still fits what was declared; both would begin alike."""
+    free, texts, named = (
+        {"type": "object"},
+        {"type": "object", "additionalProperties": STRING},
+        of({"a": STRING}),
+    )
+    closed = {**named, "additionalProperties": False}
+    assert narrow({"anyOf": [free, named, STRING]}, "T", formats=False)["anyOf"] == [closed, STRING]
+    assert narrow({"anyOf": [{"anyOf": [free]}, named]}, "T", formats=False)["anyOf"] == [closed]
+    [one, other] = narrow({"anyOf": [texts, STRING, free]}, "T", formats=False)["anyOf"]
+    assert (one["additionalProperties"], other) == (STRING, STRING)
+
+
+def test_the_values_of_any_names_can_be_declared() -> None:
+    texts = narrow(of({"a": {"type": "object", "additionalProperties": STRING}}), "T", formats=False)
+    assert texts["properties"]["a"] == {"type": "object", "properties": {}, "additionalProperties": STRING}
+    closed = of({"a": {"type": "object", "additionalProperties": False}})
+    assert not holds_any_names(narrow(closed, "T", formats=False))
+    with pytest.raises(SchemaError, match=re.escape("T.a.*: a type is needed")):
+        narrow(of({"a": {"type": "object", "additionalProperties": {"type": "x"}}}), "T", formats=False)
+    with pytest.raises(SchemaError, match="required has to be a list of names"):
+        narrow(of({"a": {"type": "object", "required": ["b"]}}), "T", formats=False)
 
 
 @pytest.mark.parametrize("keyword", ["format", "x-format"])

@@ -446,3 +446,20 @@ def test_four_conversations_at_once(rig: Callable[..., Any], tmp_path: Path, smo
     ]
     assert counts[0] == counts[1]
     assert counts[0]["conversations"] == 4
+
+
+def test_a_rule_that_was_changed_is_a_grader_of_its_own(
+    rig: Callable[..., Any], folder: Make, tmp_path: Path
+) -> None:
+    tools = [{"name": "find", "parameters": {"properties": {"what": {"type": "string"}}}, "default": []}]
+    place = folder(tools={"tools": tools}, one="- user: Find it.\n  calls:\n    - find: {what: A b}\n")
+    graders = []
+    assert rig("run", "oracle", "--suite", place, "--toolbox", place, "--display", "none").code == 0
+    for match in ({}, {"what": "any"}, {}):
+        folder(tools={"tools": [{**tools[0], **({"match": match} if match else {})}]})
+        done = rig("score", "latest", "--similarity", "exact", "--json")
+        assert done.code == 0, done.err
+        graders.append(done.json["grader"]["rules_sha256"])
+    assert graders[0] == graders[2] != graders[1]
+    table = rig("score", "latest", "--similarity", "exact").out
+    assert all(f"exact, rules {each[:8]}" in table for each in graders)

@@ -147,7 +147,7 @@ def test_what_is_exported_scores_the_same(tmp_path: Path) -> None:
     small_talks.play(small_talks.plan(path, Scripted(small_talks.erratic)))
     written = export_run(path, small_talks.stored(path), small_talks.setup(), tmp_path / "out")
     assert sorted(each.name for each in written) == ["alarms.json", "login.json", "reminders.json"]
-    method, setup = setup_for_files(tmp_path / "out", similarity="exact")
+    [(method, setup)] = setup_for_files(tmp_path / "out", similarity="exact")
     from_files = {each.conversation.name: each for each in score_files(tmp_path / "out", method, setup)[""]}
     for scored in again(path, "default")["arm0"]:
         assert from_files[scored.conversation.name].as_json() == scored.as_json()

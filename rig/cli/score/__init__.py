@@ -16,6 +16,7 @@ from rig.displays.numbers import measured
 from rig.displays.steps import ended, errors_of
 from rig.errors import RigError
 from rig.files import json_text
+from rig.methods.base import Method, Setup
 from rig.methods.offers import Executes, declared
 from rig.metrics import Declaration, NamedCount
 from rig.paths import runs_file
@@ -128,7 +129,26 @@ class _Told(Group):
 
 
 def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[_Told]:
-    method, setup = setup_for_files(place, **given)
+    every = [
+        (setup, _told(place, method, setup, reexecute, as_json))
+        for method, setup in setup_for_files(place, **given)
+    ]
+    if as_json:
+        told = [{"grader": setup.grader.fingerprint, **_files_json(groups)} for setup, groups in every]
+        _print_json({"source": str(place), **(told[0] if len(told) == 1 else {"methods": told})})
+    for setup, groups in () if as_json else every:
+        for group in groups:
+            if group.arm:
+                click.echo(printable(group.arm))
+            _print_group(group)
+            if group.arm:
+                click.echo()
+        click.echo(printable(f"graded by {GraderInfo.of(setup.grader)}"))
+    return [group for _, groups in every for group in groups]
+
+
+def _told(place: Path, method: Method, setup: Setup, reexecute: bool, as_json: bool) -> list[_Told]:
+    """The groups of a method, each with all that it scores."""
     acting = require_world(setup, method.name) if reexecute else None
     by_folder = score_files(place, method, setup)
     tasks = [scored.conversation for several in by_folder.values() for scored in several]
@@ -137,19 +157,13 @@ def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: b
     for group in groups:
         for scored in by_folder[group.arm]:
             group.add(scored)
-    if as_json:
-        told = {"source": str(place), "grader": setup.grader.fingerprint}
-        several = {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}
-        _print_json({**told, **(several if len(groups) > 1 else groups[0].as_json())})
-        return groups
-    for group in groups:
-        if group.arm:
-            click.echo(printable(group.arm))
-        _print_group(group)
-        if group.arm:
-            click.echo()
-    click.echo(printable(f"graded by {GraderInfo.of(setup.grader)}"))
     return groups
+
+
+def _files_json(groups: list[_Told]) -> dict[str, Any]:
+    if len(groups) == 1:
+        return groups[0].as_json()
+    return {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}
 
 
 def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[_Told]:

@@ -14,6 +14,7 @@ from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, S
 from rig.engine.formats.judging import Judge, check_unicode
 from rig.engine.formats.salvage import JsonError, Unreadable, read_json
 from rig.engine.grammar.language import Language
+from rig.engine.grammar.schema import holds_any_names
 from rig.engine.settings import GrammarArm
 from rig.engine.template import ChatMessage, ChatTemplate
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
@@ -42,6 +43,7 @@ class RigFormat(AnswerFormat):
         super().__init__(tools, grammar, template)
         self._judge = Judge(tools, grammar)
         schemas = self._judge.schemas
+        self._repeats = any(map(holds_any_names, schemas.values()))
         calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()]
         schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
         self._language = Language(schema, marks=salvage.MARKS)
@@ -101,7 +103,7 @@ class RigFormat(AnswerFormat):
     def parse(self, text: str) -> Reading:
         """The call, or the words of the reply. Raises AnswerError."""
         try:
-            answer = read_json(text)
+            answer = read_json(text, repeats=self._repeats)
         except JsonError as error:
             raise AnswerError(f"not JSON: {error}") from error
         return self._judged(text, answer)

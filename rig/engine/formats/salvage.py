@@ -84,20 +84,23 @@ class _Found(NamedTuple):
     end: int
 
 
-def read_json(text: str) -> Any:
-    """The value of a JSON text. Raises JsonError; no name may come twice, and all numbers are finite."""
+def read_json(text: str, *, repeats: bool = False) -> Any:
+    """The value of a JSON text. Raises JsonError; no name may come twice, and all numbers are finite.
+
+    With `repeats` a name may; the last value is taken, as nearly every reader of JSON does.
+    """
     try:
-        value = _DECODER.decode(text)
+        value = (_LAST if repeats else _DECODER).decode(text)
     except (ValueError, RecursionError) as error:
         raise JsonError(str(error)) from error
     _check_depth(value)
     return value
 
 
-def read_json_at(text: str, place: int) -> tuple[Any, int]:
+def read_json_at(text: str, place: int, *, repeats: bool = False) -> tuple[Any, int]:
     """The JSON value that begins at a place of a text, and where it ends. Raises JsonError as `read_json`."""
     try:
-        value, end = _DECODER.raw_decode(text, place)
+        value, end = (_LAST if repeats else _DECODER).raw_decode(text, place)
     except (ValueError, RecursionError) as error:
         raise JsonError(_reason(error)) from error
     _check_depth(value)
@@ -254,6 +257,7 @@ def _refuse(text: str) -> Any:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse)
+_LAST = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
 _BRACKET = re.compile(r"[{\[]")
 
 

@@ -78,6 +78,8 @@ class Writer:
         if "anyOf" in schema:
             return " | ".join(self.value(each, outermost=outermost) for each in schema["anyOf"])
         match schema.get("type"):
+            case "object" if isinstance(schema.get("additionalProperties"), dict):
+                return self._any_names(schema["additionalProperties"], name)
             case "object":
                 free = self.free_order and not outermost
                 members = self._members(schema, free_order=free)
@@ -87,6 +89,17 @@ class Writer:
             case "number":
                 return f"/{decimals(schema['minimum'], schema['maximum'])}/"
         return f"%json {json.dumps({**schema, 'x-guidance': self._options}, ensure_ascii=False)}"
+
+    def _any_names(self, schema: JsonObject, name: str) -> str:
+        """An object of any names, with values of a schema."""
+        between = literal(self._options["item_separator"])
+        pair = f"{name}_pair"
+        self.add(pair, f"{self.any_name()} {literal(self._options['key_separator'])} {self.value(schema)}")
+        return f'"{{" {pair} ({between} {pair})* "}}" | "{{}}"'
+
+    def any_name(self) -> str:
+        """The rule of a name in an object of which none is declared."""
+        return self.value({"type": "string"})
 
     def _members(self, schema: JsonObject, *, free_order: bool) -> list[Member]:
         required, between = schema.get("required", ()), self._options["item_separator"]
@@ -176,7 +189,7 @@ def _steps(members: Sequence[Member], left: int, rule: str) -> list[tuple[Member
 def _holds(schema: Any, kind: str) -> bool:
     """Whether there is a value of this type anywhere in the values of a schema."""
     inner = [*schema.get("anyOf", []), *schema.get("properties", {}).values()]
-    inner += [schema["items"]] if "items" in schema else []
+    inner += [each for each in (schema.get("items"), schema.get("additionalProperties")) if each]
     return schema.get("type") == kind or any(_holds(each, kind) for each in inner)
 
 

@@ -57,6 +57,17 @@ _PYTHON: Mapping[str, tuple[type, ...]] = {
 }
 
 
+_PLAIN = [{"type": kind} for kind in ("string", "number", "boolean", "null")]
+_ANYTHING: JsonObject = {
+    "anyOf": [
+        *_PLAIN,
+        {"type": "array", "items": {"anyOf": _PLAIN}},
+        {"type": "object", "additionalProperties": {"anyOf": _PLAIN}},
+    ]
+}
+"""What stands in an object of which nothing is declared: one more level of lists and objects."""
+
+
 class SchemaError(RigError):
     """A schema of a tool's parameters that rig cannot enforce; the line says where and why."""
 
@@ -114,7 +125,32 @@ def _any_of(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObje
         json.dumps(each, sort_keys=True): each
         for each in (_narrow(option, where, formats, depth + 1) for option in options)
     }
-    return {"anyOf": list(distinct.values())}
+    return {"anyOf": _told_apart(list(distinct.values()))}
+
+
+def _told_apart(options: list[JsonObject]) -> list[JsonObject]:
+    """The options, without objects of any names beside other objects: a lexer cannot tell them apart."""
+    objects = [each for option in options for each in _objects(option)]
+    free = [each for each in objects if isinstance(each["additionalProperties"], dict)]
+    kept = free[:1] if len(free) == len(objects) else []
+    dropped = [each for each in free if each not in kept]
+    return [each for option in options for each in _without(option, dropped)] if dropped else options
+
+
+def _objects(schema: JsonObject) -> list[JsonObject]:
+    """The objects that a narrowed schema may be."""
+    inner = [each for option in schema.get("anyOf", ()) for each in _objects(option)]
+    return [schema] if schema.get("type") == "object" else inner
+
+
+def _without(schema: JsonObject, dropped: list[JsonObject]) -> list[JsonObject]:
+    """A narrowed schema without some of the objects that it may be; nothing where nothing is left."""
+    if schema in dropped:
+        return []
+    if "anyOf" not in schema:
+        return [schema]
+    left = [each for option in schema["anyOf"] for each in _without(option, dropped)]
+    return [{"anyOf": left}] if left else []
 
 
 def _only(schema: JsonObject, kind: Any) -> JsonObject:
@@ -228,11 +264,22 @@ def _array(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObjec
 
 
 def _object(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObject:
-    properties = node.get("properties", {} if node.get("additionalProperties") is False else None)
-    if not isinstance(properties, dict):
-        raise SchemaError(f"{where}: an object of anything cannot be enforced; say what its properties are")
-    if not isinstance(node.get("additionalProperties", False), bool | dict):
+    others = node.get("additionalProperties", "properties" not in node)
+    if not isinstance(others, bool | dict):
         raise SchemaError(f"{where}: additionalProperties has to be true, false or a schema")
+    if "properties" not in node and others is not False:
+        if not depth:
+            raise SchemaError(
+                f"{where}: an object of anything is no list of parameters; say what its properties are"
+            )
+        if node.get("required"):
+            raise SchemaError(f"{where}: required has to be a list of names that properties has too")
+        schema = others if isinstance(others, dict) and others else _ANYTHING
+        inside = _narrow(schema, f"{where}.*", formats, depth + 1)
+        return {"type": "object", "properties": {}, "additionalProperties": inside}
+    properties = node.get("properties", {})
+    if not isinstance(properties, dict):
+        raise SchemaError(f"{where}: properties has to be an object")
     required = node.get("required", [])
     if not isinstance(required, list) or any(name not in properties for name in required):
         raise SchemaError(f"{where}: required has to be a list of names that properties has too")
@@ -242,6 +289,13 @@ def _object(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObje
     inner = {name: _narrow(each, f"{where}.{name}", formats, depth + 1) for name, each in properties.items()}
     narrowed = {key: inner if key == "properties" else value for key, value in node.items()}
     return {**narrowed, "properties": inner, "additionalProperties": False}
+
+
+def holds_any_names(schema: JsonObject) -> bool:
+    """Whether a narrowed schema has an object whose names are not declared. They may come twice in a text."""
+    inner = [*schema.get("anyOf", ()), *schema.get("properties", {}).values(), schema.get("items")]
+    free = schema.get("additionalProperties")
+    return isinstance(free, dict) or any(holds_any_names(each) for each in inner if each)
 
 
 def _counts(node: JsonObject, lowest: str, highest: str, where: str) -> JsonObject:

@@ -13,6 +13,8 @@ from rig.engine.grammar.lark import Member, Writer, literal
 from rig.engine.grammar.numbers import integers
 from rig.engine.grammar.spelling import CDATA, UNSAFE, Spelling, Tags
 
+BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
+"""A name without quotes, in an object of which none is declared."""
 _PYTHON_TEXT = (
     r"'(?:[^'\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*'"
     r"|\"(?:[^\"\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*\""
@@ -61,6 +63,9 @@ class SpelledWriter(Writer):
             case "array":
                 return self._items(schema)
         return super().body(schema, name, outermost)
+
+    def any_name(self) -> str:
+        return f"/{BARE_NAME}/" if self._spelling.bare_keys else super().any_name()
 
     def _string(self, schema: JsonObject) -> str:
         spelling = self._spelling

@@ -2,7 +2,8 @@
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rig.calls import Call, Json, JsonObject
@@ -39,13 +40,13 @@ def _object(value: Json, declared: JsonObject) -> Any:
     return found if isinstance(found, dict) else value
 
 
-def decode(result: Json) -> Json:
-    """What a line of results says was called: from text with Python's calls, or from functions and arguments.
+def decode(result: Json, language: str = "python") -> Json:
+    """What a line of results says was called: from text with calls, or from functions and arguments.
 
-    Raises Undecodable for anything else.
+    Texts are in the language that the functions are of. Raises Undecodable for anything else.
     """
     if isinstance(result, str):
-        return _python(result)
+        return _python(_listed(result)) if language == "python" else _other(_listed(result), language)
     if isinstance(result, dict):
         result = [result]
     if not isinstance(result, list):
@@ -68,15 +69,78 @@ def _arguments(value: Json) -> Json:
         raise Undecodable(f"arguments that are no JSON: {error}") from error
 
 
-def _python(text: str) -> list[dict[str, Any]]:
-    """Calls written in Python, in a list or one alone: nothing is executed."""
-    text = text.strip("`\n ")
-    if not text.startswith("["):
-        text = f"[{text}"
-    if not text.endswith("]"):
-        text = f"{text}]"
+def _listed(text: str) -> str:
+    """The text of an answer as a list. Raises Undecodable where it is too long."""
     if len(text) > LONGEST:
         raise Undecodable("too long")
+    text = text.strip("`\n ")
+    return ("" if text.startswith("[") else "[") + text + ("" if text.endswith("]") else "]")
+
+
+def _other(text: str, language: str) -> list[dict[str, Any]]:
+    """A call written in Java or JavaScript, whose values stay texts, but that quotes come off.
+
+    BFCL's own reader takes the first call alone, and of arguments without a name only bare words.
+    """
+    found = _CALLED.fullmatch(text[1:-1].strip())
+    if not found:
+        raise Undecodable("no call")
+    arguments: dict[str, Any] = {}
+    for piece in _pieces(found[2]):
+        named = _NAMED.match(piece)
+        if not named and not _WORD.fullmatch(piece):
+            continue
+        name, value = (named[1], piece[named.end() :].strip()) if named else ("None", piece)
+        if name in arguments:
+            raise Undecodable(f"{name} is given twice")
+        arguments[name] = _unquoted(value, language)
+    return [{found[1]: arguments}]
+
+
+_CALLED = re.compile(r"([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\s*\((.*)\)\s*;?", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z_$][\w$]*)\s*=(?![=>])\s*")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_SYMBOL = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|[\[({\])},"'`]""", re.DOTALL)
+_BODY = re.compile(r"(new\s[\w.<>,\s]+\([^{}]*\))\s*\{.*\}", re.DOTALL)
+"""An object of Java's with a body of its own, which BFCL's reader drops."""
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Arguments: what is between commas that stand in no brackets, and after which a name and `=` come.
+
+    Raises Undecodable where brackets or quotes do not match.
+    """
+    begun, seen, angles, opened = 0, 0, 0, list[str]()
+    for found in _SYMBOL.finditer(text):
+        symbol, between = found[0], text[seen : found.start()]
+        angles += between.count("<") - between.count(">") + between.count("=>")
+        seen = found.end()
+        if symbol in "[({":
+            opened.append({"[": "]", "(": ")", "{": "}"}[symbol])
+        elif symbol in "])}":
+            if not opened or opened.pop() != symbol:
+                raise Undecodable("brackets do not match")
+        elif symbol in "\"'`":
+            raise Undecodable("a text has no end")
+        elif symbol == "," and not opened and angles <= 0:
+            yield text[begun : found.start()].strip()
+            begun, angles = found.end(), 0
+    if opened:
+        raise Undecodable("brackets do not match")
+    if text[begun:].strip():
+        yield text[begun:].strip()
+
+
+def _unquoted(value: str, language: str) -> str:
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    if quoted and (language == "javascript" or _SYMBOL.fullmatch(value)):
+        return value[1:-1]
+    body = _BODY.fullmatch(value) if language == "java" else None
+    return body[1] if body else value
+
+
+def _python(text: str) -> list[dict[str, Any]]:
+    """Calls written in Python, in a list or one alone: nothing is executed."""
     try:
         body = ast.parse(text.strip().strip("'"), mode="eval").body
         elements = [body] if isinstance(body, ast.Call) else getattr(body, "elts", None)

@@ -84,6 +84,16 @@ def holds_entries(place: Path) -> bool:
     return bool(_files(place))
 
 
+def folder_of_data(place: str) -> Path:
+    """The folder of data that `--set data=DIR` or $RIG_BFCL name. Raises RigError where nobody does."""
+    if not place:
+        raise RigError("where are BFCL's data? Say so with --set data=DIR, or in $RIG_BFCL")
+    return next(
+        (each for each in (Path(place, "data"), Path(place, "bfcl_eval", "data")) if each.is_dir()),
+        Path(place),
+    )
+
+
 def load(place: Path) -> list[Entry]:
     """The entries of a file, or of all files of a folder that are of one turn. Raises RigError."""
     files = _files(place)

@@ -8,7 +8,6 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
-from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.methods.base import Grading, Method, Option
 from rig.methods.bfcl import data
@@ -17,7 +16,7 @@ from rig.methods.bfcl.data import Entry
 from rig.methods.bfcl.episode import Answering, Oracle
 from rig.methods.bfcl.judgement import declaration_of, judge
 from rig.methods.bfcl.prompt import Settings, request
-from rig.methods.bfcl.results import line_of, read_results
+from rig.methods.bfcl.results import files_of, line_of, read_results
 from rig.metrics import Declaration, Score
 from rig.models import Model, Request, StepKey
 from rig.tasks import Task
@@ -31,12 +30,17 @@ class BFCL:
     roles: tuple[str, ...] = (ASSISTANT,)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (Option("names", "underscores", several=True), Option("data", ""))
+    files_as = "bfcl"
 
     def suites(self) -> Mapping[str, Path]:
         return {}
 
     def recognises(self, place: Path) -> bool:
         return data.holds_entries(place)
+
+    def holds_results(self, place: Path) -> bool:
+        """Whether files of results are of one turn (`rig.methods.offers.SharesFiles`)."""
+        return bool(files_of(place, of_turns=False))
 
     def load(self, place: Path) -> Sequence[Entry]:
         return data.load(place)
@@ -109,10 +113,7 @@ class BFCLSetup:
 
         They are taken as they are written. Where a name in them has a dot, names were given with dots.
         """
-        if not self._place:
-            raise RigError("where are BFCL's data? Say so with --set data=DIR, or in $RIG_BFCL")
-        folder = Path(self._place)
-        entries = data.load(folder / "data" if (folder / "data").is_dir() else folder)
+        entries = data.load(data.folder_of_data(self._place))
         found = read_results(place, entries)
         self._as_written = True
         made = (executed for _, turns in found for turn in turns.values() for executed in turn.executed)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.episodes import PlayedTurn, Step
@@ -15,14 +15,29 @@ from rig.methods.bfcl.prompt import Settings
 from rig.models import Prediction
 
 
+class _Entry(Protocol):
+    """What has a name that lines of results call it by."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=_Entry)
+
+
 def read_results(place: Path, entries: Sequence[Entry]) -> list[tuple[Entry, dict[int, PlayedTurn]]]:
     """The entries that files of results have an answer to, with what was answered. Raises RigError."""
+    return [
+        (entry, {0: PlayedTurn(0, tuple(steps(result, entry.as_truth(underscores=False).language)))})
+        for entry, result in answered(place, entries)
+    ]
+
+
+def answered(place: Path, entries: Sequence[Named], *, of_turns: bool = False) -> list[tuple[Named, Any]]:
+    """The entries that files of results have an answer to, with this. Raises RigError where there is none."""
     known = {entry.name: entry for entry in entries}
-    found = []
-    for path in _files(place):
-        for line in lines(path):
-            if line["id"] in known:
-                found.append((known[line["id"]], {0: PlayedTurn(0, tuple(_steps(line.get("result"))))}))
+    every = (line for path in files_of(place, of_turns=of_turns) for line in lines(path))
+    found = [(known[line["id"]], line.get("result")) for line in every if line["id"] in known]
     if not found:
         raise RigError(f"{place}: holds no answer to these entries (BFCL_v4_CATEGORY_result.json)")
     return found
@@ -34,20 +49,25 @@ def line_of(entry: Entry, turns: Mapping[int, PlayedTurn], settings: Settings) -
     calls = [step.executed.call for step in steps if step.executed is not None]
     said = next((step.prediction.reply or step.prediction.raw for step in steps if step.executed is None), "")
     output = output_of(calls, entry, settings)
-    told = [{name: json.dumps(value) for name, value in call.items()} for call in output]
-    return json.dumps({"id": entry.name, "result": told or said}, ensure_ascii=False)
+    return json.dumps({"id": entry.name, "result": as_texts(output) or said}, ensure_ascii=False)
 
 
-def _files(place: Path) -> list[Path]:
-    if place.is_file():
-        return [place]
-    return sorted(path for path in place.rglob("*_result.json") if path.is_file())
+def as_texts(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Calls with their arguments as texts."""
+    return [{name: json.dumps(value) for name, value in call.items()} for call in calls]
 
 
-def _steps(result: Any) -> Iterator[Step]:
+def files_of(place: Path, *, of_turns: bool) -> list[Path]:
+    """The files of results at a place: those of several turns, or the others."""
+    paths = [place] if place.is_file() else place.rglob("*_result.json")
+    return sorted(path for path in paths if path.is_file() and ("multi_turn" in path.name) is of_turns)
+
+
+def steps(result: Any, language: str = "python") -> Iterator[Step]:
+    """What a message of a model says, call by call, or what it said instead."""
     raw = result if isinstance(result, str) else json.dumps(result)
     try:
-        output = decode(result)
+        output = decode(result, language)
     except Undecodable:
         output = None
     if not is_calls(output) or not output:

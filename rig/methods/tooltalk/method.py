@@ -183,7 +183,9 @@ class ToolTalkSetup:
     @property
     def grader(self) -> Grading:
         matcher = self.matcher
-        return Grading(matcher.mode, matcher.version, self._similarity, dict(matcher.fingerprint))
+        rules = matcher.toolbox.rules_sha256
+        similarity = f"{self._similarity}, rules {rules[:8]}" if rules else self._similarity
+        return Grading(matcher.mode, matcher.version, similarity, dict(matcher.fingerprint))
 
     def adjudicated(self, answers: Path) -> "ToolTalkSetup":
         said = read_answers(answers)

@@ -110,7 +110,19 @@ class Declared:
                 for name, each in schema.get("properties", {}).items()
             }
             found["required"] = self._required(found, where)
+        elif "object" in kinds:
+            self._any_names(found, where, references)
         return found
+
+    def _any_names(self, found: JsonObject, where: str, references: tuple[str, ...]) -> None:
+        """An object of which no property is declared: its values can be."""
+        others = found.pop("additionalProperties", True)
+        if others is False:
+            found["additionalProperties"] = False
+        elif isinstance(others, dict) and others:
+            found["additionalProperties"] = self._node(others, f"{where}.*", references)
+        if found.pop("required", []):
+            raise self._fault(where, "requires names, of which none is a property")
 
     def _required(self, found: JsonObject, where: str) -> list[str]:
         required: list[str] = found.get("required", [])

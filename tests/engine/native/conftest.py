@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 import tiny_gguf
@@ -23,6 +24,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., W
     folder = tmp_path_factory.mktemp("native")
     opened: list[LlamaModel] = []
 
+    @cache
     def open_(tokenizer: str = "bpe", marks: tuple[str, ...] = ()) -> Writer:
         path = folder / f"{len(opened)}.gguf"
         model = LlamaModel(tiny_gguf.write(path, tokenizer=tokenizer, marks=marks))

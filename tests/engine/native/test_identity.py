@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 import native_templates
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from native_known import SOURCES, UNKNOWN, Known, Writer, marks_of
 from native_templates import OWN, REAL
+from random_schemas import mutated
 
 from rig.calls import Call
 from rig.engine.forcing.answer_tokens import NotInGrammar, follow
@@ -17,42 +20,51 @@ from rig.engine.formats.native.shape import CallShape
 from rig.engine.grammar import ConstraintError, Grammar
 from rig.engine.grammar.language import Language
 from rig.engine.template import ChatTemplate
+from rig.models import ToolDoc
 
 TRIALS = int(os.environ.get("RIG_RANDOM_CALLS", "6"))
 
 
-def trials(each: Known, number: int = TRIALS) -> list[tuple[random.Random, tuple, list[Call]]]:
-    """Random tools and calls for a template."""
-    found = []
-    for seed in range(number):
-        source = random.Random(f"{each.name} {seed}")
-        docs = native_templates.tools(source)
-        found.append((source, docs, [native_templates.call(source, docs) for _ in range(each.count(source))]))
-    return found
+RANDOM = st.randoms(use_true_random=False)
+"""What tools and calls are made by; hypothesis looks for simple ones where a test fails."""
 
 
-def test_what_is_shown_of_a_call_is_read_as_this_call(each: Known) -> None:
-    for _, docs, calls in trials(each, 5 * TRIALS):
-        form = each.form(docs)
-        if "Hermes-3" in each.name and "null" in repr(docs):
-            continue  # its macro goes on for ever
-        shown = each.shown(form, calls)
-        assert list(form.read(shown).calls) == calls, shown
+def tried(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A test for random tools and calls. Templates and tiny models are the same for all of them."""
+    kept = settings(max_examples=examples, suppress_health_check=list(HealthCheck), deadline=None)
+    return lambda test: kept(given(source=RANDOM)(test))
 
 
-def test_what_is_written_is_read_and_damaged_calls_are_not(each: Known) -> None:
-    for source, docs, calls in trials(each, 5 * TRIALS):
-        form = each.form(docs)
-        text = each.native.shape.write(tuple(calls))
-        assert list(form.read(text).calls) == calls
-        spans = form.spans(calls[0])
-        assert each.native.shape.write((calls[0],)) in "".join(span.text for span in spans)
-        cut = source.randrange(len(each.native.shape.open) + 1, len(text))
-        try:
-            damaged = form.read(text[:cut])
-        except AnswerError:
-            continue
-        assert list(damaged.calls) == calls[: len(damaged.calls)]
+def made(each: Known, source: random.Random) -> tuple[tuple[ToolDoc, ...], list[Call]]:
+    """Random tools, and calls of one message for a template."""
+    docs = native_templates.tools(source)
+    return docs, [native_templates.call(source, docs) for _ in range(each.count(source))]
+
+
+@tried(5 * TRIALS)
+def test_what_is_shown_of_a_call_is_read_as_this_call(each: Known, source: random.Random) -> None:
+    docs, calls = made(each, source)
+    form = each.form(docs)
+    if "Hermes-3" in each.name and "null" in repr(docs):
+        return  # its macro goes on for ever
+    shown = each.shown(form, calls)
+    assert list(form.read(shown).calls) == calls, shown
+
+
+@tried(5 * TRIALS)
+def test_what_is_written_is_read_and_damaged_calls_are_not(each: Known, source: random.Random) -> None:
+    docs, calls = made(each, source)
+    form = each.form(docs)
+    text = each.native.shape.write(tuple(calls))
+    assert list(form.read(text).calls) == calls
+    spans = form.spans(calls[0])
+    assert each.native.shape.write((calls[0],)) in "".join(span.text for span in spans)
+    cut = source.randrange(len(each.native.shape.open) + 1, len(text))
+    try:
+        damaged = form.read(text[:cut])
+    except AnswerError:
+        return
+    assert list(damaged.calls) == calls[: len(damaged.calls)]
 
 
 def accepts(writer: Writer, language: Language, text: str) -> bool:
@@ -86,35 +98,38 @@ def _accepts(writer: Writer, grammar: Grammar, language: Language, text: str) ->
 
 
 @pytest.mark.parametrize("special", [False, True], ids=["text", "special tokens"])
+@tried(max(TRIALS // 2, 1))
 def test_the_grammar_accepts_calls_with_variants_and_no_damaged_ones(
-    each: Known, writer: Callable[..., Writer], special: bool
+    each: Known, writer: Callable[..., Writer], special: bool, source: random.Random
 ) -> None:
     marks = marks_of(each.native)
     if special and not marks:
         return
     tiny = writer(marks=tuple(mark for mark in marks if special))
     shape = each.native.shape
-    for source, docs, calls in trials(each, 3):
-        form = each.form(docs, thinking="off")
-        language = form.language()
-        before = f"hm{language.thoughts.close}\n" if language.thoughts else ""
-        text = before + shape.write(tuple(calls))
-        assert accepts(tiny, language, text), text
-        assert list(form.read(text).calls) == calls
-        words = f"{before}{shape.lead}Good morning."
-        assert accepts(tiny, language, words)
-        if not shape.lead:
-            assert accepts(tiny, language, f"{before}I look. {text[len(before) :]}")
-        place = len(before) + len(shape.open)
-        for damaged in (
-            text[: len(text) - 1] if shape.close else text + "!",
-            text[:place] + "No" + text[place:],
-            text[:place] + text[place + len(calls[0].name) + 1 :],
-            text + "?",
-        ):
-            if damaged != text:
-                assert not accepts(tiny, language, damaged), damaged
-        source.random()
+    docs, calls = made(each, source)
+    form = each.form(docs, thinking="off")
+    language = form.language()
+    before = f"hm{language.thoughts.close}\n" if language.thoughts else ""
+    text = before + shape.write(tuple(calls))
+    assert accepts(tiny, language, text), text
+    assert list(form.read(text).calls) == calls
+    words = f"{before}{shape.lead}Good morning."
+    assert accepts(tiny, language, words)
+    if not shape.lead:
+        assert accepts(tiny, language, f"{before}I look. {text[len(before) :]}")
+    place = len(before) + len(shape.open)
+    for damaged in (
+        text[: len(text) - 1] if shape.close else text + "!",
+        text[:place] + "No" + text[place:],
+        text[:place] + text[place + len(calls[0].name) + 1 :],
+        text + "?",
+    ):
+        if damaged != text:
+            assert not accepts(tiny, language, damaged), damaged
+    changed = mutated(source, text)
+    if accepts(tiny, language, changed):
+        form.read(changed)
 
 
 def test_every_public_template_is_known_but_those_that_say_nothing_of_tools() -> None:

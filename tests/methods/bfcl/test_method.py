@@ -69,6 +69,7 @@ def test_truths_are_run_by_category_exported_and_scored_again(
     assert "live_simple" not in arm
     shown = rig("show", "latest")
     assert "live parallel" in shown.out
+    assert "oracle simple python 100.0% · simple java 100.0% · irrelevance 100.0%" in rig("runs").out
     assert "multiple" not in shown.out
     out = tmp_path / "out"
     assert rig("export", "latest", "--format", "bfcl", "--output", out).code == 0
@@ -127,6 +128,66 @@ def test_functions_are_prepared_as_bfcl_prepares_them(checkout: Path) -> None:
 )
 def test_results_of_every_kind_of_handler_are_read(result: Any, output: Any) -> None:
     assert decode(result) == output
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "arguments"),
+    [
+        ("[a.f(n=5L, s=\"it, is\", c='x');]", "java", {"n": "5L", "s": "it, is", "c": "x"}),
+        (
+            'a.f(of=new ArrayList<>(Arrays.asList("a", "b")), n=-2)',
+            "java",
+            {"of": 'new ArrayList<>(Arrays.asList("a", "b"))', "n": "-2"},
+        ),
+        (
+            'a.f(m=new HashMap<String, Integer>() {{ put("k", 1); }}, b=true)',
+            "java",
+            {"m": "new HashMap<String, Integer>()", "b": "true"},
+        ),
+        ("a.f(x=new int[]{1, 2}, y=x == 2)", "java", {"x": "new int[]{1, 2}", "y": "x == 2"}),
+        ("a.f(word, 5)", "java", {"None": "word"}),
+        (
+            "a.f(o={a: 1, b: [2, 3]}, g=(x, y) => x + y, t=`a, b`)",
+            "javascript",
+            {"o": "{a: 1, b: [2, 3]}", "g": "(x, y) => x + y", "t": "`a, b`"},
+        ),
+        ("a.f(s='a' + 'b', n=5n)", "javascript", {"s": "a' + 'b", "n": "5n"}),
+        ("a.f()", "javascript", {}),
+    ],
+)
+def test_texts_in_java_and_javascript_keep_their_values_as_texts(
+    text: str, language: str, arguments: dict[str, str]
+) -> None:
+    assert decode(text, language) == [{"a.f": arguments}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I cannot.",
+        "f(a=1",
+        "f(a=(1)",
+        "f(a=1])",
+        'f(a="x)',
+        "f(a=1), g(b=2)",
+        "f(a=1, a=2)",
+        "(" * 9999,
+        "f" * 300_000,
+    ],
+)
+@pytest.mark.parametrize("language", ["java", "javascript"])
+def test_what_is_no_call_of_java_or_javascript(text: str, language: str) -> None:
+    with pytest.raises(Undecodable):
+        decode(text, language)
+
+
+def test_a_result_written_in_java_is_graded(rig: Callable[..., Any], checkout: Path, tmp_path: Path) -> None:
+    out = tmp_path / "BFCL_v4_simple_java_result.json"
+    for text, rate in (("math.add(a=5L)", 1.0), ("math.add(a=5)", 0.0), ("math.add(a='5L')", 1.0)):
+        out.write_text(json.dumps({"id": "simple_java_0", "result": text}))
+        scored = rig("score", "--format", "bfcl", out, "--set", f"data={checkout}", "--json")
+        assert scored.code == 0, scored.err
+        assert scored.json["total"]["metrics"]["simple_java"] == rate, text
 
 
 @pytest.mark.parametrize(

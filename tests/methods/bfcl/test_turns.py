@@ -53,6 +53,8 @@ DOCS = [
         ("count_tickets", {}, []),
     )
 ]
+ADD = Call("add_ticket", {"title": "a", "tags": ["x"]})
+TAG, COUNT = Call("tag_ticket", {"id": 1, "tag": "y"}), Call("count_tickets", {})
 TRUTH = [["add_ticket('a', tags=['x'])"], [], ["tag_ticket(1, tag='y')", "count_tickets()"]]
 
 
@@ -69,9 +71,9 @@ def checkout(tmp_path: Path) -> Path:
         "involved_classes": ["TicketAPI"],
         "missed_function": {"1": ["tag_ticket"]},
     }
-    for category in ("miss_func", "long_context"):
+    for category in ("miss_func", "miss_param", "long_context"):
         named = {**entry, "id": f"multi_turn_{category}_0"}
-        if category == "long_context":
+        if category != "miss_func":
             named = {**named, "question": user, "missed_function": {}}
         name = f"BFCL_v4_multi_turn_{category}.json"
         (place / "data" / name).write_text(json.dumps(named))
@@ -89,7 +91,7 @@ def file(checkout: Path, category: str = "miss_func") -> Path:
     return checkout / "data" / f"BFCL_v4_multi_turn_{category}.json"
 
 
-@pytest.mark.parametrize("category", ["miss_func", "long_context"])
+@pytest.mark.parametrize("category", ["miss_func", "miss_param", "long_context"])
 def test_truths_are_right_and_classes_are_named_by_the_user_alone(
     rig: Callable[..., Any], checkout: Path, category: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,15 +108,117 @@ def test_truths_are_right_and_classes_are_named_by_the_user_alone(
     assert rig("score", "latest").code == 0
 
 
+def test_where_a_parameter_is_missing_nothing_is_due_until_it_is_told(checkout: Path) -> None:
+    """Whether the model asks for it is not judged: that is so upstream."""
+    [talk] = data.load(file(checkout, "miss_param"))
+    assert [talk.said(turn) for turn in talk.known_turns] == [("turn 0",), ("turn 1",), ("turn 2",)]
+    assert [len(talk.offered(turn)) for turn in talk.known_turns] == [3, 3, 3]
+    code = checkout / "func_source_code"
+    asked, guessed = [[ADD], [], [TAG, COUNT]], [[ADD], [TAG], [COUNT]]
+    assert fault_of(talk, asked, code) is None
+    assert fault_of(talk, guessed, code) is None
+    wrong = [[ADD], [Call("tag_ticket", {"id": 1, "tag": "z"})], [TAG, COUNT]]
+    assert fault_of(talk, wrong, code) == (2, "multi_turn:instance_state_mismatch: TicketAPI.tickets")
+
+
+def test_results_are_written_and_scored_as_bfcls_files(
+    rig: Callable[..., Any], checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIG_BFCL", str(checkout))
+    assert rig("run", "oracle", "--suite", file(checkout), "--display", "none").code == 0
+    out = tmp_path / "out"
+    for name, place in (("bfcl", out), ("bfcl-turns", tmp_path / "again")):
+        assert rig("export", "latest", "--format", name, "--output", place).code == 0
+    written = out / "oracle" / "BFCL_v4_multi_turn_miss_func_result.json"
+    [line] = map(json.loads, written.read_text().splitlines())
+    assert line == {
+        "id": "multi_turn_miss_func_0",
+        "result": [
+            [[{"add_ticket": '{"title": "a", "tags": ["x"]}'}], "Done."],
+            ["Done."],
+            [[{"tag_ticket": '{"id": 1, "tag": "y"}'}], [{"count_tickets": "{}"}], "Done."],
+        ],
+    }
+    scored = rig("score", "--format", "bfcl", out)
+    assert scored.code == 0, scored.err
+    assert "multi turn miss func 100.0%" in scored.out
+    assert "graded by state" in scored.out
+
+
+GIVEN = [
+    ["[add_ticket(title='a', tags=['x'])]", "Done."],
+    ["Which?"],
+    ["[tag_ticket(id=1, tag='y'), count_tickets()]"],
+]
+
+
+@pytest.mark.parametrize(
+    ("result", "rate"),
+    [
+        (GIVEN, 1.0),
+        ([[[{"add_ticket": {"title": "a", "tags": ["x"]}}]], [], GIVEN[2]], 1.0),
+        ([["no call", *GIVEN[0]], [], GIVEN[2]], 1.0),
+        ([GIVEN[0], [], [GIVEN[2][0].replace("'y'", "'n'")]], 0.0),
+        (GIVEN[:2], 0.0),
+        ([*GIVEN, []], 0.0),
+        ("Error during inference", 0.0),
+        (None, 0.0),
+        ([GIVEN[0], 5, GIVEN[2]], 1.0),
+        ([["[__import__('os').abort()]"], [], []], 0.0),
+        ([["[exit(a=1)]"], [], []], 0.0),
+    ],
+)
+def test_results_of_several_turns_are_read_as_bfcl_reads_them(
+    rig: Callable[..., Any], checkout: Path, tmp_path: Path, result: Any, rate: float
+) -> None:
+    """Both kinds of files can lie in one folder, as upstream's do."""
+    out = tmp_path / "result" / "model" / "multi_turn"
+    out.mkdir(parents=True)
+    line = json.dumps({"id": "multi_turn_miss_param_0", "result": result})
+    (out / "BFCL_v4_multi_turn_miss_param_result.json").write_text(line)
+    named = ("--set", f"data={checkout}", "--set", f"code={checkout}", "--json")
+    scored = rig("score", "--format", "bfcl", tmp_path / "result", *named)
+    assert scored.code == 0, scored.err
+    assert scored.json["total"]["metrics"]["multi_turn_miss_param"] == rate
+
+
+def test_one_folder_with_results_of_one_turn_and_of_several(
+    rig: Callable[..., Any], checkout: Path, tmp_path: Path
+) -> None:
+    place, truths = checkout / "data", checkout / "data" / "possible_answer"
+    name = "BFCL_v4_simple_python.json"
+    function = {**DOCS[0], "parameters": {**DOCS[0]["parameters"]}}  # type: ignore[dict-item]
+    ask = [[{"role": "user", "content": "Add a ticket: a."}]]
+    (place / name).write_text(json.dumps({"id": "simple_python_0", "question": ask, "function": [function]}))
+    truth = [{"add_ticket": {"title": ["a"], "tags": [""]}}]
+    (truths / name).write_text(json.dumps({"id": "simple_python_0", "ground_truth": truth}))
+    for folder, category, result in (
+        ("multi_turn", "multi_turn_miss_param", GIVEN),
+        ("non_live", "simple_python", "[add_ticket(title='a')]"),
+    ):
+        out = tmp_path / "result" / folder
+        out.mkdir(parents=True)
+        line = json.dumps({"id": f"{category}_0", "result": result})
+        (out / f"BFCL_v4_{category}_result.json").write_text(line)
+    named = ("--set", f"data={checkout}", "--set", f"code={checkout}")
+    scored = rig("score", "--format", "bfcl", tmp_path / "result", *named, "--json")
+    assert scored.code == 0, scored.err
+    one, several = scored.json["methods"]
+    assert one["total"]["metrics"]["simple_python"] == 1.0
+    assert several["total"]["metrics"]["multi_turn_miss_param"] == 1.0
+    assert "overall" not in scored.out.lower()
+    shown = rig("score", "--format", "bfcl", tmp_path / "result", *named).out
+    assert "simple python 100.0%" in shown
+    assert "multi turn miss param 100.0%" in shown
+    unknown = rig("score", "--format", "bfcl", tmp_path / "result", *named, "--set", "no=1")
+    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
+
+
 def test_functions_that_are_kept_back_come_with_their_turn(checkout: Path) -> None:
     [talk] = data.load(file(checkout))
     assert [each["name"] for each in talk.offered(0)] == ["add_ticket", "count_tickets"]
     assert [each["name"] for each in talk.offered(1)] == ["add_ticket", "tag_ticket", "count_tickets"]
     assert list(talk.calls(2)) == [Call("tag_ticket", {"id": 1, "tag": "y"}), Call("count_tickets", {})]
-
-
-ADD = Call("add_ticket", {"title": "a", "tags": ["x"]})
-TAG, COUNT = Call("tag_ticket", {"id": 1, "tag": "y"}), Call("count_tickets", {})
 
 
 @pytest.mark.parametrize(

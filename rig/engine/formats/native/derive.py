@@ -348,6 +348,12 @@ def _checked(probe: Probe, shape: CallShape) -> CallShape:
     """
     if shape.open and probe.prompt.rstrip().endswith(shape.trigger.rstrip()):
         raise NotDerived("shows calls in a form that nothing tells from words")
+    fixed = (shape.open, shape.after_name, shape.close, shape.between)
+    other = probe.call(SECOND, _ONE)
+    if any(FIRST in each or SECOND in each for each in fixed):
+        raise NotDerived("shows a call's name more than once")
+    if other is None or not _is_in(shape.write((Call(SECOND, _ONE),)), other.text):
+        raise NotDerived("shows calls of some tools in another form than those of others")
     for arguments in _TRIALS:
         shown = probe.call(FIRST, arguments)
         written = shape.write((Call(FIRST, arguments),))

@@ -115,18 +115,20 @@ def native_of(template: ChatTemplate) -> Native:
         chosen = first or preset_for(template.source, always=False)
         fixable = not error.shown or error.lossy or _encodes_twice(probe)
         if chosen is None or (first is None and not fixable):
-            raise Unsupported(str(error), shown=error.shown) from error
+            twice = error.shown and _encodes_twice(probe)
+            raise Unsupported(_TWICE if twice else str(error), shown=error.shown) from error
         found = preset_native(chosen[0], template)
         if first is None:
             found = replace(found, shows_calls=False, faults=(_fault(error),))
     return with_template(found, probe)
 
 
+_TWICE = "encodes arguments twice, as text within JSON"
+
+
 def _fault(error: NotDerived) -> str:
     if error.shown and not error.lossy:
-        return (
-            "the template encodes arguments twice, as text within JSON; rig writes calls as their family does"
-        )
+        return f"the template {_TWICE}; rig writes calls as their family does"
     return f"the template {error}; rig writes them as their family does"
 
 

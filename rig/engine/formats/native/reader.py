@@ -10,6 +10,7 @@ from rig.engine.formats.judging import fits
 from rig.engine.formats.native.shape import HOLES, ID, CallShape
 from rig.engine.formats.native.values import read_value, skip
 from rig.engine.formats.salvage import JsonError, read_json_at
+from rig.engine.grammar.schema import holds_any_names
 from rig.engine.grammar.spelling import CDATA, Spelling, Tags
 
 ID_REGEX, INDEX_REGEX = "[A-Za-z0-9_.:-]{1,64}", "[0-9]{1,4}"
@@ -39,6 +40,7 @@ class CallReader:
         self._shape = shape
         self._schemas = schemas
         self._loose = loose
+        self._repeats = any(map(holds_any_names, schemas.values()))
         self.notes: list[str] = []
 
     def read(self, text: str, place: int, opening: str) -> tuple[list[Found], int]:
@@ -86,9 +88,11 @@ class CallReader:
             if isinstance(style, Tags):
                 return self._tagged(style, text, place, self._schemas.get(tool, {}))
             if style.is_json:
-                value, end = read_json_at(text, skip(text, place) if self._loose else place)
+                value, end = read_json_at(
+                    text, skip(text, place) if self._loose else place, repeats=self._repeats
+                )
             else:
-                value, end = read_value(text, place, style.quote)
+                value, end = read_value(text, place, style.quote, repeats=self._repeats)
         except JsonError as error:
             raise NotRead(f"{tool}: the arguments cannot be read: {error}") from error
         if isinstance(value, str) and self._loose:
@@ -128,7 +132,7 @@ class CallReader:
         place = key.end()
         if tags.quoted or _is_other(tags, key[0]):
             try:
-                value, end = read_value(text, place, tags.spelling.quote)
+                value, end = read_value(text, place, tags.spelling.quote, repeats=self._repeats)
             except JsonError:
                 if tags.quoted or not tags.other_close:
                     raise
@@ -142,7 +146,7 @@ class CallReader:
         if tags.wrapped and raw.startswith(CDATA[0]):
             raw, end = self._until(text, place + len(CDATA[0]), CDATA[1] + tags.text_close)
             return raw, end
-        return cast(raw, schema, tags.spelling), end
+        return cast(raw, schema, tags.spelling, repeats=self._repeats), end
 
     def _until(self, text: str, place: int, close: str) -> tuple[str, int]:
         found = _literal(close, False).search(text, place)
@@ -172,7 +176,7 @@ class CallReader:
             self.notes.append("other white space")
 
 
-def cast(raw: str, schema: JsonObject | None, spelling: Spelling) -> Json:
+def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bool = False) -> Json:
     """The value that a text without quotes stands for, by the schema of its parameter.
 
     A text that is no value of any other type is a string.
@@ -181,7 +185,7 @@ def cast(raw: str, schema: JsonObject | None, spelling: Spelling) -> Json:
     if schema is not None and all(each.get("type") == "string" for each in options):
         return raw
     try:
-        value, end = read_value(raw, 0, spelling.quote)
+        value, end = read_value(raw, 0, spelling.quote, repeats=repeats)
     except (JsonError, ValueError):
         return raw
     if skip(raw, end) != len(raw) or isinstance(value, str):

@@ -22,10 +22,12 @@ _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
-def read_value(text: str, place: int, quote: str = "", depth: int = 0) -> tuple[Json, int]:
+def read_value(
+    text: str, place: int, quote: str = "", depth: int = 0, *, repeats: bool = False
+) -> tuple[Json, int]:
     """The value that begins at a place, and where it ends. `quote` stands around strings, if given.
 
-    Raises JsonError for what is no value.
+    With `repeats` a name may come twice, the last value is taken. Raises JsonError for what is no value.
     """
     if depth > DEEPEST:
         raise JsonError(f"nested deeper than {DEEPEST} levels")
@@ -37,9 +39,9 @@ def read_value(text: str, place: int, quote: str = "", depth: int = 0) -> tuple[
         return text[place + len(quote) : end], end + len(quote)
     match text[place : place + 1]:
         case "{":
-            return _object(text, place + 1, quote, depth)
+            return _object(text, place + 1, quote, depth, repeats)
         case "[":
-            return _list(text, place + 1, quote, depth)
+            return _list(text, place + 1, quote, depth, repeats)
         case '"':
             return _double(text, place)
         case "'":
@@ -91,7 +93,7 @@ def _unescaped(found: re.Match[str]) -> str:
     return _CONTROLS.get(escape, escape)
 
 
-def _object(text: str, place: int, quote: str, depth: int) -> tuple[Json, int]:
+def _object(text: str, place: int, quote: str, depth: int, repeats: bool) -> tuple[Json, int]:
     made: dict[str, Any] = {}
     place = skip(text, place)
     while not text.startswith("}", place):
@@ -99,9 +101,9 @@ def _object(text: str, place: int, quote: str, depth: int) -> tuple[Json, int]:
         place = skip(text, place)
         if not text.startswith(":", place):
             raise JsonError(f"no colon after {key[:40]!r}")
-        if key in made:
+        if key in made and not repeats:
             raise JsonError("a name comes twice in one object")
-        made[key], place = read_value(text, place + 1, quote, depth + 1)
+        made[key], place = read_value(text, place + 1, quote, depth + 1, repeats=repeats)
         place = _next(text, place, "}")
     return made, place + 1
 
@@ -116,11 +118,11 @@ def _key(text: str, place: int, quote: str) -> tuple[str, int]:
     return found[0], found.end()
 
 
-def _list(text: str, place: int, quote: str, depth: int) -> tuple[Json, int]:
+def _list(text: str, place: int, quote: str, depth: int, repeats: bool) -> tuple[Json, int]:
     made: list[Any] = []
     place = skip(text, place)
     while not text.startswith("]", place):
-        value, place = read_value(text, place, quote, depth + 1)
+        value, place = read_value(text, place, quote, depth + 1, repeats=repeats)
         made.append(value)
         place = _next(text, place, "]")
     return made, place + 1

@@ -103,7 +103,17 @@ class Values:
         some: Term = Sequence([item, others])
         return Sequence([String("["), some if low else Optional(some), String("]")])
 
+    def any_name(self) -> Term:
+        """A name in an object of which none is declared."""
+        return self.string({})
+
     def _object(self, schema: JsonObject) -> Term:
+        free = schema.get("additionalProperties")
+        if isinstance(free, dict):
+            between = String(self.spelling.between_key_and_value)
+            pair = Sequence([self.any_name(), between, self.term(free)])
+            others = _repeated(Sequence([String(self.spelling.between_items), pair]), 0, None)
+            return Sequence([String("{"), Optional(Sequence([pair, others])), String("}")])
         required = schema.get("required", ())
         members: list[tuple[Term, bool]] = []
         for name, inner in schema["properties"].items():

@@ -14,7 +14,7 @@ from rig.calls import Json, JsonObject
 from rig.engine.grammar.automaton.regex import Values, counted, in_order
 from rig.engine.grammar.automaton.until import Characters, until
 from rig.engine.grammar.constraint import ConstraintError
-from rig.engine.grammar.spelled import ASCII_CHARACTER, by_type, is_text
+from rig.engine.grammar.spelled import ASCII_CHARACTER, BARE_NAME, by_type, is_text
 from rig.engine.grammar.spelling import CDATA, UNSAFE, Spelling, Tags
 
 Spell = Callable[[str], str]
@@ -68,6 +68,9 @@ class SpelledValues(Values):
                 for quote, each in zip("'\"", inside, strict=True)
             ]
         )
+
+    def any_name(self) -> Term:
+        return Regex(BARE_NAME) if self.spelling.bare_keys else super().any_name()
 
     def character(self) -> str:
         return ASCII_CHARACTER if self.spelling.ascii else super().character()
