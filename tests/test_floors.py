@@ -18,6 +18,7 @@ RANKS = {
     "rig.paths": (0, 0),
     "rig.errors": (0, 0),
     "rig.times": (0, 0),
+    "rig.regexes": (0, 0),
     "rig.files": (0, 2),
     "rig.plugins": (0, 1),
     "rig.calls": (0, 1),

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from rig import times
+from rig import regexes, times
 from rig.calls import Json, JsonObject
 
 Kind: TypeAlias = Literal["unknown", "missing", "type", "choice", "form"]
@@ -124,13 +125,24 @@ def _is_flat(schema: JsonObject) -> bool:
 
 def _judged(schema: JsonObject, name: str, value: Json) -> Iterator[Misfit]:
     """The first thing that is wrong with a value by any other schema."""
-    from jsonschema import Draft202012Validator  # loaded for those alone who have such tools
-
-    errors = Draft202012Validator(schema).iter_errors(value)
+    errors = _validator()(schema).iter_errors(value)
     for error in islice(sorted(errors, key=lambda error: list(map(str, error.absolute_path))), 1):
         where = "".join(f".{step}" for step in error.absolute_path)
         said = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
         yield Misfit("choice", name, f"as declared ({name}{where}: {said})", value, value)
+
+
+@cache
+def _validator() -> Any:
+    """A validator of JSON Schema whose patterns come to an end."""
+    from jsonschema import Draft202012Validator, ValidationError  # loaded for those alone who have such tools
+    from jsonschema.validators import extend
+
+    def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not regexes.found(wanted, value):
+            yield ValidationError(f"{value!r} does not match {wanted!r}")
+
+    return extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
 
 
 _LONGEST = 200

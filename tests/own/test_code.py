@@ -149,6 +149,28 @@ def get_nan():
     """Returns no JSON, either."""
     return float("nan")
 
+@tool
+def get_much():
+    """Returns more than anybody reads."""
+    return "x" * 2_000_000
+
+@tool
+def get_deep():
+    """Calls itself."""
+    return get_deep.function.function()
+
+@tool
+def get_cycle():
+    """Returns a list in itself."""
+    found = []
+    found.append(found)
+    return found
+
+@tool
+def get_stopped():
+    """Leaves as Ctrl-C does."""
+    raise KeyboardInterrupt
+
 @tool(seconds=0.3)
 def get_loop(db):
     """Never ends."""
@@ -175,6 +197,10 @@ def get_query(db):
         ("get_exit", "get_exit failed: SystemExit: 3"),
         ("get_object", "get_object failed: ValueError: it returned what is no JSON"),
         ("get_nan", "it returned what is no JSON"),
+        ("get_much", "it returned 2,000,002 characters, more than 1,048,576"),
+        ("get_deep", "get_deep failed: RecursionError"),
+        ("get_cycle", "it returned what is no JSON"),
+        ("get_stopped", "get_stopped failed: KeyboardInterrupt"),
         ("get_loop", "get_loop did not come to an end within 0.3 s."),
         ("get_sleep", "get_sleep did not come to an end within 0.3 s."),
         ("get_query", "get_query did not come to an end within 0.3 s."),
@@ -226,6 +252,39 @@ def test_code_that_cannot_be_loaded_is_one_line_with_its_place(folder: Make, cod
         find_toolbox(str(place))
     assert fault in str(caught.value)
     assert str(place) in str(caught.value)
+
+
+@pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(3600)"])
+def test_code_that_never_ends_loading(folder: Make, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    monkeypatch.setattr("rig.toolbox.own.folder.LIMIT_S", 0.3)
+    place = folder(code=f"x = 1\n{body}\n")
+    with pytest.raises(
+        RigError, match=r"toolbox\.py, line 2: loading it did not come to an end within 0\.3 s"
+    ):
+        find_toolbox(str(place))
+
+
+def test_what_code_prints_while_it_is_loaded_nobody_sees(
+    folder: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find_toolbox(str(folder(code=f"print('hello')\n{NOTES}")))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_argument_can_be_an_object_of_anything(folder: Make) -> None:
+    code = (
+        "from typing import Any\nfrom rig.toolbox import tool\n@tool\n"
+        "def add_more(more: dict[str, Any], counts: dict[str, int]): return [more, sum(counts.values())]\n"
+    )
+    place = folder(code=code)
+    [tool] = find_toolbox(str(place)).tools.values()
+    assert tool.parameters["properties"] == {
+        "more": {"type": "object"},
+        "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+    }
+    made = simulator(place)
+    assert respond(made, "add_more", more={"a": [1]}, counts={"x": 1, "y": 2}) == [{"a": [1]}, 3]
+    assert "as declared" in respond(made, "add_more", more={}, counts={"x": "one"})
 
 
 def test_two_functions_of_one_name(folder: Make) -> None:

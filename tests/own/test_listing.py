@@ -203,6 +203,37 @@ def test_a_schema_that_leads_back_to_itself(tmp_path: Path) -> None:
         )
 
 
+def test_objects_of_which_nothing_is_declared_are_taken(tmp_path: Path) -> None:
+    """As MCP servers declare them; a model is held to names with plain values."""
+    properties = {
+        "more": {"type": "object", "description": "Whatever."},
+        "labels": {"type": "object", "additionalProperties": {"$ref": "#/$defs/text/anyOf/0"}},
+        "open": {"type": "object", "additionalProperties": {}},
+        "none": {"type": "object", "additionalProperties": False},
+    }
+    schema = {"properties": properties, "$defs": {"text": {"anyOf": [{"type": "string"}]}}}
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps([{"name": "f", "parameters": schema}]))
+    [found] = read_listing(file).tools
+    assert found.parameters["properties"] == {
+        **properties,
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "open": {"type": "object"},
+    }
+    narrowed = narrow(found.parameters, "f", formats=True)["properties"]
+    assert narrowed["none"]["additionalProperties"] is False
+    assert all(
+        isinstance(narrowed[name]["additionalProperties"], dict) for name in ("more", "labels", "open")
+    )
+    file.write_text(
+        json.dumps(
+            [{"name": "f", "parameters": {"properties": {"a": {"type": "object", "required": ["b"]}}}}]
+        )
+    )
+    with pytest.raises(RigError, match=r"1\.parameters: a requires names, of which none is a property"):
+        read_listing(file)
+
+
 def test_references_that_multiply_are_bounded(tmp_path: Path) -> None:
     defs: dict[str, Any] = {"d0": {"type": "string"}}
     for n in range(1, 30):

@@ -1,5 +1,6 @@
 """Whether arguments fit: in agreement with jsonschema, in words that say what is wrong."""
 
+import time
 from typing import Any
 
 import jsonschema
@@ -98,3 +99,12 @@ def test_what_is_wrong(arguments: Any, kind: str, name: str, wanted: str, culpri
 )
 def test_what_a_value_is(value: Any, words: str) -> None:
     assert kind_of(value) == words
+
+
+def test_a_pattern_that_takes_for_ever_is_not_met() -> None:
+    schema = {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}, "required": []}
+    assert list(misfits(schema, {"a": "aaa"})) == []
+    began = time.monotonic()
+    [misfit] = misfits(schema, {"a": "a" * 40 + "!"})
+    assert misfit.name == "a"
+    assert time.monotonic() - began < 30

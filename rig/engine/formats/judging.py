@@ -1,14 +1,13 @@
 """Whether a call is one that its tools take, whatever a grammar promised."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import jsonschema
 from jsonschema.validators import extend
 
+from rig import regexes
 from rig.calls import Call, Json, JsonObject
 from rig.engine.formats.base import AnswerError
 from rig.engine.grammar.schema import narrow
@@ -55,9 +54,8 @@ def fits(value: Json, schema: JsonObject) -> bool:
 
 def _full_match(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
     """JSON Schema's `pattern` as grammars enforce it; Python's `$` would let a final line break through."""
-    if isinstance(instance, str) and not _compiled(pattern[1:-1]).fullmatch(instance):
+    if isinstance(instance, str) and not regexes.fits(pattern[1:-1], instance):
         yield jsonschema.ValidationError(f"{instance!r} does not have the form that is asked for")
 
 
-_compiled = lru_cache(maxsize=256)(re.compile)
 _Validator = extend(jsonschema.Draft202012Validator, {"pattern": _full_match})  # type: ignore[no-untyped-call]

@@ -5,6 +5,7 @@ out is noted.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from rig.calls import Json, JsonObject
@@ -158,13 +159,20 @@ class Declared:
         found = self._root.value
         for step in name.lstrip("#").strip("/").split("/"):
             step = step.replace("~1", "/").replace("~0", "~")
-            if step and not (isinstance(found, dict) and step in found):
-                raise self._fault(where, f"refers to {name!r}, which is not there")
-            found = found[step] if step else found
+            if step:
+                found = self._step(found, step, name, where)
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         if not isinstance(found, dict):
             raise self._fault(where, f"refers to {name!r}, which is no schema")
         return self._node({**found, **beside}, where, (*references, name))
+
+    def _step(self, value: Any, step: str, name: str, where: str) -> Any:
+        """The value at a name of an object, or at a position of a list."""
+        if isinstance(value, dict) and step in value:
+            return value[step]
+        if isinstance(value, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(value):
+            return value[int(step)]
+        raise self._fault(where, f"refers to {name!r}, which is not there")
 
     def _merged(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
         """The schemas of an allOf as one, where all of them are objects or there is one alone."""
@@ -209,12 +217,18 @@ def _implied(schema: JsonObject) -> str | None:
 
 
 def _check_schema(schema: JsonObject, root: Part) -> None:
-    from jsonschema import Draft202012Validator  # loaded for those alone who have schemas of their own
-
     plain = _without_foreign(schema)
-    for error in _errors(Draft202012Validator(Draft202012Validator.META_SCHEMA), plain):
+    for error in _errors(_of_schemas(), plain):
         path = ".".join(map(str, error.absolute_path))
         raise root.fault(f"{path or 'it'} is no JSON Schema: {error.message[:200]}")
+
+
+@cache
+def _of_schemas() -> Any:
+    """What checks that a schema is one."""
+    from jsonschema import Draft202012Validator  # loaded for those alone who have schemas of their own
+
+    return Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
 
 def _errors(validator: Any, schema: JsonObject) -> Iterator[Any]:

@@ -21,6 +21,8 @@ from rig.calls import Json
 
 LIMIT_S = 10.0
 """Seconds that a call may take."""
+LONGEST = 2**20
+"""Characters of a result. No model reads as much."""
 _LAST_WORDS_S = 0.5
 """Seconds that a function has to end in, once it was told to."""
 
@@ -73,11 +75,14 @@ def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
 
 
 def as_json(value: Any) -> Json:
-    """A result as JSON, apart from what it was made of. Raises ValueError for what is none."""
+    """A result as JSON, apart from what it was made of. Raises ValueError for what is none, or too long."""
     try:
-        return json.loads(json.dumps(to_jsonable_python(value), allow_nan=False))
+        text = json.dumps(to_jsonable_python(value), allow_nan=False)
     except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"it returned what is no JSON: {error}") from error
+    if len(text) > LONGEST:
+        raise ValueError(f"it returned {len(text):,} characters, more than {LONGEST:,}")
+    return json.loads(text)
 
 
 def place_of(fault: BaseException, within: Path) -> str:
