@@ -197,6 +197,26 @@ OWN: dict[str, str] = {
         + _ITEMS
         + "{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]"
     ),
+    "act and plug in": _chatml(
+        _EACH
+        + '<|action_start|><|plugin|>\n{"name": "{{ f.name }}", "parameters": {{ f.arguments | tojson }}}'
+        "<|action_end|>\n{% endfor %}"
+    ),
+    "a list over lines": _chatml(
+        "<tool_calls>[\n" + _EACH + '{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}'
+        "{{ ',\n' if not loop.last }}{% endfor %}\n]</tool_calls>"
+    ),
+    "action and input": _chatml(
+        _EACH + "Action: {{ f.name }}\nAction Input: {{ f.arguments | tojson }}\n{% endfor %}"
+    ),
+    "a call as it is given": _chatml("<tools>{{ m.tool_calls | tojson }}</tools>"),
+    "lines of values": _chatml(
+        _EACH + "<call>{{ f.name }}\n" + _ITEMS + "{{ k }}={{ v | tojson }}\n{% endfor %}</call>{% endfor %}"
+    ),
+    "text of arguments wanted": _chatml(
+        _EACH + "{% if f.arguments is not string %}{{ raise_exception('text') }}{% endif %}"
+        '<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments }}}</call>{% endfor %}'
+    ),
     "undeclared": _chatml(
         _EACH + '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</tool_call>'
         "{% endfor %}",
@@ -209,6 +229,75 @@ _TEXTS = (
     *("é 語 😀", "a, b: {c}", "[x]", "\\n", "50% & more", "{", "1e5", "-", "None", "x" * 90),
 )
 
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "a name that closes": (
+        _chatml(_EACH + "<{{ f.name }}>{{ f.arguments | tojson }}</{{ f.name }}>{% endfor %}"),
+        "shows a call's name more than once",
+    ),
+    "a name that some tools have otherwise": (
+        _chatml(
+            _EACH
+            + "<call>{{ f.name }}{{ '!' if 'bravo' in f.name }}{{ f.arguments | tojson }}</call>{% endfor %}"
+        ),
+        "shows calls of some tools in another form",
+    ),
+    "arguments twice": (
+        _chatml(
+            _EACH
+            + '<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson | tojson }}}</call>{% endfor %}'
+        ),
+        "encodes arguments twice, as text within JSON",
+    ),
+    "arguments escaped": (
+        _chatml(
+            _EACH
+            + '<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson | e }}}</call>{% endfor %}'
+        ),
+        "in a form",
+    ),
+    "arguments cut off": (
+        _chatml(
+            _EACH
+            + '<call>{"name": "{{ f.name }}", "arguments": {{ (f.arguments | tojson)[:40] }}}</call>{% endfor %}'
+        ),
+        "in no form that rig knows",
+    ),
+    "in small letters": (
+        _chatml(
+            _EACH
+            + '<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson | lower }}}</call>{% endfor %}'
+        ),
+        "in a form of its own",
+    ),
+    "as Python shows them": (
+        _chatml(_EACH + '<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments }}}</call>{% endfor %}'),
+        "in a form of its own",
+    ),
+    "the first argument alone": (
+        _chatml(
+            _EACH
+            + "<call>{{ f.name }}"
+            + _ITEMS
+            + "{% if loop.first %}({{ k }}={{ v | tojson }}){% endif %}{% endfor %}"
+            "</call>{% endfor %}"
+        ),
+        "in no form that rig knows",
+    ),
+    "names as tags": (
+        _chatml(
+            _EACH
+            + "<use>{{ f.name }}"
+            + _ITEMS
+            + "<{{ k }}>"
+            + _VALUE
+            + "</{{ k }}>{% endfor %}</use>{% endfor %}"
+        ),
+        "form",
+    ),
+    "nothing of tools": (_chatml("", declared=False), "does not show the calls of earlier messages"),
+}
+"""Templates that show calls so that nothing is to be made of it, with what is said of them."""
 
 _LETTERS = "ab \n\t\"'\\/{}[]()<>|:,=&%$#é語😀"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_known import SOURCES, UNKNOWN, Known, Writer, marks_of
-from native_templates import OWN, REAL
+from native_templates import OWN, REAL, REFUSED
 from random_schemas import mutated
 
 from rig.calls import Call
@@ -141,6 +141,13 @@ def test_every_public_template_is_known_but_those_that_say_nothing_of_tools() ->
         else:
             assert native_of(template).shape.trigger
     assert len(SOURCES) == len(OWN) + len(REAL)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_form_that_would_be_wrong_is_refused_with_what_is_wrong(name: str) -> None:
+    source, fault = REFUSED[name]
+    with pytest.raises(Unsupported, match=fault):
+        native_of(ChatTemplate(source, bos="<s>", eos="</s>"))
 
 
 def shape_of(name: str) -> CallShape:
