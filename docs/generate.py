@@ -28,7 +28,8 @@ _KEYS = re.compile(
 PREFACE = """# Command line
 
 Every verb takes `-h`. Exit codes: 0 when done; 1 when something was found (`rig check`, `rig doctor`,
-`rig world check`, `rig models verify`, `rig score --reexecute`, `rig compare --fail-if-worse`); 2 when the
+`rig world check`, `rig models verify`, `rig score --reexecute`, `rig bundle verify`,
+`rig compare --fail-if-worse`); 2 when the
 request cannot be carried out, with one line that says why; 130 when a run was stopped with Ctrl-C.
 
 <!-- Made by `make docs` from the --help texts; a test compares. Edit those, not this. -->

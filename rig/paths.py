@@ -14,6 +14,9 @@ _CHECKOUT = _PACKAGE.parent
 _IN_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "conversations").is_dir()
 _SHIPPED = _CHECKOUT if _IN_CHECKOUT else _PACKAGE / "data"
 
+CHECKOUT = _CHECKOUT if _IN_CHECKOUT else None
+"""The repository that this rig runs from; None for an installed one."""
+
 CONVERSATIONS = _SHIPPED / "conversations"
 WORLD_DATABASE = _SHIPPED / "tools_db.sqlite"
 WORLD_SEED = _PACKAGE / "tooltalk" / "world" / "seed"

@@ -43,6 +43,7 @@ VERBS = {
     "tools": Verb("rig.cli.own.tools", "List and check tools, and take over your own."),
     "suites": Verb("rig.cli.own.suites", "List suites of conversations, and begin one of your own."),
     "check": Verb("rig.cli.check", "Check conversations: yours, or those that come with rig."),
+    "bundle": Verb("rig.cli.bundle", "Put all that rig needs into one file, to carry it over."),
     "doctor": Verb("rig.cli.doctor", "Say what would stop a run here."),
     "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),
 }

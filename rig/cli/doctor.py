@@ -1,9 +1,7 @@
 """`rig doctor`: what would stop a run on this machine, and what to do about it."""
 
-import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -18,6 +16,7 @@ from packaging.requirements import Requirement
 from rig import __version__, methods
 from rig.cli.output import print_json, printable
 from rig.displays.numbers import file_size
+from rig.engine.built import built_for
 from rig.engine.files.registry import check, known_names, load_registry, resolve, template_source
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError
@@ -38,12 +37,6 @@ _WORLD_TABLES = (
     "weather",
     "historic_weather",
 )
-_PROBE_S = 60.0
-_PROBE = """
-import json, llama_cpp as C
-C.llama_backend_init()
-print(json.dumps([C.llama_print_system_info().decode(), bool(C.llama_supports_gpu_offload())]))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,31 +126,19 @@ def _libraries() -> Iterator[Finding]:
 
 
 def _llama_cpp() -> Iterator[Finding]:
-    # In a process of its own: a llama.cpp built for another processor dies instead of raising.
-    rebuild = "rebuild it: make setup GPU=cpu (or cuda, metal, vulkan)"
     try:
-        probe = subprocess.run(
-            [sys.executable, "-c", _PROBE], capture_output=True, text=True, timeout=_PROBE_S, check=True
-        )
-        system, offloads = json.loads(probe.stdout.splitlines()[-1])
-    except subprocess.CalledProcessError as error:
-        reason = f"signal {-error.returncode}" if error.returncode < 0 else _last_line(error.stderr)
-        yield Finding("llama.cpp", "fail", f"does not start ({reason})", rebuild)
-        return
-    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        build = built_for()
+    except RigError as error:
+        rebuild = "rebuild it: make setup GPU=cpu (or cuda, metal, vulkan)"
         yield Finding("llama.cpp", "fail", f"does not start ({error})", rebuild)
         return
-    yield Finding("llama.cpp", "ok", system.strip())
-    if offloads:
+    yield Finding("llama.cpp", "ok", build.system.strip())
+    if build.offloads:
         yield Finding("gpu offload", "ok", "yes")
     else:
         yield Finding(
             "gpu offload", "ok", "no: models run on the CPU (make setup GPU=cuda|metal|vulkan rebuilds)"
         )
-
-
-def _last_line(text: str) -> str:
-    return next((line for line in reversed(text.splitlines()) if line.strip()), "no reason given")
 
 
 def _models() -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rig.cli import doctor
+from rig.engine import built
 from rig.errors import RigError
 from rig.methods.tooltalk.method import ToolTalk
 
@@ -100,7 +101,7 @@ def test_looking_at_a_store_does_not_make_it(rig: Rig, tmp_path: Path) -> None:
     ],
 )
 def test_a_llama_cpp_that_does_not_start(monkeypatch: pytest.MonkeyPatch, script: str, says: str) -> None:
-    monkeypatch.setattr(doctor, "_PROBE", script)
+    monkeypatch.setattr(built, "_PROBE", script)
     (found,) = doctor._llama_cpp()
     assert found.state == "fail"
     assert says in found.detail

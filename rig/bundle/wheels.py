@@ -1,0 +1,221 @@
+"""Wheels of what is installed here, made from the record of each distribution: no network, index or cache.
+
+A wheel is a zip archive with a RECORD of its files and their hashes, which pip keeps when it installs one, so
+the way back is known (PyPA specifications: "Binary distribution format", "Recording installed projects").
+"""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import sysconfig
+import tomllib
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from email import message_from_string
+from importlib.metadata import Distribution, PackageNotFoundError, PackagePath, PathDistribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.tags import sys_tags
+from packaging.utils import canonicalize_name
+
+from rig.errors import RigError
+from rig.paths import CHECKOUT
+
+ROOTS = ("rig", "pip")
+"""What is installed on the other machine, and what installs it there."""
+
+LEFT_OUT: Mapping[str, tuple[str, ...]] = {"torch": ("torch/test/", "torch/include/", "torch/bin/test_")}
+"""Tests and headers of large packages, which nothing that runs ever opens."""
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+_OF_AN_INSTALLATION = frozenset({"INSTALLER", "REQUESTED", "RECORD", "direct_url.json"})
+"""What pip writes beside what was in the wheel."""
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel that is ready. `given` is one that somebody named, as opposed to one made from what is here."""
+
+    name: str
+    version: str
+    path: Path
+    given: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    name: str
+    source: Path
+    sha256: str | None = None
+    """URL-safe base64 without padding, as RECORD has it; None where nothing is known of the file."""
+
+
+def wheels(folder: Path, given: Iterable[Path] = (), extras: Iterable[str] = ()) -> list[Wheel]:
+    """A wheel in `folder` of everything that rig with these extras needs here, and of pip, by name.
+
+    Raises RigError for what is not installed, and for files that are not as they were installed.
+    """
+    known = dict(_described(path) for path in given)
+    found = []
+    for name, each in sorted(_closure(extras, known).items()):
+        path = known[name][0] if name in known else _packed(name, each, folder)
+        found.append(Wheel(name, each.version, path, name in known))
+    if unused := known.keys() - {wheel.name for wheel in found}:
+        raise RigError(f"{known[min(unused)][0]}: rig does not need {min(unused)}; leave it out")
+    return found
+
+
+def _described(path: Path) -> tuple[str, tuple[Path, Distribution]]:
+    """The name of a wheel's distribution, with what it says of itself."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            (info,) = {info for name in archive.namelist() if (info := _info(name))}
+        described = PathDistribution(zipfile.Path(path, f"{info}/"))
+        return canonicalize_name(described.metadata["Name"]), (path, described)
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise RigError(f"{path}: not a wheel: {error}") from error
+
+
+def _info(name: str) -> str | None:
+    """The folder of a wheel's metadata, if this is the file in it. Packages inside may have some, too."""
+    folder, _, file = name.partition("/")
+    return folder if folder.endswith(".dist-info") and file == "METADATA" else None
+
+
+def _closure(
+    extras: Iterable[str], known: Mapping[str, tuple[Path, Distribution]]
+) -> dict[str, Distribution]:
+    """What is needed on this platform, by canonical name, with the extras that others ask for."""
+    found: dict[str, Distribution] = {}
+    left = [*((name, "", "a bundle") for name in ROOTS), *(("rig", extra, "a bundle") for extra in extras)]
+    done = set()
+    while left:
+        name, extra, wanted_by = left.pop()
+        if (name, extra) in done:
+            continue
+        done.add((name, extra))
+        try:
+            found[name] = known[name][1] if name in known else distribution(name)
+        except PackageNotFoundError:
+            raise RigError(f"{name} is not installed here, and {wanted_by} needs it; install it") from None
+        for line in found[name].requires or ():
+            wanted = Requirement(line)
+            if wanted.marker is None or wanted.marker.evaluate({"extra": extra}):
+                left += [(canonicalize_name(wanted.name), each, name) for each in ("", *wanted.extras)]
+    return found
+
+
+def _packed(name: str, installed: Distribution, folder: Path) -> Path:
+    """Write the wheel of an installed distribution."""
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    if name == "rig" and CHECKOUT is not None:
+        members = [*_of_checkout(CHECKOUT), *_of_record(name, installed, only_metadata=True)]
+    elif origin.get("dir_info", {}).get("editable"):
+        raise RigError(f"{name} is installed as editable; give a wheel of it with --wheel, or install it")
+    else:
+        members = list(_of_record(name, installed))
+    (info,) = {info for each in members if (info := _info(each.name))}
+    kept = [each for each in members if not each.name.startswith(LEFT_OUT.get(name, ("/",)))]
+    path = folder / f"{info.removesuffix('.dist-info')}-{_tag(name, installed)}.whl"
+    _write(path, name, kept, info)
+    return path
+
+
+def _tag(name: str, installed: Distribution) -> str:
+    """For which Python and platform a wheel is: of several, one that is right here. Tar has short names."""
+    tags = message_from_string(installed.read_text("WHEEL") or "").get_all("Tag", [])
+    here = set(map(str, sys_tags()))
+    found = next((tag for tag in tags if tag in here), None)
+    if found is None:
+        raise RigError(f"{name} was not installed from a wheel for this Python; install it with pip")
+    return found
+
+
+def _of_checkout(checkout: Path) -> Iterator[_Member]:
+    """Rig's own files, as pyproject.toml says what goes where in a wheel."""
+    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source, target in {**{each: each for each in wheel["packages"]}, **wheel["force-include"]}.items():
+        place = checkout / source
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            inside = path.relative_to(place).parts
+            if path.is_file() and not any(p.startswith(".") or p == "__pycache__" for p in inside):
+                yield _Member("/".join((target, *inside)), path)
+
+
+def _of_record(name: str, installed: Distribution, *, only_metadata: bool = False) -> Iterator[_Member]:
+    """What was in the wheel of an installed distribution, and not what installing it has added."""
+    if installed.files is None:
+        raise RigError(f"{name} has no RECORD here of what was installed; install it with pip")
+    for file in installed.files:
+        in_metadata = file.parts[0].endswith(".dist-info")
+        if in_metadata and (len(file.parts) == 2 and file.name in _OF_AN_INSTALLATION):
+            continue
+        if "__pycache__" in file.parts or (only_metadata and not in_metadata):
+            continue
+        source = Path(os.path.normpath(str(installed.locate_file(file))))
+        target = _place(installed, file, source)
+        if target is not None:
+            yield _Member(
+                target, source, file.hash.value if file.hash and file.hash.mode == "sha256" else None
+            )
+
+
+def _place(installed: Distribution, file: PackagePath, source: Path) -> str | None:
+    """Where in the wheel a file was; None for a command, which pip makes anew from the entry points."""
+    if file.parts[0] != "..":
+        return file.as_posix()
+    if source.parent.name == Path(sysconfig.get_path("scripts")).name:
+        return None
+    data = Path(sysconfig.get_path("data"))
+    if source.is_relative_to(data):
+        stem = f"{installed.metadata['Name'].replace('-', '_')}-{installed.version}"
+        return f"{stem}.data/data/{source.relative_to(data).as_posix()}"
+    raise RigError(f"{source}: installed by {installed.metadata['Name']}, and not in this environment")
+
+
+def _write(path: Path, name: str, members: Sequence[_Member], info: str) -> None:
+    """The archive: the same bytes for the same files, nothing compressed, as the whole bundle will be."""
+    record = io.StringIO()
+    rows = csv.writer(record, lineterminator="\n")
+    with zipfile.ZipFile(path, "w") as archive:
+        for member in sorted(members, key=lambda each: (each.name.startswith(info), each.name)):
+            try:
+                digest, size = _add(archive, member)
+            except OSError as error:
+                raise RigError(
+                    f"{member.source}: cannot be read: {error.strerror}; install {name} again"
+                ) from error
+            if member.sha256 not in (None, digest):
+                raise RigError(f"{member.source}: not as it was installed; install {name} again")
+            rows.writerow((member.name, f"sha256={digest}", size))
+        rows.writerow((f"{info}/RECORD", "", ""))
+        archive.writestr(_entry(f"{info}/RECORD", executable=False), record.getvalue())
+
+
+def _add(archive: zipfile.ZipFile, member: _Member) -> tuple[str, int]:
+    """Copy a file into the archive; its hash as RECORD has it, and its size in bytes."""
+    digest = hashlib.sha256()
+    with member.source.open("rb") as file:
+        status = os.fstat(file.fileno())
+        entry = _entry(member.name, executable=bool(status.st_mode & 0o100))
+        entry.file_size = status.st_size
+        with archive.open(entry, "w") as target:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+                target.write(block)
+    return base64.urlsafe_b64encode(digest.digest()).decode().rstrip("="), entry.file_size
+
+
+def _entry(name: str, *, executable: bool) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _TIME)
+    entry.create_system = 3
+    entry.external_attr = (0o100755 if executable else 0o100644) << 16
+    return entry

@@ -1,0 +1,60 @@
+"""What llama.cpp was built for, asked in a process of its own: a build for another processor dies."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rig.errors import RigError
+
+_PATIENCE_S = 60.0
+_PROBE = """
+import json, llama_cpp as C
+C.llama_backend_init()
+print(json.dumps([C.llama_print_system_info().decode(), bool(C.llama_supports_gpu_offload())]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What a build of llama.cpp says of itself: its backends with their instructions, and GPU support."""
+
+    system: str
+    offloads: bool
+
+    @property
+    def instructions(self) -> list[str]:
+        """What it was compiled for, of a processor, as llama.cpp calls it: AVX2, AVX512_VNNI, REPACK."""
+        pairs = (part.rpartition(":")[2].split("=") for part in self.system.split("|") if "=" in part)
+        return [name.strip() for name, value in pairs if value.strip() == "1"]
+
+
+def built_for(site: Path | None = None) -> Build:
+    """Of the llama.cpp that rig uses, or of one that was unpacked to a folder.
+
+    Raises RigError, with the reason alone, where it does not start.
+    """
+    paths = [str(site)] if site else []
+    paths += filter(None, [os.environ.get("PYTHONPATH")])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)} if paths else None
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-P", "-c", _PROBE],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=True,
+            env=environment,
+        )
+        return Build(*json.loads(probe.stdout.splitlines()[-1]))
+    except subprocess.CalledProcessError as error:
+        said = f"signal {-error.returncode}" if error.returncode < 0 else _last_line(error.stderr)
+        raise RigError(said) from error
+    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        raise RigError(str(error)) from error
+
+
+def _last_line(text: str) -> str:
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "no reason given")
