@@ -2,6 +2,7 @@
 
 import pytest
 from native_known import known
+from rig_form import rig_format
 
 from rig.calls import Call
 from rig.engine.formats.base import AnswerError, Reading
@@ -197,3 +198,46 @@ def test_a_template_that_has_no_tools_says_so() -> None:
     assert not found.declares
     assert "ignores declarations" in " ".join(found.faults)
     assert "NAME" in NativeFormat(TOOLS, "json", template, native=found).offer().rules
+
+
+ANYTHING = ToolDoc(
+    "f", "", {"type": "object", "properties": {"more": {"type": "object"}}, "required": ["more"]}
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "json in tags",
+            '<tool_call>\n{"name": "f", "arguments": {"more": {"a": 1, "a": [2]}}}\n</tool_call>',
+        ),
+        ("as Python", "<|begin|>[f(more={'a': 1, 'a': [2]})]<|finish|>"),
+        (
+            "keys and values",
+            '<tool_call>f<arg_key>more</arg_key><arg_value>{"a": 1, "a": [2]}</arg_value></tool_call>',
+        ),
+        ("rig", '{"tool": "f", "arguments": {"more": {"a": 1, "a": [2]}}}'),
+    ],
+)
+def test_a_name_may_come_twice_where_any_may_come(name: str, text: str) -> None:
+    """No grammar forbids it, so that it has to mean something; where names are declared it does not."""
+    for tool, fault in ((ANYTHING, ""), (ToolDoc("f", "", CLOSED), "twice|is not of type 'object'")):
+        made = rig_format((tool,)) if name == "rig" else known(name).form((tool,), grammar="json")
+        if fault:
+            with pytest.raises(AnswerError, match=fault):
+                made.read(text)
+        else:
+            assert made.read(text).calls == (Call("f", {"more": {"a": [2]}}),)
+
+
+CLOSED = {
+    "type": "object",
+    "properties": {
+        "more": {
+            "type": "object",
+            "properties": {"a": {"type": "array", "items": {"type": "integer"}}},
+        }
+    },
+    "required": ["more"],
+}
