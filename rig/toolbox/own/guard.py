@@ -87,8 +87,8 @@ def as_json(value: Any) -> Json:
 
 def place_of(fault: BaseException, within: Path) -> str:
     """The file and line where something went wrong: the last of those in a folder, else the last of all."""
-    if isinstance(fault, SyntaxError) and fault.filename:
-        return f"{fault.filename}, line {fault.lineno}"
+    if isinstance(fault, SyntaxError):
+        return f"{fault.filename}, line {fault.lineno}" if fault.filename else str(within)
     return _last(fault.__traceback__, within)
 
 

@@ -1,0 +1,114 @@
+"""Folders of tools and conversations with something wrong: one clear line that names the place."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Rig = Callable[..., Any]
+Make = Callable[..., Path]
+
+GOOD = {
+    "tools": [{"name": "find", "parameters": {"properties": {"what": {"type": "string"}}}, "default": []}]
+}
+ASKED = "- user: Find it.\n  calls:\n    - find: {what: it}\n"
+
+
+def tool(**properties: Any) -> list[dict[str, Any]]:
+    return [{"name": "find", "parameters": {"type": "object", "properties": properties}}]
+
+
+LISTINGS: dict[str, tuple[Any, str]] = {
+    "no JSON": ('[{"name": ]', "tools.json, line 1: not JSON"),
+    "two of one name": ([{"name": "a"}, {"name": "a"}], "tools.json: 2: there is a tool named a already"),
+    "no schema": (
+        tool(what={"type": "text"}),
+        "tools.json: 1.parameters: properties.what.type is no JSON Schema",
+    ),
+    "to itself": (tool(a={"$ref": "#/properties/a"}), "tools.json: 1.parameters: a refers to itself"),
+    "elsewhere": (tool(a={"$ref": "https://x/y"}), "only references within the file are followed"),
+    "nowhere": (tool(a={"$ref": "#/$defs/b"}), "a refers to '#/$defs/b', which is not there"),
+    "a list of nothing": (tool(a={"enum": []}), "find.a: enum needs a list of values"),
+    "too many": (
+        tool(a={"type": "array", "items": {"type": "string"}, "minItems": 10**9}),
+        "find.a: minItems 1000000000",
+    ),
+    "no number": (tool(a={"type": "integer", "minimum": 3, "maximum": 1}), "find.a: no number is allowed"),
+    "no pattern": (tool(a={"type": "string", "pattern": "^(a$"}), "find.a: the pattern '^(a$'"),
+    "infinite": (
+        '[{"name": "find", "parameters": {"properties": {"a": {"minimum": NaN}}}}]',
+        "NaN is no number",
+    ),
+    "too deep": ("[" * 3000 + "]" * 3000, "tools.json: nested"),
+}
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_a_listing_with_something_wrong_is_one_line(rig: Rig, folder: Make, name: str) -> None:
+    """What rig cannot read ends a run; what it cannot hold a model to ends the run of a model."""
+    tools, fault = LISTINGS[name]
+    place = folder(tools=tools, one=ASKED)
+    checked = rig("tools", "check", place)
+    assert checked.code == (1 if fault.startswith("find.a") else 2)
+    [line] = [line for line in (checked.out + checked.err).splitlines() if fault in line]
+    assert str(place) in line
+    assert len(line) < 500
+    done = rig("run", "oracle", "--display", "none", "--toolbox", place)
+    if checked.code == 2:
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert fault in done.err
+
+
+TALKS: dict[str, tuple[str, str]] = {
+    "no YAML": ("- user: [1\n- x: 2\n", "one.yaml, line 2: not YAML"),
+    "an unknown tool": ("- user: x\n  calls:\n    - lose: {}\n", "one.yaml, line 3"),
+    "an unknown argument": ("- user: x\n  calls:\n    - find: {who: me}\n", "one.yaml, line 3"),
+    "a name twice": ("- user: x\n  user: y\n", "one.yaml, line 2: the name 'user' is there twice"),
+    "a bomb": (
+        "a: &a [x, x, x, x, x, x, x, x, x]\n"
+        + "".join(
+            f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(8)
+        ),
+        "one.yaml",
+    ),
+    "an object of Python": ("- user: !!python/object/apply:os.system [x]\n", "one.yaml, line 1: the tag"),
+    "too deep": ("- user: " + "[" * 90 + "]" * 90 + "\n", "nested deeper than 64 levels"),
+    "nobody speaks": ("- calls:\n    - find: {what: it}\n", "one.yaml, line 1"),
+    "no rule": ("- user: x\n  calls:\n    - find: {what: {$fuzzy: 1}}\n", "one.yaml, line 3"),
+}
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_a_conversation_with_something_wrong_is_one_line(rig: Rig, folder: Make, name: str) -> None:
+    text, fault = TALKS[name]
+    place = folder(tools=GOOD, one=text)
+    checked = rig("check", "--toolbox", place)
+    assert checked.code in (1, 2)
+    assert fault in checked.out + checked.err
+    run = rig("run", "oracle", "--toolbox", place, "--display", "none")
+    assert run.err.count("\n") <= 1
+    assert run.code == (0 if name == "an unknown argument" else 2)
+    assert run.code == 0 or "one" in run.err
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "dangling link", "too large"])
+@pytest.mark.parametrize("name", ["tools.json", "toolbox.py", "conversations/one.yaml"])
+def test_what_is_no_file_to_read_is_never_waited_for(rig: Rig, folder: Make, name: str, kind: str) -> None:
+    place = folder(tools=GOOD, one=ASKED)
+    path = place / name
+    path.unlink(missing_ok=True)
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "dangling link":
+            path.symlink_to(place / "nowhere")
+        case _:
+            with path.open("wb") as file:
+                file.truncate(64 * 2**20)
+    done = rig("run", "oracle", "--toolbox", place, "--display", "none")
+    assert done.err.count("\n") <= 1
+    assert done.code == 0 or (done.code, str(place) in done.err) == (2, True)
