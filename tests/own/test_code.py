@@ -1,5 +1,6 @@
 """Tools that are functions of people's own: their schemas, their tables, and what goes wrong in them."""
 
+import json
 import sys
 import time
 from datetime import datetime
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_gguf
+from native_templates import OWN
 
 from rig.calls import Call
 from rig.errors import RigError
@@ -336,3 +339,28 @@ def test_the_streams_are_as_they_were(folder: Make) -> None:
     before = sys.stdout, sys.stderr
     respond(simulator(folder(code=BAD)), "get_sleep")
     assert (sys.stdout, sys.stderr) == before
+
+
+@pytest.mark.parametrize("engine", ["llguidance", "outlines_core"])
+def test_a_model_is_held_to_objects_of_which_nothing_is_declared(
+    rig: Any, folder: Make, tmp_path: Path, engine: str
+) -> None:
+    """A tiny model, whose weights are random, has to call, and writes whatever the grammar leaves it."""
+    parameters = {"properties": {"more": {"type": "object"}}, "required": ["more"]}
+    tools = [{"name": "note", "description": "Note it.", "parameters": parameters, "default": "ok"}]
+    place = folder(tools=tools, one="- user: Note it.\n  calls:\n    - note: {more: {milk: 2}}\n")
+    model = tiny_gguf.write(
+        tmp_path / "tiny.gguf", template=OWN["json in tags"], n_ctx=16384, tokenizer="marks"
+    )
+    done = rig(
+        *("run", model, "--toolbox", place, "--format", "native", "--tool-choice", "required"),
+        *("--similarity", "exact", "--max-tokens", 400, "--max-calls", 1, "--threads", 1, "--parallel", 1),
+        *("--grammar-engine", engine, "--temperature", 0.7, "--seed", 3, "--display", "none", "--json"),
+    )
+    assert done.code == 0, done.err
+    rows = rig("export", "latest", "--format", "jsonl", "--rows", "steps").out.splitlines()
+    [step] = [row for row in map(json.loads, rows) if row["kind"] == "call" or row["error"]]
+    if step["error"] is None:
+        assert isinstance(json.loads(step["arguments"])["more"], dict)
+    else:
+        assert step["error"] in ("truncated", "call_cap")

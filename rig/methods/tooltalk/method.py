@@ -137,11 +137,17 @@ def _own_toolbox(place: Path, toolbox: str | None) -> Toolbox | None:
 
 
 def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
-    """Raise RigError for a true call of a tool that is not in the toolbox."""
+    """Raise RigError for a true call that no tool takes; of tools of one's own also by its arguments."""
     forbidden = {name for turn in task.turns for name in turn.forbidden}
     for name in (*(call.name for call in task.ground_truth), *sorted(forbidden)):
         if name not in toolbox.tools:
             raise RigError(f"no tool is named {name} in {toolbox.name} (tools of your own: --toolbox DIR)")
+    for call in () if toolbox is TOOLTALK else task.ground_truth:
+        tool = toolbox.tools[call.name]
+        known = {*tool.parameters["properties"], *tool.injected}
+        unknown = next((name for name in call.arguments if name not in known), None)
+        if unknown is not None:
+            raise RigError(f"{call.name} has no argument {unknown}, so that no model could make this call")
 
 
 class ToolTalkSetup:
