@@ -55,7 +55,7 @@ def load(
     for path in _files(place):
         try:
             for key, solutions in _read(path, shape, seed):
-                found.setdefault(key, {}).update(solutions)
+                _add(solutions, found.setdefault(key, {}), key, path)
         except RigError as error:
             if faults is None:
                 raise
@@ -63,6 +63,18 @@ def load(
     if not found:
         raise RigError(f"{place}: holds no answers, neither raw nor converted ones")
     return [Answers(*key, solutions) for key, solutions in found.items()]
+
+
+def _add(
+    solutions: Mapping[str, Solution], found: dict[str, Solution], key: tuple[str, str], path: Path
+) -> None:
+    """Add answers to others of the same model. Raises RigError where one is another than was found before."""
+    for name, solution in solutions.items():
+        if found.setdefault(name, solution) != solution:
+            raise RigError(
+                f"{path}: {key[0]} has another answer to query {name} of {key[1]}; name one file, or a folder"
+                " for each way of search"
+            )
 
 
 def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str], dict[str, Solution]]]:

@@ -7,7 +7,7 @@ What they cannot read is read here: an empty observation, a last call that nobod
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from random import Random
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -128,7 +128,7 @@ def _try(tries: Sequence[Any], shape: Shape, random: Random) -> list[Node]:
 
 
 def _steps(chain: Sequence[Any]) -> Iterator[Node]:
-    for node, following in zip(chain, [*chain[1:], None], strict=True):
+    for node, following in zip_longest(chain, chain[1:]):
         if node["node_type"] == "Thought":
             yield Node("assistant", node["description"])
         elif node["node_type"] == "Action":
