@@ -153,6 +153,8 @@ def read_passes(rows: Mapping[str, Json], where: str) -> Recorded:
 
 def _mean(statuses: Iterable[str]) -> float:
     scores = [SCORES[_status(status)] for status in statuses]
+    if not scores:
+        raise TypeError("there are no votes on a query")
     return sum(scores) / len(scores)
 
 
