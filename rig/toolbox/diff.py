@@ -139,9 +139,10 @@ def stored_rows(table: str, tables: Tables, database: sqlite3.Connection) -> tup
     records: _Rows = {}
     for row in database.execute(f"SELECT * FROM {table}"):
         record = dict(zip(names, row, strict=True))
+        number = record.get("id")
         found = tuple(record.pop(name) for name in key)
-        if elements is not None:
-            record[elements.field] = lists.get(record["id"])
+        if elements is not None and number is not None:
+            record[elements.field] = lists.get(number)
         if "id" not in key:
             record.pop("id", None)
         records[found] = record

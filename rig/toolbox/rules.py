@@ -134,19 +134,19 @@ def _check(rule: Rule) -> None:
         raise RigError(f"the example {rule.options['example']!r} does not agree with ${rule.name}")
 
 
-def _equal(expected: Json, got: Json) -> bool:
+def equal(expected: Json, got: Json) -> bool:
     """Equal as JSON has it: 1 is 1.0, and true is no number."""
     if isinstance(expected, bool) or isinstance(got, bool):
         return expected is got
     if isinstance(expected, list) and isinstance(got, list):
-        return len(expected) == len(got) and all(map(_equal, expected, got))
+        return len(expected) == len(got) and all(map(equal, expected, got))
     if isinstance(expected, dict) and isinstance(got, dict):
-        return expected.keys() == got.keys() and all(_equal(expected[name], got[name]) for name in expected)
+        return expected.keys() == got.keys() and all(equal(expected[name], got[name]) for name in expected)
     return bool(expected == got)
 
 
 def _exact(rule: Rule, expected: Json, got: Json) -> bool:
-    return _equal(expected, got)
+    return equal(expected, got)
 
 
 def _number(rule: Rule, expected: Json, got: Json) -> bool:
@@ -212,8 +212,8 @@ def _set(rule: Rule, expected: Json, got: Json) -> bool:
     """The same elements in any order, however often each is there."""
     if not (isinstance(expected, list) and isinstance(got, list)):
         return False
-    return all(any(_equal(one, other) for other in got) for one in expected) and all(
-        any(_equal(one, other) for one in expected) for other in got
+    return all(any(equal(one, other) for other in got) for one in expected) and all(
+        any(equal(one, other) for one in expected) for other in got
     )
 
 
@@ -223,7 +223,7 @@ def _any(rule: Rule, expected: Json, got: Json) -> bool:
 
 def _one_of(rule: Rule, expected: Json, got: Json) -> bool:
     """One of the values; null among them stands for an argument that is left out."""
-    return any(_equal(value, None if got is ABSENT else got) for value in rule.of)
+    return any(equal(value, None if got is ABSENT else got) for value in rule.of)
 
 
 def _regex(rule: Rule, expected: Json, got: Json) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rig import regexes, times
 from rig.calls import Json, JsonObject
+from rig.toolbox.rules import equal
 
 Kind: TypeAlias = Literal["unknown", "missing", "type", "choice", "form"]
 
@@ -74,27 +75,28 @@ def _misfit(schema: JsonObject, name: str, value: Json) -> Iterator[Misfit]:
     form = times.FORMS.get(schema.get("x-format", ""))
     if not _is_a(_TYPES[schema["type"]], value):
         yield Misfit("type", name, _words(schema), value, value)
-    elif "enum" in schema and value not in schema["enum"]:
+    elif "enum" in schema and not any(equal(value, each) for each in schema["enum"]):
         yield Misfit("choice", name, " or ".join(map(str, schema["enum"])), value, value)
-    elif (span := _span(schema)) and not span[0] <= value <= span[1]:
+    elif (span := _span(schema, value)) and not span[0] <= value <= span[1]:
         yield Misfit("choice", name, f"from {span[0]} to {span[1]}", value, value)
-    elif form is not None and not _is_read(value, form.pattern):
+    elif form is not None and isinstance(value, str) and not _is_read(value, form.pattern):
         yield Misfit("form", name, form.words, value, value)
-    elif "items" in schema:
+    elif "items" in schema and isinstance(value, list):
         elements = (found for each in value for found in _misfit(schema["items"], name, each))
         for found in islice(elements, 1):
             wanted = _words(schema) if found.kind == "type" else found.wanted
             yield found._replace(wanted=wanted, value=value)
 
 
-def _span(schema: JsonObject) -> tuple[float, float] | None:
-    if "minimum" in schema or "maximum" in schema:
+def _span(schema: JsonObject, value: Json) -> tuple[float, float] | None:
+    """The bounds of a number; for other values they say nothing."""
+    if isinstance(value, int | float) and ("minimum" in schema or "maximum" in schema):
         return schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
     return None
 
 
 def _words(schema: JsonObject) -> str:
-    if "items" not in schema:
+    if "items" not in schema or schema["type"] != "array":
         return _TYPES[schema["type"]].one
     return f"a list of {_TYPES[schema['items']['type']].many}"
 
