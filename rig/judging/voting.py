@@ -308,7 +308,7 @@ def _compare(
     won: list[Side | None] = []
     reasons = []
     for order in orders:
-        verdict = yield _comparison(function, name, (pair[order[0]], pair[order[1]]), fields)
+        verdict = yield _which(function, name, (pair[order[0]], pair[order[1]]), fields)
         won.append(None if verdict is None else order[int(verdict[name])])
         reasons.append(_reason(verdict))
     winner = won[0] if len(set(won)) == 1 else None
@@ -316,7 +316,7 @@ def _compare(
     return PreferenceVote(winner, "compared", tuple(won), reason, sum(side is None for side in won))
 
 
-def _comparison(
+def _which(
     function: str, name: str, shown: Both, fields: Callable[[Both, Cut], Mapping[str, str]]
 ) -> Question:
     return Question(function, lambda cut: fields(shown, cut), values={name: (0, 1)})

@@ -291,7 +291,7 @@ def test_thresholds_that_make_no_sense(threshold: float) -> None:
 
 def test_a_place_without_a_model_says_what_there_could_be(tmp_path: Path) -> None:
     for text in (f"{tmp_path}", f"distilbert:{tmp_path}", "nowhere"):
-        with pytest.raises(RigError, match="minilm|distilbert: takes"):
+        with pytest.raises(RigError, match=r"minilm|distilbert: takes"):
             load(text)
 
 

@@ -38,22 +38,22 @@ class Compiled:
         """What it makes of messages and declarations. A template can raise anything."""
         values: JsonObject = {**self._dated, **given}
         if tools:
-            values["tools"] = _given(tools)
+            values["tools"] = _as_data(tools)
         if self._has_functions:
             values["functions"] = _to_json(list(tools), indent=4)
-        return self._template.render(**values, messages=_given(messages))
+        return self._template.render(**values, messages=_as_data(messages))
 
 
-class _Given(list[Any]):
+class _Data(list[Any]):
     """A list that a template is given, which it cannot change."""
 
 
-def _given(value: Json) -> Json:
+def _as_data(value: Json) -> Json:
     """A copy of a JSON value, whose lists cannot be changed."""
     if isinstance(value, Mapping):
-        return {key: _given(inner) for key, inner in value.items()}
+        return {key: _as_data(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return _Given(map(_given, value))
+        return _Data(map(_as_data, value))
     return value
 
 

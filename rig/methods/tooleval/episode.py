@@ -8,7 +8,7 @@ from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.events import CallJudged, Emit, PredictionMade, TurnStarted, WentBack, Where
 from rig.methods.base import Ask, Playing
 from rig.methods.tooleval.judgement import Judgement
-from rig.methods.tooleval.prompt import Settings, comparison, messages, opening
+from rig.methods.tooleval.prompt import Settings, messages, opening, which_is_better
 from rig.methods.tooleval.queries import Query
 from rig.methods.tooleval.search import Asked, Expand, Found
 from rig.methods.tooleval.steps import BAD_FINISH, State, answer, finished, searching
@@ -80,7 +80,7 @@ class Search:
         if isinstance(asked, Expand):
             said = messages(self._query, asked.node.path, asked.node.children)
             return Ask(ASSISTANT, replace(begun, key=key, messages=said))
-        said = comparison(self._query, asked.first, asked.second)
+        said = which_is_better(self._query, asked.first, asked.second)
         return Ask(ASSISTANT, replace(begun, key=key, messages=said, tools=()))
 
     def _step(self, asked: Asked, prediction: Prediction) -> Step:

@@ -126,7 +126,7 @@ def messages(query: Query, path: Sequence[Node], tried: Sequence[Node]) -> tuple
     return tuple(found)
 
 
-def comparison(query: Query, first: Node, second: Node) -> tuple[Message, ...]:
+def which_is_better(query: Query, first: Node, second: Node) -> tuple[Message, ...]:
     """The question which of two nodes is better."""
     shown = [_json([told for each in node.path for told in _told(each)]) for node in (first, second)]
     return (UserMessage(COMPARE.format(query=query.query, first=shown[0], second=shown[1])),)
