@@ -72,6 +72,8 @@ class Speed:
     cpu_s: float | None = 0.0
     reasoning_tokens: int = 0
     reasoning_s: float = 0.0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
 
     @property
     def prefill_rate(self) -> float | None:
@@ -91,6 +93,11 @@ class Speed:
         return self.forced_tokens / self.completion_tokens if self.completion_tokens else None
 
     @property
+    def accepted_share(self) -> float | None:
+        """Of the drafted tokens, those that the model chose itself."""
+        return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else None
+
+    @property
     def first_token(self) -> float | None:
         """Seconds from a request to the first token of its answer, on average."""
         return self.first_token_s / self.steps if self.steps and self.first_token_s else None
@@ -106,7 +113,14 @@ class Speed:
 
     def as_json(self) -> JsonObject:
         """Sums, costs and rates by name."""
-        rates = ("prefill_rate", "decode_rate", "cached_share", "forced_share", "first_token")
+        rates = (
+            "prefill_rate",
+            "decode_rate",
+            "cached_share",
+            "forced_share",
+            "accepted_share",
+            "first_token",
+        )
         names = [*self.__dataclass_fields__, *rates]
         return {name: getattr(self, name) for name in names}
 

@@ -71,12 +71,22 @@ class StepKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Sibling:
+    """What another model answered to nearly the same request: text, tokens, and their log-probabilities."""
+
+    raw: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One step to predict: the shared part of the prompt, the history, and what may be called.
 
     `instructions` are the same for every request of an arm, and `tools` where `tools_are_shared`, so an
     engine can keep their state; `context` (place, time, user) is the same within a conversation.
     With `several_calls` whoever asks executes all calls of a message; else models are held to one.
+    `sibling` is what another arm answered here: it can make an answer come sooner, and changes none.
     """
 
     key: StepKey
@@ -86,6 +96,7 @@ class Request:
     messages: tuple[Message, ...]
     tools_are_shared: bool = True
     several_calls: bool = False
+    sibling: Sibling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +105,8 @@ class Usage:
 
     `cached_tokens` of the `prompt_tokens` were served from the KV cache; `forced_tokens` of the
     `completion_tokens` were determined by the grammar alone, `reasoning_tokens` of them were thoughts, which
-    took `reasoning_s` of the `decode_s`. `first_token_s` counts from the request.
+    took `reasoning_s` of the `decode_s`. `first_token_s` counts from the request. Of `drafted_tokens`
+    `accepted_tokens` were what the model chose itself.
     """
 
     prompt_tokens: int = 0
@@ -107,6 +119,8 @@ class Usage:
     first_token_s: float = 0.0
     reasoning_tokens: int = 0
     reasoning_s: float = 0.0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +256,16 @@ class Measuring(Protocol):
 
     def room(self, request: Request) -> int:
         """The tokens left behind this prompt and the longest answer; negative where they do not fit."""
+        ...
+
+
+@runtime_checkable
+class Drafting(Protocol):
+    """A model that can use what another one answered."""
+
+    @property
+    def uses_siblings(self) -> bool:
+        """Whether requests shall have one."""
         ...
 
 

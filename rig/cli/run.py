@@ -124,6 +124,12 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     type=click.IntRange(min=0),
 )
 @_option(
+    "--draft",
+    "Decode several tokens at once and keep those that the model itself chooses: the answer of the arm before"
+    " (sibling), what followed in the prompt (lookup), or what a smaller model of the family proposes. *",
+    metavar="none|sibling|lookup|MODEL",
+)
+@_option(
     "--grammar",
     "Hold answers to the form and the tools' parameters; to the formats of dates, times and addresses too;"
     " or let the model write anything and salvage the answer. *",

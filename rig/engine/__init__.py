@@ -4,6 +4,8 @@ Importing this package does not load llama.cpp; `load` does.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
 
-__all__ = ["EngineSettings", "check", "load", "register", "wear"]
+__all__ = ["EngineSettings", "check", "keeping", "load", "reading_ahead", "register", "wear"]
 
 
 def register(registry: Any) -> None:
@@ -42,6 +44,27 @@ def load(path: Path, settings: EngineSettings, name: str, notify: Notify) -> Mod
     from rig.engine.loading import load as load_with_llama_cpp
 
     return load_with_llama_cpp(path, settings, name, notify)
+
+
+@contextmanager
+def keeping(path: Path | None) -> Iterator[None]:
+    """While this lasts, keep the weights of a file that are open, for an arm that loads the same."""
+    if path is None:
+        yield
+        return
+    from rig.engine.weights import keeping_weights
+
+    with keeping_weights(path):
+        yield
+
+
+def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
+    """While this lasts, read the file that is to be loaded next, if there is memory for it."""
+    if path is None:
+        return nullcontext()
+    from rig.engine.files.read_ahead import reading_ahead
+
+    return reading_ahead(path)
 
 
 def wear(adapter: "Adapter | None", model: Model) -> None:

@@ -5,7 +5,8 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
-from rig.engine.cache.prefix import Feed, Logits
+from rig.engine.cache.prefix import Feed, Logits, Rows
+from rig.engine.drafting.ahead import Ahead
 from rig.engine.grammar import Constraint, ConstraintError
 from rig.engine.grammar.language import Thoughts
 from rig.engine.sampling import Sampler
@@ -80,12 +81,14 @@ class Decoder:
         budget: Budget,
         marks: frozenset[int],
         on_piece: OnPiece,
-    ) -> Generator[Feed, Logits | None, None]:
+        ahead: Ahead,
+    ) -> Generator[Feed, Rows | None, None]:
         """Generate from the prompt's last logits until the constraint is complete or the budget is spent.
 
-        A chosen token and those the grammar forces after it are decoded as one batch. `marks` are tokens that
-        belong to the text though they end others. Raises ConstraintError, FloatingPointError, and whatever
-        `on_piece` raises; `generation` holds what came before.
+        A chosen token and those the grammar forces after it are decoded as one batch, and behind them what
+        `ahead` drafts. `marks` are tokens that belong to the text though they end others. Raises
+        ConstraintError, FloatingPointError, and whatever `on_piece` raises; `generation` holds what came
+        before.
         """
         bytes_to_text = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -122,16 +125,16 @@ class Decoder:
                 pending += forced
             if generation.complete or budget.left(generation) <= 0:
                 generation.text += bytes_to_text.decode(b"", final=True)
+                ahead.end(pending)
                 return
             if pending:
-                following = yield Feed(pending, logits=True, generated=True)
-                assert following is not None
-                logits = following
+                logits = yield from ahead.go_on(pending, generation.token_ids, budget.left(generation))
             clock = time.perf_counter()
             allowed = constraint.allowed()
             generation.mask_s += time.perf_counter() - clock
             if not allowed.any():
                 raise ConstraintError("no token of the vocabulary can go on")
+            logits = yield from ahead.surely(logits, allowed)
             choice = sampler.choose(logits, allowed)
             constraint.accept(choice.token)
             add([choice.token], choice.logprob, forced=False)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from rig.calls import Json
-from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree
+from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree, Rows
 from rig.engine.cache.store import PrefixStore
 from rig.engine.decoder import Budget, Decoder, Generation
+from rig.engine.drafting.ahead import Ahead, Source
+from rig.engine.drafting.drafter import Drafter
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.formats import Chosen
 from rig.engine.grammar import ConstraintError, Grammar, make_grammar
@@ -37,8 +39,11 @@ class _Lane:
     generation: Generation = field(default_factory=Generation)
     prefill: Prefill = field(default_factory=lambda: Prefill(0, 0))
     steps: Feeding | None = None
-    feed: Feed = field(default_factory=lambda: Feed((), logits=False))
+    feed: Feed = field(default_factory=lambda: Feed((), logits=0))
     fed: int = 0
+    rows: list[Logits] = field(default_factory=list)
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
     is_generating: bool = False
     prefill_s: float = 0.0
     decode_s: float = 0.0
@@ -101,6 +106,7 @@ class LlamaCppModel:
         chosen: Chosen,
         most_slots: int,
         open_store: OpenStore,
+        drafter: Drafter,
         notify: Notify,
     ) -> None:
         self._base_name = self._name = name
@@ -116,6 +122,7 @@ class LlamaCppModel:
         self._notify = notify
         self._prompts = PromptBuilder(template, tokenizer)
         self._grammar = make_grammar(model, tokenizer, settings, notify)
+        self._drafter = drafter
         self._decoder = Decoder(tokenizer, fast_forward=settings.fast_forward)
         self._lanes: dict[int, _Lane] = {}
         self._template = template
@@ -125,7 +132,7 @@ class LlamaCppModel:
         self._is_slots_open = settings.parallel is None
         self._context = context
         self._tree = PrefixTree(self._context, self._store)
-        self._turns: list[_Turn | None] = [None] * self.slots
+        self._forget_turns()
 
     @property
     def name(self) -> str:
@@ -143,6 +150,11 @@ class LlamaCppModel:
     @property
     def slots(self) -> int:
         return len(self._context.sequences)
+
+    @property
+    def uses_siblings(self) -> bool:
+        """Whether it drafts what another arm answered."""
+        return self._drafter.uses_siblings
 
     @property
     def context(self) -> LlamaContext:
@@ -178,7 +190,12 @@ class LlamaCppModel:
         self._fingerprint = {**self._base_fingerprint, **told}
         self._store = self._open_store(self._fingerprint)
         self._tree = PrefixTree(self._context, self._store)
-        self._turns = [None] * slots
+        self._forget_turns()
+
+    def _forget_turns(self) -> None:
+        """No sequence of the context is in a turn."""
+        self._turns: list[_Turn | None] = [None] * self.slots
+        self._ahead = [Ahead(self._context, slot) for slot in range(self.slots)]
 
     def _open_context(self, n_seq: int, n_cells: int | None) -> LlamaContext:
         context = self._open_bare(n_seq, n_cells)
@@ -208,7 +225,7 @@ class LlamaCppModel:
             for feed in self._tree.grow([segment]):
                 size = self._context.n_batch
                 for start in range(0, len(feed.tokens), size):
-                    self._context.decode([Chunk(0, feed.tokens[start : start + size], False)])
+                    self._context.decode([Chunk(0, feed.tokens[start : start + size], 0)])
         except DecodeError as error:
             raise RigError(f"{self._name}: the shared prompt cannot be computed: {error}") from error
         if self._is_slots_open:
@@ -220,7 +237,7 @@ class LlamaCppModel:
                 self._context = self._open_context(slots, None)
                 self._tree = PrefixTree(self._context, self._store)
                 self._tree.plant(segment, state)
-        self._turns = [None] * self.slots
+        self._forget_turns()
 
     def obstacle(self, opening: Request) -> str | None:
         """That the beginning alone fills the context. Whether the template takes it, only messages show."""
@@ -290,6 +307,7 @@ class LlamaCppModel:
 
     def close(self) -> None:
         """Free the context and the weights."""
+        self._drafter.close()
         self._context.close()
         self._model.close()
 
@@ -312,7 +330,7 @@ class LlamaCppModel:
         failure: DecodeError | None = None
         try:
             self._context.decode(
-                [Chunk(slot, tokens, self._wants_logits(slot, tokens)) for slot, tokens in batch if tokens]
+                [Chunk(slot, tokens, self._outputs(slot, tokens)) for slot, tokens in batch if tokens]
             )
         except DecodeError as error:
             failure = error
@@ -322,19 +340,26 @@ class LlamaCppModel:
         end = 0
         for slot, tokens in batch:
             lane = self._lanes[slot]
+            outputs = self._outputs(slot, tokens)
             lane.take(seconds * len(tokens) / total)
             lane.fed += len(tokens)
             end += len(tokens)
             if failure is not None and tokens:
                 finished += self._go_on(slot, lane, failure)
-            elif lane.fed == len(lane.feed.tokens):
-                logits = self._context.logits(end - 1) if lane.feed.logits else None
-                finished += self._go_on(slot, lane, logits)
+                continue
+            rows = [self._context.logits(index) for index in range(end - outputs, end)]
+            if lane.fed == len(lane.feed.tokens):
+                rows, lane.rows = [*lane.rows, *rows], []
+                finished += self._go_on(slot, lane, rows)
+            else:  # the next batch overwrites them
+                lane.rows += [row.copy() for row in rows]
         return finished
 
-    def _wants_logits(self, slot: int, tokens: Sequence[int]) -> bool:
+    def _outputs(self, slot: int, tokens: Sequence[int]) -> int:
+        """Of how many of these tokens, which are fed next, logits are wanted."""
         lane = self._lanes[slot]
-        return lane.feed.logits and lane.fed + len(tokens) == len(lane.feed.tokens)
+        left = len(lane.feed.tokens) - lane.fed - len(tokens)
+        return max(0, min(len(tokens), lane.feed.logits - left))
 
     def _batch(self) -> list[tuple[int, Sequence[int]]]:
         """What is decoded next, by slot: tokens that are being generated first, then pieces of prompts.
@@ -353,11 +378,11 @@ class LlamaCppModel:
         return batch
 
     def _go_on(
-        self, slot: int, lane: _Lane, result: Logits | DecodeError | None
+        self, slot: int, lane: _Lane, result: Rows | DecodeError | None
     ) -> list[tuple[int, Prediction]]:
         """Give a step what it wanted; its prediction when that was the last."""
         assert lane.steps is not None
-        lane.is_generating = lane.feed.logits
+        lane.is_generating = lane.feed.generated or lane.feed.logits > 0
         clock = time.perf_counter()
         failure: tuple[ErrorKind, str] | None = None
         try:
@@ -393,29 +418,44 @@ class LlamaCppModel:
         form = self._form(request)
         constraint = self._grammar.start(form.language)
         segments = self._prompts.build(request, form.format)
-        length = sum(map(len, segments))
+        prompt = [token for segment in segments for token in segment]
+        length = len(prompt)
         room = self._context.n_ctx - length
         lane.prefill = Prefill(length, 0)
         if room < 1:
             raise _ContextFull(f"the prompt has {length} tokens, the context {self._context.n_ctx}")
         turn = _Turn(request.key.conversation, request.key.repeat, request.key.turn)
+        ahead = self._ahead[slot]
+        ahead.settle()
         if request.key.step == 0 or turn != self._turns[slot]:
             self._tree.begin(slot)
             self._turns[slot] = turn
         lane.prefill, logits = yield from self._tree.prefill(slot, segments)
-        yield from self._decoder.run(
-            constraint,
-            Sampler(self._settings, request.key),
-            lane.generation,
-            logits,
-            budget=Budget(limit, room, form.language.thoughts, thinking),
-            marks=form.marks,
-            on_piece=lane.on_piece,
-        )
+        cached, lasting = lane.prefill.cached_tokens, self._tree.lasting(slot)
+        ahead.begin(prompt, cached=cached, lasting=lasting, source=self._source(slot, request, prompt, form))
+        try:
+            yield from self._decoder.run(
+                constraint,
+                Sampler(self._settings, request.key),
+                lane.generation,
+                logits,
+                budget=Budget(limit, room, form.language.thoughts, thinking),
+                marks=form.marks,
+                on_piece=lane.on_piece,
+                ahead=ahead,
+            )
+        finally:
+            lane.drafted_tokens, lane.accepted_tokens = ahead.drafted, ahead.accepted
         if not lane.generation.complete:
             if room <= limit + lane.generation.reasoning_tokens:
                 raise _ContextFull(f"the context of {self._context.n_ctx} tokens is full")
             raise _Truncated(f"incomplete after {limit} tokens")
+
+    def _source(self, slot: int, request: Request, prompt: Sequence[int], form: Form) -> Source | None:
+        """Who drafts for a step; nobody where the memory cannot take back a token."""
+        if not self._context.can_branch:
+            return None
+        return self._drafter.source(slot, request, prompt, form.marks)
 
     def _form(self, request: Request) -> Form:
         several = request.several_calls and self._settings.several_calls
@@ -443,6 +483,8 @@ class LlamaCppModel:
             first_token_s=(generation.first_token_at or lane.started) - lane.started,
             reasoning_tokens=generation.reasoning_tokens,
             reasoning_s=lane.reasoning_s,
+            drafted_tokens=lane.drafted_tokens,
+            accepted_tokens=lane.accepted_tokens,
         )
         form = self._form(lane.request)
         return predicted(form, generation, usage, failure)

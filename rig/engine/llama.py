@@ -166,15 +166,14 @@ class LlamaModel:
 
 
 class Chunk(NamedTuple):
-    """Tokens to be decoded at the end of a sequence, and whether the last one's logits are wanted.
+    """Tokens to be decoded at the end of a sequence, and of how many of the last ones logits are wanted.
 
-    With `every` those of all of them are; the context must have been made for as many.
+    The context must have been made for as many.
     """
 
     sequence: int
     tokens: Sequence[int]
-    logits: bool
-    every: bool = False
+    logits: int
 
 
 class LlamaContext:
@@ -248,18 +247,18 @@ class LlamaContext:
         Raises DecodeError; the sequences are then as they were before.
         """
         end = 0
-        for sequence, tokens, logits, every in chunks:
+        for sequence, tokens, logits in chunks:
             start, end, position = end, end + len(tokens), len(self.sequences[sequence])
             self._tokens[start:end] = tokens
             self._positions[start:end] = np.arange(position, position + len(tokens))
-            self._wanted[start:end] = every
-            self._wanted[end - 1] = logits or every
+            self._wanted[start:end] = 0
+            self._wanted[end - logits : end] = 1
             for index in range(start, end):
                 self._ids[index][0] = sequence * self._ids_each
         self._batch.n_tokens = end
         code = C.llama_decode(self._pointer, self._batch)
         if code == 0:
-            for sequence, tokens, *_ in chunks:
+            for sequence, tokens, _ in chunks:
                 self._keep(sequence, len(self.sequences[sequence]))
                 self.sequences[sequence] += tokens
             return

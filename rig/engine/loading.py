@@ -9,9 +9,12 @@ from pathlib import Path
 from rig.calls import Json, JsonObject
 from rig.engine import grammar, llama
 from rig.engine.cache.store import PrefixStore
+from rig.engine.drafting.ahead import MOST, NOISE
+from rig.engine.drafting.draft_model import open_draft_model
+from rig.engine.drafting.drafter import WORTH_CPU, WORTH_GPU, Drafter
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.checksums import sha256_of
-from rig.engine.files.registry import template_source
+from rig.engine.files.registry import resolve, template_source
 from rig.engine.formats import Chosen, choose, is_own
 from rig.engine.gguf import info as gguf
 from rig.engine.gguf.info import GgufInfo
@@ -19,7 +22,7 @@ from rig.engine.llama import LlamaContext, LlamaModel
 from rig.engine.memory.plan import FitPlan, Wishes
 from rig.engine.memory.trial import fit_here, load_planned
 from rig.engine.parallel import OpenContext
-from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
+from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, DRAFTS, EngineSettings
 from rig.engine.template import ChatTemplate
 from rig.engine.tokenizer import Tokenizer
 from rig.engine.weights import find_weights, open_weights
@@ -36,7 +39,7 @@ def load(
 ) -> LlamaCppModel:
     """Load weights, template and grammar, decide what the settings leave open, and take the fingerprint.
 
-    `n_outputs` is of how many tokens of a batch the logits can be read.
+    `n_outputs` is of how many tokens of each sequence in a batch the logits can be read.
     """
     info = gguf.inspect(path)
     if info.layers is not None and not 1 <= info.layers <= MAX_LAYERS:
@@ -45,6 +48,10 @@ def load(
         )
     if settings.exact:
         settings = replace(settings, parallel=1, fast_forward=False)
+    if settings.draft != "none":
+        n_outputs = 1 + MOST
+    if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
+        settings = replace(settings, parallel=settings.parallel or 1)
     source = _template_source(settings, info)
     model, context, plan = loaded = load_planned(
         fit_here(info, _wishes(settings, find_weights(path))),
@@ -66,6 +73,8 @@ def load(
         for remark in chosen.remarks:
             notify(f"{name}: {remark}")
         fingerprint = _fingerprint(info, settings, plan, source, model, template, chosen)
+        if settings.draft != "none" and not model.can_branch:
+            notify(f"{name}: nothing is drafted, as its memory cannot take back a token")
         return LlamaCppModel(
             name,
             fingerprint,
@@ -78,11 +87,20 @@ def load(
             chosen=chosen,
             most_slots=plan.most_sequences,
             open_store=partial(_prefix_store, notify) if settings.prefix_cache else _no_store,
+            drafter=_drafter(settings, tokenizer, name),
             notify=notify,
         )
     except BaseException:
         loaded.close()
         raise
+
+
+def _drafter(settings: EngineSettings, tokenizer: Tokenizer, name: str) -> Drafter:
+    worth = WORTH_GPU if settings.n_gpu_layers else WORTH_CPU
+    model = None
+    if settings.draft not in DRAFTS:
+        model = open_draft_model(resolve(settings.draft), tokenizer, name, settings)
+    return Drafter(settings.draft, tokenizer, worth=worth, model=model)
 
 
 def _context_opener(model: LlamaModel, settings: EngineSettings, n_outputs: int | None) -> OpenContext:
@@ -96,7 +114,7 @@ def _context_opener(model: LlamaModel, settings: EngineSettings, n_outputs: int 
             kv_type=settings.kv_type,
             n_seq=n_seq,
             n_cells=n_cells,
-            n_outputs=n_outputs,
+            n_outputs=n_outputs and n_outputs * n_seq,
         )
 
     return open_context
@@ -167,6 +185,22 @@ def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
     return source
 
 
+def _drafts(settings: EngineSettings) -> JsonObject:
+    """What of drafts could change an answer; nothing where there are none."""
+    if settings.draft == "none":
+        return {}
+    if settings.draft in DRAFTS:
+        return {"draft": settings.draft, "draft_noise": NOISE}
+    found = resolve(settings.draft)
+    adapter = found.adapter.as_json() if found.adapter else {}
+    return {
+        "draft": "model",
+        "draft_noise": NOISE,
+        "draft_sha256": sha256_of(found.path),
+        **{f"draft_{name}": value for name, value in adapter.items()},
+    }
+
+
 def _fingerprint(
     info: GgufInfo,
     settings: EngineSettings,
@@ -207,6 +241,7 @@ def _fingerprint(
         "devices": [use.title for use in plan.gpus],
         "flash_attention": settings.flash_attention,
         "kv_type": settings.kv_type,
+        **_drafts(settings),
         "cpu_weight_layouts": model.cpu_weight_layouts,
         "llama_cpp_python": versions["llama_cpp_python"],
         "llama_cpp": versions["llama_cpp"],

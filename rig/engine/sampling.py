@@ -61,6 +61,14 @@ class Sampler:
         return int(kept[min(drawn, len(kept) - 1)])
 
 
+def margin(logits: npt.NDArray[np.float32], allowed: npt.NDArray[np.bool_]) -> float:
+    """How far the best of the allowed tokens is above the second; infinite where there is no second."""
+    values = logits[allowed]
+    best = int(values.argmax())
+    top, values[best] = values[best], -np.inf
+    return float(top - values.max())
+
+
 def nucleus(weights: npt.NDArray[np.float32], top_p: float) -> npt.NDArray[np.intp]:
     """The likeliest tokens that together have `top_p` of the weight, or just more, in ascending order.
 

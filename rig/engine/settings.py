@@ -23,6 +23,9 @@ ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
 """As the chat template has it where nothing is said, or as its switch says."""
 KvType: TypeAlias = Literal["f16", "q8_0"]
 
+DRAFTS = ("none", "sibling", "lookup")
+"""Where drafts can come from besides a model."""
+
 LEAST_TEMPERATURE = 0.001
 """Below it differences of log-probabilities overflow single precision before anything is drawn."""
 THREADS_A_CORE = 4
@@ -45,6 +48,8 @@ class EngineSettings:
     model's own where its chat template has one, else rig's. With `several_calls` a model may make several in
     one message, where its form and whoever asks can do with that. `tool_choice` and `thinking` are for
     models' own forms; thoughts take `thinking_tokens` at most, beside the answer's `max_tokens`.
+    `draft` is where drafts come from: none, sibling (the answer of the arm before, else as lookup), lookup
+    (what followed in the prompt), or a model.
     """
 
     n_ctx: int | None = None
@@ -71,6 +76,7 @@ class EngineSettings:
     thinking: ThinkingArm = "auto"
     thinking_tokens: int = 1024
     chat_template: Path | None = None
+    draft: str = "none"
 
     def check(self) -> None:
         """Raise RigError for settings that cannot go together, and for values that make no sense here."""
@@ -79,6 +85,10 @@ class EngineSettings:
                 f"--temperature {self.temperature:g} cannot be told from 0; give 0, or at least"
                 f" {LEAST_TEMPERATURE}"
             )
+        if self.draft != "none" and self.exact:
+            raise RigError("--exact never drafts; leave out --draft, or --exact")
+        if self.draft != "none" and self.temperature > 0:
+            raise RigError("--draft is for greedy answers; leave it out, or give --temperature 0")
         most = THREADS_A_CORE * max(os.cpu_count() or 1, available_cores())
         if self.n_threads > most:
             raise RigError(

@@ -3,6 +3,8 @@
 Two roles of a run can be played from one file. Each has a context of its own, and so its own prompts.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakValueDictionary
@@ -31,6 +33,18 @@ def open_weights(path: Path, n_gpu_layers: int) -> LlamaModel:
     model = LlamaModel(path, n_gpu_layers=n_gpu_layers)
     _open[_key(path)] = model
     return model
+
+
+@contextmanager
+def keeping_weights(path: Path) -> Iterator[None]:
+    """While this lasts, keep the weights of a file that somebody has open, for whoever opens them next."""
+    found = find_weights(path) if path.is_file() else None
+    kept = found.share() if found is not None else None
+    try:
+        yield
+    finally:
+        if kept is not None:
+            kept.close()
 
 
 def _key(path: Path) -> _Key:

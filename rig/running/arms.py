@@ -27,6 +27,7 @@ class _Variant:
     name: str
     loaders: Mapping[str, Loader]
     adapt: Callable[[Model], None] | None = None
+    file: Path | None = None
 
     def load(self, label: str, notify: Notify) -> Model:
         """Load it with all that is to be set."""
@@ -83,6 +84,7 @@ def make_arms(
                 settings[label],
                 variant.adapt,
                 {role: players[player] for role, player in casts[label][cast].items()},
+                variant.file,
             )
             for arm, (engine, variant, label, cast) in zip(names, labels, strict=True)
         ]
@@ -153,6 +155,11 @@ def _engine_variants(
         label: partial(load, resolved.path, engine, resolved.base) for label, engine in engines.items()
     }
     return tuple(
-        _Variant(each.name.encode("utf-8", "backslashreplace").decode(), loaders, partial(wear, each.adapter))
+        _Variant(
+            each.name.encode("utf-8", "backslashreplace").decode(),
+            loaders,
+            partial(wear, each.adapter),
+            resolved.path,
+        )
         for each in resolved.with_adapters(adapters)
     )

@@ -1,6 +1,7 @@
 """Playing a task as a course: what is left of it is played turn by turn, and every turn is stored."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Protocol, cast
 
 from rig.episodes import PlayedTurn
@@ -8,7 +9,7 @@ from rig.events import ConversationFinished, ConversationStarted, Event, PieceGe
 from rig.meters import Costs
 from rig.methods.base import Ask, Episode, Playing
 from rig.metrics import Counts
-from rig.models import Piece
+from rig.models import Piece, Sibling
 from rig.running.control import Control
 from rig.running.drive import Asking
 from rig.running.totals import Totals, errors_of
@@ -27,6 +28,7 @@ class Playground(Protocol):
     def is_over(self, arm: int) -> bool: ...
     def finished(self, where: Where, counts: Counts) -> None: ...
     def played(self, where: Where) -> list[PlayedTurn]: ...
+    def siblings(self, where: Where, writer: RunWriter) -> dict[tuple[int, int, str], Sibling]: ...
     def skips(self, where: Where, turns_left: int) -> bool: ...
     def start(self, where: Where, task: Task, slot: int) -> Episode: ...
     def announce(self, where: Where, ask: Ask) -> None: ...
@@ -44,6 +46,7 @@ class TaskCourse:
         self._task = task
         self._writer = writer
         self._totals = totals
+        self._siblings: dict[tuple[int, int, str], Sibling] = {}
 
     def listen(self, ask: Ask, piece: Piece) -> None:
         key, where = ask.request.key, self._where
@@ -55,6 +58,7 @@ class TaskCourse:
         if run.is_over(where.arm):
             return
         done = run.played(where)
+        self._siblings = run.siblings(where, self._writer)
         if run.skips(where, self._left(len(done))):
             return
         episode = run.start(where, self._task, slot)
@@ -90,6 +94,9 @@ class TaskCourse:
             except StopIteration as end:
                 return cast(PlayedTurn, end.value)
             self._run.announce(self._where, ask)
+            key = ask.request.key
+            if found := self._siblings.get((key.turn, key.step, ask.role)):
+                ask = ask._replace(request=replace(ask.request, sibling=found))
             prediction = yield ask
 
     def _store(self, played: PlayedTurn, score: ConversationScore | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rig.calls import JsonObject
 from rig.engine import EngineSettings
 from rig.engine.settings import (
+    DRAFTS,
     GrammarArm,
     GrammarEngine,
     KvType,
@@ -62,6 +63,7 @@ class Options:
     several_calls: bool = True
     thinking: tuple[ThinkingArm, ...] = ("auto",)
     thinking_tokens: int = 1024
+    draft: tuple[str, ...] = ("none",)
     grammar: tuple[GrammarArm, ...] = ("json",)
     grammar_engine: tuple[GrammarEngine, ...] = ("llguidance",)
     parameter_order: tuple[ParameterOrder, ...] = ("fixed",)
@@ -101,6 +103,7 @@ class Options:
             for role, models in self.roles().items()
             for model in models
         ]
+        values["draft"] = [_unambiguous(draft, DRAFTS) for draft in self.draft]
         for name in ("only", "set"):
             values[name] = list(values[name])
         for name in _VARIED:
@@ -226,7 +229,7 @@ class Options:
 _PATHS = ("conversations", "world", "chat_template")
 
 _OF_GRAMMAR = ("grammar_engine", "parameter_order")
-_OF_ENGINE = ("temperature", "kv", "format", "tool_choice", "thinking", "grammar", *_OF_GRAMMAR)
+_OF_ENGINE = ("temperature", "kv", "format", "tool_choice", "thinking", "draft", "grammar", *_OF_GRAMMAR)
 _VARIED = (*_OF_ENGINE, "docs", "tools", "history", "search")
 """The options that can have several values, those of the engine first. An arm's name has their order."""
 _OF_METHODS = ("docs", "tools", "history", "search", "max_calls", "toolbox", "world", "grader", "similarity")
@@ -244,7 +247,7 @@ def _alike(settings: EngineSettings) -> dict[str, EngineSettings]:
     return {
         "": settings,
         AGAIN: replace(settings, seed=(settings.seed + 1) % 2**32) if sampled else settings,
-        EXACT: replace(settings, exact=True, parallel=None),
+        EXACT: replace(settings, exact=True, parallel=None, draft="none"),
     }
 
 

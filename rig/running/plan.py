@@ -25,6 +25,7 @@ class Arm:
 
     Arms that follow one another and have the very same `load` share what it loads; `others` likewise. What of
     a loaded model is one arm's alone, `adapt` sets before the arm's first task. It may raise RigError.
+    `file` is what is loaded, if it is a file: arms that follow one another share its weights.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Arm:
     settings: Settings
     adapt: Callable[[Model], None] | None = None
     others: Mapping[str, Loader] = field(default_factory=dict)
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

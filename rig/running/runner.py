@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import fields, replace
 from time import perf_counter, process_time
 
+from rig import engine
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
@@ -28,7 +29,7 @@ from rig.meters import Costs, Meters
 from rig.methods.base import Ask, Episode
 from rig.methods.offers import Meeting, Remembering, by_arm
 from rig.metrics import NO_CAUTION, Counts, total
-from rig.models import Model, OneByOne
+from rig.models import Drafting, Model, OneByOne, Sibling
 from rig.running.control import Control, Stopped
 from rig.running.courses import TaskCourse
 from rig.running.deciding import Deciding, Visit
@@ -73,6 +74,7 @@ class _Run:
         self._failures: dict[int, str] = {}
         self._skipped = False
         self._people: set[str] = set()
+        self._uses_siblings = False
         self.grader: GraderInfo = plan.grader
         self._slots: int | None = None
         self._costs = Costs()
@@ -194,18 +196,21 @@ class _Run:
             self._rescore(position)
         else:
             self.control.wait()
-            arm = self._plan.arms[position]
-            self._unload({arm.load, *arm.others.values()})
             self.emit(ArmStarted(position))
             self._costs = Costs(**{part.name: getattr(totals.speed, part.name) for part in fields(Costs)})
             self._display_s, self._meters = 0.0, Meters()
             clock = perf_counter()
+            arm, *following = self._plan.arms[position:]
             try:
-                models = self._load(position, left[0][1])
+                with engine.keeping(arm.file):
+                    self._unload({arm.load, *arm.others.values()})
+                    models = self._load(position, left[0][1])
                 writer = self._ready(position, models, perf_counter() - clock)
                 self._set_aside(position, writer)
                 self._rescore(position)
-                self._play(left, models, writer, totals)
+                coming = next((each.file for each in following if each.file != arm.file), None)
+                with engine.reading_ahead(coming):
+                    self._play(left, models, writer, totals)
             except (StoreError, Changed):
                 raise
             except (RigError, MemoryError) as error:
@@ -377,6 +382,7 @@ class _Run:
         # A model that answers at once takes on as many steps as there are.
         others = (model for model in models.values() if not isinstance(model, OneByOne))
         slots = min([evaluated.slots, *(model.slots for model in others)])
+        self._uses_siblings = isinstance(evaluated, Drafting) and evaluated.uses_siblings
         self.begin_clock()
         courses = [TaskCourse(self, where, task, writer, totals) for where, task in left]
         drive(courses, models, slots, self.control, self.begin_clock)
@@ -389,6 +395,10 @@ class _Run:
             question = PersonAsked(*place, request.context, request.messages, ask.phrases)
             self.control.ask(question)
             self.emit(question)
+
+    def siblings(self, where: Where, writer: RunWriter) -> dict[tuple[int, int, str], Sibling]:
+        """What the arm before answered, if this one can use it."""
+        return writer.siblings(where) if self._uses_siblings else {}
 
     def begin_clock(self) -> None:
         """Count the time of turns from now."""

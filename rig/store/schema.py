@@ -372,6 +372,13 @@ def m014_decided(db: Database) -> None:
     db.execute("ALTER TABLE arms ADD COLUMN decided TEXT")
 
 
+@MIGRATIONS()
+def m015_drafts(db: Database) -> None:
+    """How many tokens were drafted, and how many of those the model chose itself. Before, none were."""
+    for column in ("drafted_tokens", "accepted_tokens"):
+        db.execute(f"ALTER TABLE predictions ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
+
+
 with Database(memory=True) as _empty:
     KNOWN = frozenset(migration.name for migration in MIGRATIONS.pending(_empty))
 """The names of all migrations of this rig."""

@@ -124,7 +124,8 @@ SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, pred
     predictions.completion_tokens, predictions.forced_tokens,
     predictions.prefill_s, predictions.decode_s, predictions.mask_s, predictions.first_token_s,
     predictions.role, predictions.parent, predictions.reasoning, predictions.content, predictions.part,
-    predictions.reasoning_tokens, predictions.reasoning_s
+    predictions.reasoning_tokens, predictions.reasoning_s, predictions.drafted_tokens,
+    predictions.accepted_tokens
 FROM predictions
 JOIN turns ON turns.id = predictions.turn
 JOIN arms ON arms.id = turns.arm

@@ -23,6 +23,7 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration, Score
+from rig.models import Sibling
 from rig.store.attempts import keep_failed_arm, set_aside
 from rig.store.connect import StoreError, connect_for_writing, copy_to, faults, transaction
 from rig.store.holder import Holder, RunLock
@@ -155,6 +156,16 @@ class RunWriter:
             for played in turns:
                 self._insert_turn(where, played, None)
             self._insert_score(where, score)
+
+    def siblings(self, where: Where) -> dict[tuple[int, int, str], Sibling]:
+        """What the nearest arm before answered in this conversation and repeat, by turn, step and role."""
+        rows = self._database.query(_SIBLINGS, {**self._cell(where), "position": where.arm})
+        return {
+            (row["turn"], row["step"], row["role"]): Sibling(
+                row["raw"], tuple(json.loads(row["token_ids"])), tuple(json.loads(row["logprobs"]))
+            )
+            for row in rows
+        }
 
     def commit_score(self, where: Where, score: ConversationScore) -> None:
         """Store the score of a conversation that has no turn to predict."""
@@ -321,6 +332,17 @@ class RunWriter:
     def _of_run(self, table: str) -> list[dict[str, Any]]:
         return list(self._database.table(table).rows_where("run = ?", [self.run]))
 
+
+_SIBLINGS = """
+SELECT turns.turn, step, role, raw, token_ids, logprobs
+FROM predictions JOIN turns ON turns.id = predictions.turn
+WHERE arm = (
+    SELECT arms.id FROM arms JOIN turns AS played ON played.arm = arms.id
+    WHERE run = (SELECT run FROM arms WHERE id = :arm) AND position < :position
+        AND conversation = :conversation AND repeat = :repeat
+    ORDER BY position DESC LIMIT 1
+) AND conversation = :conversation AND repeat = :repeat AND part = 0
+"""
 
 _SET_ASIDE = """
 INSERT INTO verdicts

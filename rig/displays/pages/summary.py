@@ -16,6 +16,7 @@ _SPEED: tuple[tuple[str, Callable[[StoredArm], str]], ...] = (
     ("decode tok/s", lambda arm: rate(arm.speed.decode_rate)),
     ("CPU time its threads got", lambda arm: contention.shown(arm.speed, arm.fingerprint)),
     ("forced by grammar", lambda arm: percent(arm.speed.forced_share)),
+    ("drafted tokens kept", lambda arm: percent(arm.speed.accepted_share)),
     ("first token after", lambda arm: seconds(arm.speed.first_token)),
     ("time", lambda arm: clock_time(arm.speed.wall_s)),
     ("  in the model", lambda arm: _share(arm, arm.speed.prefill_s + arm.speed.decode_s)),

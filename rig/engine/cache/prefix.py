@@ -20,20 +20,22 @@ from rig.engine.llama import LlamaContext
 from rig.engine.prompt import Segment
 
 Logits: TypeAlias = npt.NDArray[np.float32]
+Rows: TypeAlias = Sequence[Logits]
 
 
 class Feed(NamedTuple):
-    """Tokens that a step wants decoded next, after what its sequence holds; it is sent the last one's logits.
+    """Tokens that a step wants decoded next, after what its sequence holds.
 
-    `generated` tells the tokens of an answer from those of a prompt.
+    It is sent the logits after so many of the last ones. `generated` tells the tokens of an answer from those
+    of a prompt.
     """
 
     tokens: Sequence[int]
-    logits: bool
+    logits: int
     generated: bool = False
 
 
-Feeding: TypeAlias = Generator[Feed, Logits | None, None]
+Feeding: TypeAlias = Generator[Feed, Rows | None, None]
 
 
 class Prefill(NamedTuple):
@@ -80,9 +82,13 @@ class PrefixTree:
         path = self._paths[sequence]
         self._drop(sequence, path.lasting, path.lasting_length)
 
+    def lasting(self, sequence: int) -> int:
+        """How many tokens of a sequence are of prompts alone."""
+        return self._paths[sequence].lasting_length
+
     def prefill(
         self, sequence: int, segments: Sequence[Segment]
-    ) -> Generator[Feed, Logits | None, tuple[Prefill, Logits]]:
+    ) -> Generator[Feed, Rows | None, tuple[Prefill, Logits]]:
         """Bring a sequence to the end of a prompt: yields what is to be decoded, returns the last logits.
 
         The last segment is always computed, since it is its logits that are wanted. It may be abandoned at
@@ -96,14 +102,14 @@ class PrefixTree:
         ):  # nothing generated is in the way: segment by segment, to be found again
             cached = yield from self._lasting_segments(sequence, segments[:-1], cached)
         rest = [token for segment in segments for token in segment][len(self._context.sequences[sequence]) :]
-        logits = yield Feed(rest, logits=True)
-        assert logits is not None
+        rows = yield Feed(rest, logits=1)
+        assert rows is not None
         path.segments = list(segments[:-1])
-        return Prefill(length, cached), logits
+        return Prefill(length, cached), rows[-1]
 
     def _lasting_segments(
         self, sequence: int, segments: Sequence[Segment], cached: int
-    ) -> Generator[Feed, Logits | None, int]:
+    ) -> Generator[Feed, Rows | None, int]:
         """Find or compute the segments that are missing; how many tokens were found."""
         path = self._paths[sequence]
         path.coming = list(segments)
@@ -113,9 +119,9 @@ class PrefixTree:
                 if found := self._adopt(sequence, segments) or self._restore(sequence, segment):
                     cached += found
                 elif self._is_on_its_way(sequence, segments):
-                    yield Feed((), logits=False)
+                    yield Feed((), logits=0)
                 else:
-                    yield Feed(segment, logits=False)
+                    yield Feed(segment, logits=0)
                     path.segments.append(segment)
                     path.lasting += 1
                     is_first = path.lasting == 1
@@ -130,7 +136,7 @@ class PrefixTree:
         if not self._context.can_branch:
             return 0
         path = self._paths[sequence]
-        shared = [_common(other.segments[: other.lasting], segments) for other in self._paths]
+        shared = [common(other.segments[: other.lasting], segments) for other in self._paths]
         donor = max(range(len(shared)), key=shared.__getitem__)
         if shared[donor] <= path.lasting:
             return 0
@@ -160,10 +166,10 @@ class PrefixTree:
     def _keep_common(self, sequence: int, segments: Sequence[Segment]) -> int:
         """Drop all tokens but those that these segments begin with; how many are kept."""
         path = self._paths[sequence]
-        kept = _common(path.segments, segments)
+        kept = common(path.segments, segments)
         length = sum(map(len, segments[:kept]))
         if kept == len(path.segments) and kept < len(segments):
-            length += _common(self._context.sequences[sequence][length:], segments[kept])
+            length += common(self._context.sequences[sequence][length:], segments[kept])
         return self._drop(sequence, kept, length)
 
     def _drop(self, sequence: int, segments: int, tokens: int) -> int:
@@ -176,7 +182,7 @@ class PrefixTree:
         return left
 
 
-def _common(left: Sequence[object], right: Sequence[object]) -> int:
+def common(left: Sequence[object], right: Sequence[object]) -> int:
     """The length of the longest common prefix."""
     return next(
         (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))

@@ -144,7 +144,7 @@ class Teacher:
         size = 1 if self._parts.settings.exact else min(PIECE, context.n_batch)
         for start in range(0, len(tokens) - 1, size):
             piece = tokens[start : min(start + size, len(tokens) - 1)]
-            context.decode([Chunk(0, piece, True, every=True)])
+            context.decode([Chunk(0, piece, len(piece))])
             computed += len(piece)
             for index in range(len(piece)):
                 take(answer.tokens[start + index + 1], context.logits(index))

@@ -1,0 +1,157 @@
+"""Tokens that are decoded before they are chosen, and the way back to where an undrafted run would be.
+
+Drafted tokens go through the batch of a chosen one. Each is kept while it is what the model itself chooses
+from its own logits under its grammar; at the first that is not, the rest is dropped. Tokens decoded in a
+batch of another width have slightly other logits, and so have all that come after them. Where the two best
+are closer than that noise, everything since the first draft is decoded again as an undrafted run does it: the
+same batches in the same cells, and so the same bits.
+"""
+
+from collections.abc import Generator, Sequence
+from itertools import takewhile
+from typing import NamedTuple, Protocol
+
+from rig.engine.cache.prefix import Feed, Logits, Rows, common
+from rig.engine.grammar import Mask
+from rig.engine.llama import LlamaContext
+from rig.engine.sampling import margin
+
+MOST = 24
+"""Tokens drafted at once, at most. Their logits take this many times the vocabulary."""
+
+NOISE = 1.0
+"""Two logits further apart than this are in the same order, whatever batches their tokens were in.
+
+Measured by benchmarks/engine/draft_noise.py; docs/performance.md has the figures.
+"""
+
+
+class Source(Protocol):
+    """Whoever proposes drafts for one step."""
+
+    def propose(self, answer: Sequence[int], most: int) -> Sequence[int]:
+        """The tokens that may follow an answer so far, `most` at most. They may be wrong."""
+        ...
+
+
+class _Batch(NamedTuple):
+    """A batch of an undrafted run, and how many of its tokens are there still."""
+
+    tokens: Sequence[int]
+    kept: int
+
+
+class Ahead:
+    """One sequence of a context, which may hold drafted tokens behind those that were chosen."""
+
+    def __init__(self, context: LlamaContext, sequence: int) -> None:
+        self._context = context
+        self._sequence = sequence
+        self.noise = NOISE
+        self._source: Source | None = None
+        self._tokens: list[int] = []
+        self._rows: list[Logits] = []
+        self._held = self._sound = 0
+        self._since: list[_Batch] = []
+        self.drafted = self.accepted = 0
+
+    def settle(self) -> None:
+        """Drop what was drafted and never chosen; call it before each prompt."""
+        if self._tokens:
+            self._drop(self._held)
+
+    def begin(self, prompt: Sequence[int], *, cached: int, lasting: int, source: Source | None) -> None:
+        """A step begins, its prompt just decoded.
+
+        Of it `cached` tokens were there before, and `lasting` are of prompts alone.
+        """
+        if cached <= lasting:
+            self._since.clear()
+        end = self._cut(cached)
+        if self._since:
+            self._since.append(_Batch(prompt[end:], len(prompt) - end))
+        else:
+            self._sound = len(prompt)
+        self._held = len(prompt)
+        self._source = source
+        self.drafted = self.accepted = 0
+
+    def go_on(
+        self, pending: Sequence[int], answer: Sequence[int], left: int
+    ) -> Generator[Feed, Rows | None, Logits]:
+        """The logits after tokens that were chosen: from what was decoded ahead, or by decoding them.
+
+        `answer` ends with these tokens; `left` is how many may still come.
+        """
+        found = self._take(pending)
+        batch = _Batch(pending, len(pending))
+        if found == len(pending):
+            logits = self._rows[found - 1]
+            del self._tokens[:found], self._rows[:found]
+            self._since.append(batch)
+        else:
+            self._drop(self._held + found)
+            draft = self._propose(answer, left)
+            rows = yield Feed([*pending[found:], *draft], logits=1 + len(draft), generated=True)
+            assert rows is not None
+            if draft or found or self._since:
+                self._since.append(batch)
+            else:
+                self._sound += len(pending)
+            logits, *self._rows = rows
+            self._tokens = draft
+            self.drafted += len(draft)
+        self._held += len(pending)
+        return logits
+
+    def end(self, pending: Sequence[int]) -> None:
+        """The answer is whole; its last tokens are not decoded, though they may have been drafted."""
+        self._take(pending)
+
+    def surely(self, logits: Logits, allowed: Mask) -> Generator[Feed, Rows | None, Logits]:
+        """The same logits, or others where an undrafted run might choose another of the allowed tokens."""
+        if self._since and margin(logits, allowed) < self.noise:
+            logits = yield from self._again()
+        return logits
+
+    def _again(self) -> Generator[Feed, Rows | None, Logits]:
+        """Decode all that an undrafted run would have decoded by now as it does; the logits after it."""
+        self._drop(self._sound)
+        rows: Rows | None = None
+        while self._since:
+            tokens, kept = self._since[0]
+            rows = yield Feed(tokens, logits=len(self._since) == 1, generated=True)
+            self._sound += kept
+            self._context.drop_tail(self._sequence, self._sound)
+            del self._since[0]
+        assert rows is not None
+        return rows[-1]
+
+    def _propose(self, answer: Sequence[int], left: int) -> list[int]:
+        if self._source is None or left <= 0:
+            return []
+        draft = self._source.propose(answer, min(left, MOST))[: min(left, MOST)]
+        return list(takewhile(lambda token: 0 <= token < self._context.n_vocab, draft))
+
+    def _take(self, pending: Sequence[int]) -> int:
+        """How many of these tokens were decoded ahead."""
+        found = common(pending, self._tokens)
+        self.accepted += found
+        return found
+
+    def _drop(self, position: int) -> None:
+        """Forget all tokens from a position on, those decoded ahead among them."""
+        if len(self._context.sequences[self._sequence]) > position:
+            self._context.drop_tail(self._sequence, position)
+        self._tokens, self._rows = [], []
+
+    def _cut(self, length: int) -> int:
+        """Follow what an undrafted run keeps of its sequence, `length` tokens at most; how many are known."""
+        end, kept = self._sound, []
+        for tokens, count in self._since:
+            if (rest := min(count, length - end)) <= 0:
+                break
+            kept.append(_Batch(tokens, rest))
+            end += rest
+        self._since, self._sound = kept, min(self._sound, length)
+        return end
