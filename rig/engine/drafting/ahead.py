@@ -19,7 +19,7 @@ from rig.engine.sampling import margin
 MOST = 24
 """Tokens drafted at once, at most. Their logits take this many times the vocabulary."""
 
-NOISE = 1.0
+NOISE = 0.5
 """Two logits further apart than this are in the same order, whatever batches their tokens were in.
 
 Measured by benchmarks/engine/draft_noise.py; docs/performance.md has the figures.

@@ -1,6 +1,7 @@
 """Tiny models answer in the forms of their templates, from the prompt to the prediction."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,17 @@ from rig.engine.forcing.teacher import Teacher
 from rig.engine.loading import load
 from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
-from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, StepKey, ToolDoc, UserMessage
+from rig.models import (
+    CallMessage,
+    Piece,
+    Prediction,
+    ReplyMessage,
+    Request,
+    Sibling,
+    StepKey,
+    ToolDoc,
+    UserMessage,
+)
 
 TOOLS = (
     ToolDoc(
@@ -103,6 +114,29 @@ def test_every_template_runs_and_a_finished_call_is_valid(
                 assert call.name in ("AddAlarm", "LogoutUser")
                 assert len(call.arguments.get("time", "")) <= 6
             assert prediction.calls or prediction.error
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("name", ["json in tags", "opened thinking", "a message for each part"])
+def test_drafts_keep_to_lazy_grammars_and_change_no_answer(
+    run: Callable[..., LlamaCppModel], name: str, choice: str
+) -> None:
+    """Words, thoughts that are closed for the model, and calls, each with itself as the sibling."""
+    given = {"marks": marks_of(known(name).native), "tool_choice": choice, "thinking_tokens": 9}
+    plain, drafting = run(OWN[name], **given), run(OWN[name], draft="sibling", **given)
+    for step, messages in enumerate((HISTORY[:1], HISTORY)):
+        request = ask(*messages, step=step)
+        truth, _ = answered(plain, request)
+        certain = Sibling(truth.raw, truth.token_ids, (0.0,) * len(truth.token_ids))
+        got, pieces = answered(drafting, replace(request, sibling=certain))
+        assert (got.raw, got.token_ids, got.reasoning, got.error) == (
+            truth.raw,
+            truth.token_ids,
+            truth.reasoning,
+            truth.error,
+        )
+        assert "".join(piece.text for piece in pieces) == got.raw.removesuffix("\ufffd")
+        assert got.usage.accepted_tokens > 0
 
 
 def test_outlines_core_holds_models_to_their_own_forms_but_to_those_over_lines(
