@@ -1,11 +1,13 @@
 """`rig world`: the mock world the tools act in."""
 
 import json
+import sqlite3
 import sys
 from pathlib import Path
 
 import click
 
+from rig.errors import RigError
 from rig.paths import WORLD_DATABASE, WORLD_SEED
 from rig.tooltalk.world import World
 from rig.tooltalk.world.build import build_world
@@ -37,9 +39,13 @@ def build(seed: Path, output: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the faults as a JSON list.")
 def check(seed: Path, file: Path, as_json: bool) -> None:
     """Report the world's faults, one line each; exit code 1 when there are any."""
-    world = World.open(file)
-    faults = check_world(world)
-    if world.dump() != World.from_json_directory(seed).dump():
+    try:
+        world = World.open(file)
+        faults = check_world(world)
+        dump = world.dump()
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise RigError(f"{file}: damaged: {error}; `rig world build` makes it anew") from error
+    if dump != World.from_json_directory(seed).dump():
         faults.append(f"{file} is not what {seed} makes; `rig world build` brings it up to date")
     if as_json:
         click.echo(json.dumps(faults, indent=2))

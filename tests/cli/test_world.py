@@ -5,6 +5,8 @@ from typing import Any
 
 import small_world
 
+from rig.paths import WORLD_DATABASE
+
 
 def test_build_writes_a_file_that_check_finds_up_to_date(rig: Callable[..., Any], tmp_path: Path) -> None:
     seed, output = small_world.write(tmp_path / "seed"), tmp_path / "world.sqlite"
@@ -41,3 +43,14 @@ def test_no_seeds_is_one_line_and_exit_code_2(rig: Callable[..., Any], tmp_path:
     assert built.err.count("\n") == 1
     assert "Account.json is missing" in built.err
     assert not (tmp_path / "world.sqlite").exists()
+
+
+def test_a_damaged_world_is_one_line(rig: Callable[..., Any], tmp_path: Path) -> None:
+    whole = WORLD_DATABASE.read_bytes()
+    damaged = whole.replace(b"2025-08", b"2025\xff08"), whole[:4096] + b"\xff" * 2000 + whole[6096:]
+    for number, data in enumerate(damaged):
+        file = tmp_path / f"{number}.sqlite"
+        file.write_bytes(data)
+        checked = rig("world", "check", "--world", file)
+        assert (checked.code, checked.err.count("\n")) == (2, 1)
+        assert checked.err.startswith(f"rig: {file}: ")

@@ -12,6 +12,8 @@ from rig.toolbox.spec import Match, Response
 
 _SHOWN = 80
 
+_NO_FIELD = "no such field"
+
 
 class Difference(StrEnum):
     """How a recorded response differs from the simulator's."""
@@ -70,8 +72,9 @@ class Replayed:
             return _against(", ".join(recorded), ", ".join(returned))
         key = next(key for key in recorded if recorded[key] != returned[key])
         was, now = recorded[key], returned[key]
-        field = next(name for name in {**was, **now} if was.get(name) != now.get(name))
-        return f"{field} of {key}: {_against(was.get(field), now.get(field))}"
+        fields = ((name, was.get(name, _NO_FIELD), now.get(name, _NO_FIELD)) for name in {**was, **now})
+        field, before, after = next(each for each in fields if each[1] != each[2])
+        return f"{field} of {key}: {_against(before, after)}"
 
     def _records(self, executed: ExecutedCall) -> dict[str, JsonObject] | None:
         """The records of a response by id; None when it is no list of records."""

@@ -211,3 +211,17 @@ def test_turns_are_counted_as_everywhere_and_messages_of_the_user_as_such(
         "AddAlarm-easy.json message 3",
         "AddAlarm-easy.json turn 2 call 1",
     ]
+
+
+def test_a_field_of_no_value_that_has_another_name(
+    shipped: Callable[[str], Source], checked: Callable[..., Report]
+) -> None:
+    source = shipped("QueryCalendar")
+    calls = [call for message in source["conversation"] for call in message.get("apis", ())]
+    (records, *_) = [
+        call["response"]["events"] for call in calls if call["request"]["api_name"] == "QueryCalendar"
+    ]
+    records[0]["another"] = None
+    (fault, *_) = checked(source).faults
+    assert "another of " in fault.text
+    assert "no such field" in fault.text

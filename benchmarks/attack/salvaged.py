@@ -1,0 +1,54 @@
+"""Outputs of a model without a grammar: each is read or refused, soon, and what is read is finite JSON."""
+
+import json
+import time
+from random import Random
+
+from benchmarks.attack.campaign import Broken, main
+from benchmarks.attack.hostile import changed, text
+from rig.engine.formats.salvage import Unreadable, salvage
+
+_LONGEST_S = 2.0
+_CALL = {
+    "tool": "AddAlarm",
+    "arguments": {"time": "08:00:00", "session_token": "98a5a87a", "list": [1, {"a": 2}]},
+}
+_AROUND = (
+    "{}",
+    "```json\n{}\n```",
+    "<think>{}</think>{}",
+    "{}{}",
+    "Sure: {}.",
+    "<tool_call>{}</tool_call>",
+    "[{},{}]",
+)
+
+
+def case(random: Random) -> str:
+    """A call with damage, in the ways that models have of writing one."""
+    written = json.dumps(changed(random, _CALL) if random.random() < 0.7 else _CALL)
+    said = random.choice(_AROUND).replace("{}", written)
+    for _ in range(random.randrange(4)):
+        place = random.randrange(len(said) + 1)
+        cut = random.choice((0, 1, 1, 5))
+        said = (
+            said[:place]
+            + random.choice(("", text(random), '"', "{", "}", "[", "\\", ","))
+            + said[place + cut :]
+        )
+    if random.random() < 0.05:
+        said = random.choice(("[", "{", '{"a":', "<think>", "```")) * random.choice((10, 1000, 20000))
+    started = time.thread_time()
+    try:
+        found = salvage(said)
+    except Unreadable:
+        return "refused"
+    finally:
+        if time.thread_time() - started > _LONGEST_S:
+            raise Broken(f"took {time.thread_time() - started:.1f} s: {said[:200]!r}")
+    json.dumps(found.answer, allow_nan=False)
+    return "a call" if "tool" in found.answer else "words"
+
+
+if __name__ == "__main__":
+    main("salvaged", case, 2000)

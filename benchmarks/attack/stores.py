@@ -1,0 +1,47 @@
+"""Run stores with flipped bits, other bytes, or no end: every verb answers, or says so in a line."""
+
+import atexit
+import shutil
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import mkdtemp
+
+from benchmarks.attack.campaign import ended, folder, main, rig
+from benchmarks.attack.hostile import damaged
+
+_VERBS = (
+    ("runs",),
+    ("runs", "--json"),
+    ("show", "latest"),
+    ("show", "latest", "AddAlarm-easy"),
+    ("score", "latest", "--similarity", "exact"),
+    ("compare", "latest"),
+    ("report", "latest", "-o", "REPORT"),
+    ("export", "latest", "-o", "EXPORT"),
+    ("run", "--resume", "latest", "--display", "none"),
+)
+
+
+@cache
+def whole() -> bytes:
+    """A run of four conversations that the oracle has played."""
+    place = Path(mkdtemp(prefix="attack-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    store = place / "runs.sqlite"
+    rig("run", "oracle", "--limit", "4", "--similarity", "exact", "--display", "none", "--runs", store)
+    return store.read_bytes()
+
+
+def case(random: Random) -> str:
+    """A damaged store, and a verb."""
+    verb = random.choice(_VERBS)
+    with folder() as place:
+        store = place / "runs.sqlite"
+        store.write_bytes(damaged(random, whole(), random.choice((1, 4, 20)), random.choice((3, 4, 6))))
+        named = {"REPORT": place / "report.html", "EXPORT": place / "export"}
+        return f"{verb[0]} {ended(rig(*(named.get(word, word) for word in verb), '--runs', store))}"
+
+
+if __name__ == "__main__":
+    main("stores", case, 200)

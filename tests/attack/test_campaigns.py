@@ -1,0 +1,99 @@
+"""A slice of each campaign of benchmarks/attack: nothing breaks, and what is broken would be seen."""
+
+import json
+import os
+import shutil
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from benchmarks.attack import campaign, hostile
+from benchmarks.attack.campaign import Broken, Finished, main, rig
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+SLICES = {
+    "calls": 60,
+    "salvaged": 300,
+    "templates": 2,
+    "models": 60,
+    "conversations": 4,
+    "stores": 5,
+    "outputs": 1,
+    "killed": 1,
+    "disks": 1,
+}
+
+
+def test_every_campaign_has_a_slice_and_a_line_in_the_documentation() -> None:
+    folder = CHECKOUT / "benchmarks" / "attack"
+    campaigns = {path.stem for path in folder.glob("*.py")} - {"__init__", "campaign", "hostile"}
+    assert campaigns == SLICES.keys()
+    page = (CHECKOUT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert {name for name in campaigns if f"`{name}`" not in page} == set()
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_a_slice_is_survived(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "disks" and not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]))
+    case = import_module(f"benchmarks.attack.{name}").case
+    with pytest.raises(SystemExit) as end:
+        main(name, case, SLICES[name], ["--seed", "19"])
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (end.value.code, said["broken"]) == (0, 0), said["first"]
+    assert sum(said["outcomes"].values()) == SLICES[name]
+
+
+def test_what_breaks_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    def case(random: Random) -> str:
+        if random.random() < 0.5:
+            raise Broken("it did")
+        return "fine"
+
+    with pytest.raises(SystemExit) as end:
+        main("toy", case, 40, ["--seed", "1"])
+    said = json.loads(capsys.readouterr().out)
+    assert end.value.code == 1
+    assert said["broken"] + said["outcomes"]["fine"] == said["count"] == 40
+    assert 0 < said["broken"] < 40
+    assert said["first"][0]["said"] == "Broken: it did"
+
+
+def test_the_same_seed_gives_the_same_cases() -> None:
+    drawn = [[hostile.value(Random(f"{seed} {n}")) for n in range(20)] for seed in (1, 1, 2)]
+    assert repr(drawn[0]) == repr(drawn[1]) != repr(drawn[2])
+
+
+def test_rig_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rig("runs", "--runs", tmp_path / "no" / "runs.sqlite").code in (0, 2)
+    assert "rig, version" in rig("--version").out
+
+    def bug(arguments: Any) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(campaign, "rig_main", bug)
+    with pytest.raises(KeyError):
+        rig("runs")
+    monkeypatch.setattr(campaign, "rig_main", lambda arguments: __import__("sys").exit(2))
+    with pytest.raises(Broken, match="exit code 2"):
+        rig("runs")
+
+
+def test_values_are_changed_in_every_way() -> None:
+    given = {"a": [1, {"b": "text"}], "c": {"d": None}}
+    made = [hostile.changed(Random(n), given) for n in range(200)]
+    assert given == {"a": [1, {"b": "text"}], "c": {"d": None}}
+    assert sum(each == given for each in made) < 20
+    assert any("a" not in each for each in made if isinstance(each, dict))
+    assert {len(hostile.damaged(Random(n), bytes(9000))) for n in range(60)} > {9000}
+
+
+def test_endings() -> None:
+    assert [campaign.ended(Finished(code, "", "")) for code in range(3)] == ["done", "found", "refused"]
