@@ -31,12 +31,12 @@ from rig.paths import runs_file
 from rig.running.control import Control
 from rig.running.options import Options
 from rig.running.plan import Plan
-from rig.running.planning import plan, plan_resume
+from rig.running.planning import elsewhere, plan, plan_resume
 from rig.running.runner import run as run_plan
 from rig.scoring import Mode, Named
 from rig.store import Runs, StoredRun
 
-_OWN = frozenset({"display", "runs", "name", "resume", "retry_failed", "as_json", "threshold"})
+_OWN = frozenset({"display", "runs", "name", "resume", "retry_failed", "as_json", "threshold", "where"})
 """Parameters that do not shape a run's results or go with another; all others are fields of Options."""
 
 _DEFAULTS = Options(models=())
@@ -211,6 +211,9 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     help="With --resume: play turns that failed by the machine (memory, decode) again, too; or leave arms"
     " that failed as they are. Default: arms that failed are tried again, turns are not.",
 )
+@click.option(
+    "--on", "where", metavar="ray[:ADDRESS]", help="Load the models in actors of Ray: here, or in a cluster."
+)
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object; the display goes to stderr.")
 @click.pass_context
 def command(
@@ -223,6 +226,7 @@ def command(
     retry_failed: bool | None,
     as_json: bool,
     threshold: float | None,
+    where: str | None,
     **_: Any,
 ) -> None:
     """Evaluate models one after another and store every turn.
@@ -236,6 +240,8 @@ def command(
     given = options_of(context, threshold)
     store = runs or runs_file()
     todo = _plan(given, store, name, resume, retry_failed)
+    if where is not None:
+        todo = elsewhere(todo, where)
     stored, control = carry_out(todo, display, as_json=as_json)
     if as_json:
         click.echo(

@@ -45,6 +45,7 @@ class Plan:
     that is False not even arms. With `until` arms are played until it is clear whether they lose so much, a
     fraction, against the first; the tasks are in a random order then. `caution` has to be said wherever the
     run's rates are printed, `faults` are lines on tasks that could not be read and are left out.
+    `is_elsewhere`: the models are on other machines, so that no time measured here says what they took.
     """
 
     run: str
@@ -61,6 +62,7 @@ class Plan:
     caution: Caution = NO_CAUTION
     faults: tuple[str, ...] = ()
     until: float | None = None
+    is_elsewhere: bool = False
 
     @property
     def declaration(self) -> Declaration:

@@ -2,10 +2,12 @@
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rig import engine, methods
+from rig.cluster import placed
 from rig.errors import RigError
 from rig.methods.base import Method
 from rig.methods.offers import adjudicated
@@ -13,6 +15,7 @@ from rig.metrics import NO_CAUTION, Caution
 from rig.running.arms import make_arms
 from rig.running.deciding import CAUTION
 from rig.running.options import Options
+from rig.running.person import Person
 from rig.running.plan import Plan
 from rig.scoring import answers_file
 from rig.store import Runs, StoredRun, check_writable
@@ -70,6 +73,20 @@ def plan_resume(
     again = _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
     caution = Caution(stored.declaration.caution, stored.declaration.decides)
     return replace(again, caution=caution, retry_failed=retry_failed)
+
+
+def elsewhere(plan: Plan, where: str) -> Plan:
+    """The same run with the models that are evaluated on other machines, as in `ray:ADDRESS`.
+
+    Nothing of that is stored, so that a run resumes anywhere. Raises RigError for arms that cannot be there.
+    """
+    if plan.recipe.get("lora"):
+        raise RigError("--on cannot be had with --lora; `rig models merge` makes a model of both")
+    if any(isinstance(arm.load, partial) and Person in arm.load.args for arm in plan.arms):
+        raise RigError("a person answers here alone; leave --on out")
+    loads = {arm.load: placed(arm.load, where) for arm in plan.arms}
+    arms = tuple(replace(arm, load=loads[arm.load], adapt=None) for arm in plan.arms)
+    return replace(plan, arms=arms, is_elsewhere=True)
 
 
 def _require_same(stored: StoredRun, given: Mapping[str, Any], known: Container[str]) -> None:

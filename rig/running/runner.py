@@ -419,7 +419,7 @@ class _Run:
 
         So the times of turns add up to what the run took, however many are played at once.
         """
-        cpu_s = process_time() - self._cpu_since
+        cpu_s = None if self._plan.is_elsewhere else process_time() - self._cpu_since
         return replace(played, wall_s=perf_counter() - self._since, cpu_s=cpu_s)
 
     def played(self, where: Where) -> list[PlayedTurn]:

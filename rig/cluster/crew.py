@@ -1,0 +1,208 @@
+"""A model that is many: the same one in several actors, and what to do when one of them is lost."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rig.calls import Json
+from rig.errors import RigError
+from rig.models import Notify, OnPiece, Prediction, Request
+
+
+class Lost(Exception):
+    """An actor, or the machine that it was on, is no more."""
+
+
+class Cluster(Protocol):
+    """What a crew needs of Ray."""
+
+    def spawn(self, notify: Notify, *, patience_s: float) -> tuple[str, list[Any]]:
+        """The model's name, and actors that have it loaded: as many as there is room for at present."""
+        ...
+
+    def call(self, actor: Any, name: str, *values: Any) -> Any:
+        """Begin a call of an actor. What it returns is for `result`."""
+        ...
+
+    def first(self, calls: Sequence[Any], patience_s: float) -> Any | None:
+        """One of these calls that has ended, None where none has."""
+        ...
+
+    def result(self, call: Any) -> Any:
+        """What a call came to. Raises Lost, and what was raised there."""
+        ...
+
+    def end(self, actor: Any) -> None:
+        """End an actor."""
+        ...
+
+
+@dataclass(slots=True)
+class _Job:
+    """A step, asked for in one of the crew's slots."""
+
+    slot: int
+    request: Request
+    on_piece: OnPiece
+
+
+@dataclass(slots=True)
+class _Worker:
+    """An actor: its steps `under_way` by its own slots, those `waiting` for each, and the `call` it is at."""
+
+    actor: Any
+    waiting: dict[int, deque[_Job]]
+    under_way: dict[int, _Job] = field(default_factory=dict)
+    call: Any = None
+
+
+class Crew:
+    """The same model in several actors. A slot of the crew is one of an actor, so that prompts stay cached.
+
+    The steps of an actor that is lost are asked again of the others: a conversation goes on where it was, as
+    its world is not on the machine that was lost. Where none is left, others are waited for.
+    """
+
+    AGAIN_S = 120.0
+    """For how long actors are waited for when all are lost."""
+
+    def __init__(self, cluster: Cluster, notify: Notify) -> None:
+        self._cluster = cluster
+        self._notify = notify
+        self._workers: list[_Worker] = []
+        self._homes: dict[int, tuple[_Worker, int]] = {}
+        self._each = 1
+        self._asked: tuple[Request, int | None, Mapping[str, Json] | None] | None = None
+        self.fingerprint: Mapping[str, Json] = {}
+        self.slots = 1
+        self.name, self._actors = cluster.spawn(notify, patience_s=self.AGAIN_S)
+
+    def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
+        """Get all actors ready in the same way: the first decides what is left open."""
+        self._asked = opening, slots, before
+        actors = [worker.actor for worker in self._workers] or self._actors
+        first, *others = actors
+        self.fingerprint, self._each = self._ask(first, "prepare", opening, slots, before)
+        again = opening, self._each, self.fingerprint
+        calls = [self._cluster.call(other, "prepare", *again) for other in others]
+        alike = [first]
+        for actor, call in zip(others, calls, strict=True):
+            if self._result(call)[0] == self.fingerprint:
+                alike.append(actor)
+            else:
+                self._notify(f"{self.name}: an actor elsewhere answers otherwise; left out")
+                self._cluster.end(actor)
+        self._workers = [self._worker(actor) for actor in alike]
+        self.slots = self._each * len(self._workers)
+        self._settle()
+
+    def obstacle(self, opening: Request) -> str | None:
+        """As the first of them has it."""
+        found: str | None = self._ask(self._workers[0].actor, "obstacle", opening)
+        return found
+
+    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
+        """One step alone."""
+        self.begin(0, request, on_piece)
+        while True:
+            for _, prediction in self.advance():
+                return prediction
+
+    def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
+        """Give a step to the actor that the slot is of."""
+        worker, own = self._homes[slot]
+        worker.waiting[own].append(_Job(slot, request, on_piece))
+        self._send(worker)
+
+    def advance(self) -> list[tuple[int, Prediction]]:
+        """Wait until an actor has something to tell."""
+        calls = {id(worker.call): worker for worker in self._workers if worker.call is not None}
+        ended = self._cluster.first([worker.call for worker in calls.values()], 1.0)
+        if ended is None:
+            return []
+        worker = calls[id(ended)]
+        try:
+            pieces, finished = self._cluster.result(ended)
+        except Lost:
+            self._replace(worker)
+            return []
+        worker.call = None
+        try:
+            for own, piece in pieces:
+                worker.under_way[own].on_piece(piece)
+        except BaseException:
+            self._give_up()
+            raise
+        found = [(worker.under_way.pop(own).slot, prediction) for own, prediction in finished]
+        self._send(worker)
+        return found
+
+    def close(self) -> None:
+        """End all actors."""
+        for actor in [worker.actor for worker in self._workers] or self._actors:
+            self._cluster.end(actor)
+        self._workers, self._actors = [], []
+
+    def _worker(self, actor: Any) -> _Worker:
+        return _Worker(actor, {own: deque() for own in range(self._each)})
+
+    def _settle(self) -> None:
+        """Share the crew's slots out among the actors that there are."""
+        places = [(worker, own) for own in range(self._each) for worker in self._workers]
+        self._homes = {slot: places[slot % len(places)] for slot in range(self.slots)}
+
+    def _send(self, worker: _Worker) -> None:
+        """Let an actor go on with what it has and take on what waits, unless it is at work."""
+        if worker.call is not None:
+            return
+        begun = []
+        for own, jobs in worker.waiting.items():
+            if jobs and own not in worker.under_way:
+                worker.under_way[own] = jobs.popleft()
+                begun.append((own, worker.under_way[own].request))
+        if worker.under_way:
+            worker.call = self._cluster.call(worker.actor, "advance", begun)
+
+    def _replace(self, lost: _Worker) -> None:
+        """Give the steps of a lost actor to the others, or to new ones where there are none."""
+        jobs = [*lost.under_way.values(), *(job for each in lost.waiting.values() for job in each)]
+        self._workers.remove(lost)
+        self._notify(f"{self.name}: an actor was lost; {len(jobs)} steps are asked again of others")
+        self._workers += self._more(patience_s=0.0 if self._workers else self.AGAIN_S)
+        if not self._workers:
+            raise RigError(f"{self.name}: all actors were lost; `--resume` goes on, with or without --on")
+        self._settle()
+        for job in jobs:
+            self.begin(job.slot, job.request, job.on_piece)
+
+    def _more(self, patience_s: float) -> list[_Worker]:
+        """New actors for those that were lost, if they answer as the others do."""
+        assert self._asked is not None
+        ready = []
+        try:
+            _, actors = self._cluster.spawn(self._notify, patience_s=patience_s)
+            for actor in actors:
+                again = self._ask(actor, "prepare", self._asked[0], self._each, self.fingerprint)
+                if again[0] == self.fingerprint:
+                    ready.append(self._worker(actor))
+                else:
+                    self._cluster.end(actor)
+        except RigError as error:
+            self._notify(f"{self.name}: no actor in place of it: {error}")
+        return ready
+
+    def _give_up(self) -> None:
+        """Forget all steps; what actors still make of them is not listened to."""
+        for worker in self._workers:
+            self._cluster.end(worker.actor)
+        self._workers, self._actors = [], []
+
+    def _ask(self, actor: Any, name: str, *values: Any) -> Any:
+        return self._result(self._cluster.call(actor, name, *values))
+
+    def _result(self, call: Any) -> Any:
+        try:
+            return self._cluster.result(call)
+        except Lost:
+            raise RigError(f"{self.name}: an actor was lost while it got ready; start again") from None
