@@ -50,7 +50,7 @@ def test_whatever_is_lost_the_predictions_are_the_same(tmp_path: Path, without: 
     store = tmp_path / "runs.sqlite"
     said = on_ray(store, lost, *RUN)
     assert "actors 2\n" in said
-    assert "an actor was lost" in said
+    assert "an actor was lost" in said or lost == "node"  # a node may be missed only after the end
     assert "code 0\n" in said
     assert predictions(store) == without
     assert small_talks.stored(store, "latest").state == "finished"
