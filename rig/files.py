@@ -18,8 +18,10 @@ from rig.errors import RigError
 LARGEST = 64 << 20
 """Bytes of a file that is read whole, where nothing else is said."""
 
-DEEPEST = 900
+DEEPEST = 500
 """Levels of lists and objects in a JSON file. Some more would stop Python's own writer of JSON."""
+PLAIN = 64
+"""The same of files that hold no trees."""
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:
@@ -49,15 +51,15 @@ def beginning(path: Path, size: int = 1 << 16) -> str:
         return ""
 
 
-def read_json(path: Path, largest: int = LARGEST) -> Json:
+def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Json:
     """What a JSON file holds. Raises RigError for one that cannot be read, is none, or is nested too deep."""
     text = read_text(path, largest)
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RigError(f"{path}: not JSON: {error}") from error
-    if any(isinstance(each, dict | list) for each in values_at(value, DEEPEST)):
-        raise RigError(f"{path}: nested deeper than {DEEPEST} levels")
+    if any(isinstance(each, dict | list) for each in values_at(value, deepest)):
+        raise RigError(f"{path}: nested deeper than {deepest} levels")
     return value
 
 

@@ -270,3 +270,16 @@ def content(
             ]
             for table in tables
         }
+
+
+def answers(path: Path) -> Any:
+    """What is stored of turns and scores, without ids and times, in whatever order it was stored."""
+    left_out = {"id", "turn", "arm", "conversation"}
+    rows = content(path, ("turns", "predictions", "scores"))
+    return {
+        table: sorted(
+            json.dumps({name: value for name, value in row.items() if name not in left_out})
+            for row in rows[table]
+        )
+        for table in rows
+    }

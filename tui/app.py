@@ -71,6 +71,10 @@ class RigApp(App[Leave | Resume]):
         self.fault = error.error if isinstance(error, WorkerFailed) else error
         super()._handle_exception(error)
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """Lone surrogates, which a model can write and no terminal takes, are copied as escapes."""
+        super().copy_to_clipboard(text.encode("utf-8", "backslashreplace").decode())
+
     def _print_error_renderables(self) -> None:
         """Nothing: whoever runs the app is told of the `fault` and says it in fewer words."""
         self._exit_renderables.clear()

@@ -312,6 +312,8 @@ def _plan(
         return plan_resume(resume, given, store, retry_failed=retry_failed)
     if retry_failed is not None:
         raise RigError("--retry-failed and --skip-failed go with --resume; say which run")
+    if name is not None and not name.isprintable():
+        raise RigError(f"--name {name!a}: holds what cannot be shown; a name is UTF-8 text of one line")
     if name == "":
         raise RigError("--name is empty; leave it out, or give the run a name to find it by")
     if not given.get("models"):

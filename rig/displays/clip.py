@@ -35,6 +35,24 @@ def clip(text: str, limit: int = LIMIT) -> Clip:
     return Clip(text) if len(text) <= limit else Clip(text[:limit], len(text) - limit)
 
 
+def cut_json(value: Json, limit: int) -> tuple[Json, int]:
+    """`value` with texts cut to `limit` characters and lists to as many items, and how many were cut."""
+    if isinstance(value, str):
+        return (value, 0) if len(value) <= limit else (str(clip(value, limit)), 1)
+    if isinstance(value, dict):
+        found: dict[str, Json] = {}
+        cut = 0
+        for number, (name, each) in enumerate(value.items()):
+            key = name if len(name) <= limit else f"{number}: {clip(name, limit)}"
+            found[key], often = cut_json(each, limit)
+            cut += often + (key != name)
+        return found, cut
+    if isinstance(value, list | tuple):
+        items = [cut_json(each, limit) for each in value[:limit]]
+        return [each for each, _ in items], sum(cut for _, cut in items) + (len(value) > limit)
+    return value, 0
+
+
 def clip_json(value: Json, limit: int = LIMIT) -> Clip:
     """`value` as one line of JSON, clipped."""
     try:

@@ -7,6 +7,7 @@ from rig.calls import JsonObject
 from rig.compare import Pair
 from rig.compare.board.groups import WHAT
 from rig.displays import table
+from rig.displays.clip import cut_json
 from rig.displays.pages.compare_rows import (
     cost_rows,
     difference_rows,
@@ -21,6 +22,11 @@ from rig.displays.table import Row, inert, one_line
 from rig.files import csv_line, json_text
 from rig.metrics import TASKS
 from rig.report.material import Material
+
+LARGEST = 50_000_000
+"""Characters of all transcripts as JSON."""
+
+_LENGTHS = (20_000, 4_000, 1_000, 250, 60)
 
 
 def markdown(material: Material) -> str:
@@ -57,18 +63,35 @@ def as_csv(material: Material, *, raw: bool = False) -> str:
 
 
 def as_json(material: Material) -> str:
-    """The whole comparison, and every transcript with its ground truth."""
-    transcripts: list[JsonObject] = [
-        {"conversation": name, "suite": suite, "arms": [transcript_json(each) for each in of_arms]}
-        for (name, suite), of_arms in zip(
-            material.comparison.conversations, material.transcripts, strict=True
-        )
-    ]
+    """The whole comparison, and every transcript with its ground truth.
+
+    Long texts and lists are cut, as little as keeps the transcripts within `LARGEST`; then "cut" says so.
+    """
+    for longest in _LENGTHS:
+        transcripts, cut, is_whole = _transcripts(material, longest)
+        if is_whole:
+            break
     found = material.comparison.as_json()
+    if cut:
+        found["cut"] = {"longest": longest, "times": cut}
     found["by"] = [each.as_json() for each in material.groups]
     if material.tables:
         found["tables"] = [table.as_json() for table in material.tables]
     return json_text({**found, "transcripts": transcripts}, indent=1) + "\n"
+
+
+def _transcripts(material: Material, longest: int) -> tuple[list[JsonObject], int, bool]:
+    """Transcripts with texts cut, how many were, and whether all are there: it ends early where it may."""
+    transcripts: list[JsonObject] = []
+    cut = size = 0
+    for (name, suite), of_arms in zip(material.comparison.conversations, material.transcripts, strict=True):
+        arms, often = cut_json([transcript_json(each) for each in of_arms], longest)
+        transcripts.append({"conversation": name, "suite": suite, "arms": arms})
+        cut += often
+        size += len(json_text(arms))
+        if size > LARGEST and longest != _LENGTHS[-1]:
+            return transcripts, cut, False
+    return transcripts, cut, True
 
 
 def _rows(material: Material) -> Iterator[dict[str, object]]:

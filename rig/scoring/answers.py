@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rig.calls import JsonObject
 from rig.errors import RigError
+from rig.files import read_text
 
 _ENDING = ".answers.jsonl"
 _LONGEST = 4_000_000
@@ -86,11 +87,9 @@ def read_answers(path: Path) -> Answers:
     A last line that was cut short, as by a power failure, is left out.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return Answers()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RigError(f"{path}: cannot be read: {error}") from error
+        text = read_text(path) if path.exists() else ""
+    except OSError as error:
+        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
     *lines, rest = text.split("\n")
     found = [_answer(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
     if rest.strip():
@@ -103,6 +102,8 @@ def add_answers(path: Path, answers: Iterable[Answer]) -> None:
     """Add answers to a file, for good: they are on the disk when this returns. Raises RigError."""
     lines = "".join(f"{json.dumps(answer.as_json())}\n" for answer in answers)
     try:
+        if path.exists() and not path.is_file():
+            raise RigError(f"{path}: is not a regular file")
         with path.open("ab+") as file:
             file.seek(0)
             *whole, rest = file.read().split(b"\n")

@@ -53,6 +53,9 @@ def faults(path: Path, run: str = "") -> Iterator[None]:
         # The low byte is the code, the others refine it. There is none where a text is not UTF-8.
         unread = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.OperationalError) else 0
         code = getattr(error, "sqlite_errorcode", unread) & 0xFF
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+            gone = f"run {run} was deleted while it was written" if run else "what belongs to it was deleted"
+            raise StoreError(f"{path}: {gone}; start a new run") from error
         if code == sqlite3.SQLITE_ERROR and str(error).startswith("no such "):
             code = sqlite3.SQLITE_CORRUPT
         if code not in _ADVICE:
@@ -61,6 +64,8 @@ def faults(path: Path, run: str = "") -> Iterator[None]:
         raise StoreError(f"{path}: {error}; {advice}") from error
     except UnicodeDecodeError as error:
         raise StoreError(f"{path}: {error}; {_DAMAGED}") from error
+    except UnicodeEncodeError as error:
+        raise StoreError(f"{path}: holds nothing of the name {error.object!a}, which is not UTF-8") from error
 
 
 @contextmanager
@@ -198,7 +203,10 @@ def _reading(path: Path) -> str:
 def _open(path: Path, mode: str) -> Database:
     # A run is prepared in one thread and may be driven by another, one at a time.
     connection = sqlite3.connect(
-        f"file:{quote(str(path.absolute()))}?{mode}", uri=True, timeout=BUSY_S, check_same_thread=False
+        f"file:{quote(os.fsencode(path.absolute()))}?{mode}",
+        uri=True,
+        timeout=BUSY_S,
+        check_same_thread=False,
     )
     try:
         database = Database(connection, execute_plugins=False)

@@ -105,19 +105,19 @@ class RunWriter:
         with self._transaction():
             self._set_fingerprint(arm, fingerprint)
             keep_failed_arm(self._database, self._arms[arm], _now())
-            self._database.table("arms").update(self._arms[arm], {"load_s": load_s, "failure": None})
+            self._set("arms", self._arms[arm], load_s=load_s, failure=None)
 
     def arm_failed(self, arm: int, failure: str) -> None:
         """Note why an arm could not go on."""
         with self._transaction():
-            self._database.table("arms").update(self._arms[arm], {"failure": failure})
+            self._set("arms", self._arms[arm], failure=failure)
 
     def set_aside(self, turns: Mapping[Where, int]) -> None:
         """Have conversations played again from these turns on; what was played is kept among the attempts."""
         with self._transaction():
             for where, turn in turns.items():
                 set_aside(self._database, self._cell(where), turn, _now())
-            self._database.table("runs").update(self.run, {"finished": None})
+            self._set("runs", self.run, finished=None)
 
     def arm_decided(self, arm: int, text: str) -> None:
         """Note what a run until a verdict found of an arm, which is played no further."""
@@ -145,7 +145,7 @@ class RunWriter:
                 self._insert_score(where, score)
             # The seconds of this very transaction are known, and stored, only with the next one.
             spent = asdict(costs) if costs else {}
-            self._database.table("arms").update(arm, {"store_s": self._store_s[arm], **spent})
+            self._set("arms", arm, store_s=self._store_s[arm], **spent)
         seconds = perf_counter() - clock
         self._store_s[arm] += seconds
         return seconds
@@ -175,12 +175,12 @@ class RunWriter:
     def caution(self, declaration: Declaration) -> None:
         """Note what has to be said of the run from now on."""
         with self._transaction():
-            self._database.table("runs").update(self.run, {"declaration": to_json(declaration.to_json())})
+            self._set("runs", self.run, declaration=to_json(declaration.to_json()))
 
     def finish(self) -> None:
         """Note that every turn of every arm is done."""
         with self._transaction():
-            self._database.table("runs").update(self.run, {"finished": _now()})
+            self._set("runs", self.run, finished=_now())
 
     def close(self) -> None:
         """Let go of the run, so that another process may go on with it."""
@@ -194,8 +194,8 @@ class RunWriter:
     def _let_go(self) -> None:
         with self._transaction():
             for arm, seconds in self._store_s.items():
-                self._database.table("arms").update(arm, {"store_s": seconds})
-            self._database.table("runs").update(self.run, {"writer": None})
+                self._set("arms", arm, store_s=seconds)
+            self._set("runs", self.run, writer=None)
         # Somebody who watches keeps the log in place; the file is to be whole without it.
         with faults(self._path):
             self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
@@ -205,7 +205,7 @@ class RunWriter:
         self._check_place()
         with faults(self._path, self.run), transaction(self._database):
             yield
-            self._database.table("runs").update(self.run, {"heartbeat": _now()})
+            self._set("runs", self.run, heartbeat=_now())
 
     def _check_place(self) -> None:
         """Raise StoreError if the store's file is not at its path any more; what it held is kept."""
@@ -231,8 +231,12 @@ class RunWriter:
     def _set_fingerprint(self, arm: int, fingerprint: JsonObject) -> None:
         text = json.dumps(fingerprint, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        values = {"fingerprint": text, "fingerprint_sha256": digest}
-        self._database.table("arms").update(self._arms[arm], values)
+        self._set("arms", self._arms[arm], fingerprint=text, fingerprint_sha256=digest)
+
+    def _set(self, table: str, row: int | str, **values: Any) -> None:
+        """Change columns of a row. There may be none any more, where another program deleted the run."""
+        sets = ", ".join(f"{name} = :{name}" for name in values)
+        self._database.execute(f"UPDATE {table} SET {sets} WHERE id = :id", {**values, "id": row})
 
     def add_score(self, where: Where, score: ConversationScore) -> None:
         """Store a later score beside the run's own, in place of an older one by the same grader.

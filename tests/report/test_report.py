@@ -274,3 +274,35 @@ def test_faults_end_with_code_2(rig: Rig, store: Path, arguments: list[str], fau
     done = rig("report", *arguments, "--runs", store)
     assert (done.code, done.out) == (2, "")
     assert fault in done.err
+
+
+def long_winded(request: Request) -> Prediction:
+    """Writes 60,000 characters into everything."""
+    if request.key.step == 0:
+        return called("AddAlarm", {"time": "x" * 60_000, "y" * 60_000: [1] * 60_000})
+    return replied("z" * 60_000)
+
+
+def test_json_cuts_long_texts_and_lists_and_says_so(
+    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    play(path, Scripted(long_winded), number=2, names=("long",))
+    with Runs.open(path) as runs:
+        told = gather(runs, ["latest"])
+    found = json.loads(render(told, "json"))
+    assert found["cut"]["longest"] == 20_000
+    assert found["cut"]["times"] >= 8
+    step = found["transcripts"][0]["arms"][0]["turns"][1]["steps"][0]
+    arguments = step["call"]["arguments"]
+    assert arguments["time"] == f"{'x' * 20_000} .. 40,000 more characters"
+    assert sorted(map(len, arguments)) == [4, 20_000 + len("1:  .. 40,000 more characters")]
+    assert max(map(len, filter(lambda each: isinstance(each, list), arguments.values()))) == 20_000
+    monkeypatch.setattr("rig.report.tabular.LARGEST", 100_000)
+    short = render(told, "json")
+    assert json.loads(short)["cut"]["longest"] < 20_000
+    assert len(json.loads(short)["transcripts"]) == 2
+    monkeypatch.setattr("rig.report.tabular.LARGEST", 10)
+    assert len(json.loads(render(told, "json"))["transcripts"]) == 2
+    with Runs.open(store) as runs:
+        assert "cut" not in json.loads(render(gather(runs, ["latest"]), "json"))

@@ -57,19 +57,6 @@ def attempts(path: Path) -> list[dict[str, Any]]:
         return [dict(row) for row in database.execute("SELECT * FROM attempts ORDER BY id")]
 
 
-def answers(path: Path) -> Any:
-    """What is stored of turns and scores, without ids and times."""
-    left_out = {"id", "turn", "arm", "conversation"}
-    rows = small_talks.content(path, ("turns", "predictions", "scores"))
-    return {
-        table: sorted(
-            json.dumps({name: value for name, value in row.items() if name not in left_out})
-            for row in rows[table]
-        )
-        for table in rows
-    }
-
-
 @pytest.mark.parametrize("kind", [ErrorKind.MEMORY, ErrorKind.DECODE])
 def test_a_turn_that_failed_by_the_machine_is_played_again_with_those_after_it(
     path: Path, kind: ErrorKind
@@ -91,7 +78,7 @@ def test_a_turn_that_failed_by_the_machine_is_played_again_with_those_after_it(
     assert sum(isinstance(event, TurnFinished) for event in events) == 3
     other = path.with_name("other.sqlite")
     play(other, Broken())
-    assert answers(path) == answers(other)
+    assert small_talks.answers(path) == small_talks.answers(other)
 
 
 def test_what_failed_is_kept_word_for_word(path: Path) -> None:
@@ -155,10 +142,10 @@ def test_a_turn_that_fails_again_is_counted_as_often_as_it_did(path: Path) -> No
 
 def test_nothing_is_set_aside_before_the_model_is_there(path: Path) -> None:
     play(path, Broken(("alarms", 3)))
-    before = answers(path)
+    before = small_talks.answers(path)
     again, _ = play(path, small_talks.unloadable, resume=True, retry_failed=True)
     assert again.arms[0].failure == "no such weights"
-    assert answers(path) == before
+    assert small_talks.answers(path) == before
     assert again.arms[0].errors == {"decode": 1}
 
 
@@ -248,10 +235,10 @@ def test_a_store_error_while_turns_are_set_aside_leaves_them(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(path, Broken(("alarms", 1)))
-    before = answers(path)
+    before = small_talks.answers(path)
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TRIGGER full BEFORE DELETE ON scores BEGIN SELECT RAISE(ABORT, 'no'); END")
     with pytest.raises((RigError, sqlite3.Error)):
         play(path, Broken(), resume=True, retry_failed=True)
-    assert answers(path) == before
+    assert small_talks.answers(path) == before
     assert not attempts(path)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rig.engine.files.atomic import put_in_place, temporary_folder
 from rig.errors import RigError
+from rig.files import read_text
 from rig.paths import models_directory
 
 _SHA256 = r"^[0-9a-f]{64}$"
@@ -54,12 +55,10 @@ class _File(BaseModel):
 def local_registry() -> dict[str, LocalEntry]:
     """What was made here, by file name. Raises RigError where the file cannot be understood."""
     path = _place()
-    try:
-        entries = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).model
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except OSError as error:
-        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        entries = _File.model_validate(tomllib.loads(read_text(path))).model
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from struct import Struct
+from struct import Struct, unpack_from
 from typing import TypeAlias
 
 from gguf.constants import (
@@ -29,6 +29,8 @@ SUPPORTED_VERSIONS = (2, 3)
 MAX_HEADER = 128 * 2**20
 MAX_ENTRIES = 65_536
 MAX_DIMENSIONS = 4
+MAX_STRINGS = 2**22
+MAX_TEXT = 16 * 2**20
 """Bounds far above any model's; without them a sparse file could back any count that it claims."""
 
 _U32 = Struct("<I")
@@ -48,6 +50,8 @@ _SCALARS = {
 }
 _DECODED_NUMBERS = 4_096
 """Longest numeric array that is decoded: per-layer values are, token types and scores are not."""
+_MOST_DECODED = 65_536
+"""Numbers of all arrays together that are decoded; what comes after is stepped over, too."""
 _SMALLEST_ENTRY = 8 + 4 + 1
 _SMALLEST_TENSOR = 8 + 4 + 4 + 8
 
@@ -118,6 +122,8 @@ class _Reader:
         self._data = data
         self._end = min(len(data), MAX_HEADER)
         self._at = 4
+        self._numbers = _MOST_DECODED
+        self._strings, self._text = MAX_STRINGS, MAX_TEXT
 
     def header(self) -> Header:
         version = self._unpack(_U32)
@@ -185,12 +191,16 @@ class _Reader:
             return Array(kind.name, length)
         size = _SCALARS[kind].size
         length = self._count(size)
-        if length > _DECODED_NUMBERS:
-            self._at += length * size
+        start, self._at = self._at, self._at + length * size
+        if length > min(_DECODED_NUMBERS, self._numbers):
             return Array(kind.name, length)
-        return tuple(self._scalar(kind) for _ in range(length))
+        self._numbers -= length
+        return unpack_from(f"<{length}{_SCALARS[kind].format[1:]}", self._data, start)
 
     def _skip_strings(self, length: int) -> None:
+        self._strings -= length
+        if self._strings < 0:
+            raise _Broken(f"damaged: its header claims more than {MAX_STRINGS:,} texts")
         # The one hot loop: a vocabulary and its merges are some 100,000 to 1,000,000 strings.
         data, at, last, unpack = self._data, self._at, self._end - 8, _U64.unpack_from
         for _ in range(length):
@@ -213,6 +223,9 @@ class _Reader:
 
     def _string(self) -> str:
         length = self._count(1)
+        self._text -= length
+        if self._text < 0:
+            raise _Broken(f"damaged: its header claims texts of more than {MAX_TEXT // 2**20} MiB")
         start, self._at = self._at, self._at + length
         return self._data[start : self._at].decode("utf-8", errors="replace")
 

@@ -19,7 +19,7 @@ from rig import times
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.documents import ENDINGS
 from rig.errors import RigError
-from rig.files import read_json
+from rig.files import PLAIN, beginning, read_json
 from rig.methods.tooltalk.written import read_written
 from rig.paths import CONVERSATIONS
 from rig.scoring.matching import Terms
@@ -270,7 +270,7 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
 
 def load_conversation(path: Path) -> Conversation:
     """Read one conversation file. Raises RigError when it cannot be read or is no conversation."""
-    source = read_json(path, MAX_FILE_BYTES)
+    source = read_json(path, MAX_FILE_BYTES, PLAIN)
     if not isinstance(source, dict):
         raise RigError(f"{path}: not a conversation: the top level is not an object")
     return parse_conversation(source, str(path))
@@ -319,15 +319,6 @@ def _is_written(path: Path) -> bool:
     if path.suffix == ".json":
         return '"turns"' in text or bool(re.match(r'\s*\[\s*\{\s*"(user|calls)"', text))
     return re.search(r"^[-\s]*[\"']?(user|turns)[\"']?\s*:", text, re.MULTILINE) is not None
-
-
-def beginning(path: Path) -> str:
-    """What a file begins with; nothing where it cannot be read."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 16)
-    except OSError:
-        return ""
 
 
 def load_directory(directory: Path) -> list[Conversation]:

@@ -4,6 +4,7 @@ Nothing heavy is imported before the first pair of different texts: torch and tr
 """
 
 import json
+import os
 import threading
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -14,6 +15,7 @@ from typing import Any
 
 from rig.calls import Json
 from rig.errors import RigError
+from rig.files import read_text
 from rig.scoring.similarity.encoder import Encoder, Recipe, load_encoder
 from rig.scoring.texts import Band, Elsewhere, Judgement, Pair, judge, pair
 from rig.scoring.texts.wording import cosine
@@ -105,9 +107,9 @@ HINT = "--similarity takes minilm, exact, or the directory of a sentence-transfo
 def _check_modules(directory: Path) -> None:
     modules = directory / "modules.json"
     try:
-        kinds = [str(module["type"]) for module in json.loads(modules.read_text(encoding="utf-8"))]
-    except OSError as error:
-        raise RigError(f"{directory}: no modules.json to be read ({error.strerror}); {HINT}") from error
+        kinds = [str(module["type"]) for module in json.loads(read_text(modules))]
+    except RigError as error:
+        raise RigError(f"{error}; {HINT}") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise RigError(f"{modules}: not a list of modules ({error}); {HINT}") from error
     foreign = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
@@ -121,7 +123,7 @@ def _hash(directory: Path) -> str:
     whole = sha256()
     try:
         for path in sorted(path for path in directory.rglob("*") if path.is_file()):
-            whole.update(f"{path.relative_to(directory).as_posix()}\0{path.stat().st_size}\0".encode())
+            whole.update(os.fsencode(f"{path.relative_to(directory).as_posix()}\0{path.stat().st_size}\0"))
             with path.open("rb") as file:
                 while block := file.read(1 << 20):
                     whole.update(block)

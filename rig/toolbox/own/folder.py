@@ -1,6 +1,7 @@
 """The toolbox of a folder: what tools.json declares, what toolbox.py does, and conversations beside them."""
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
@@ -62,9 +63,9 @@ def files_of(place: Path) -> list[Path]:
 def hash_of(place: Path) -> str:
     """A hash of all that says what the tools of a folder do."""
     place = place.resolve()
-    found = hashlib.sha256(place.name.encode())
+    found = hashlib.sha256(os.fsencode(place.name))
     for path in files_of(place):
-        found.update(f"\0{path.relative_to(place)}\0".encode() + path.read_bytes())
+        found.update(os.fsencode(f"\0{path.relative_to(place)}\0") + path.read_bytes())
     return found.hexdigest()
 
 

@@ -15,6 +15,7 @@ from sqlite_utils import Database
 from rig import times
 from rig.calls import JsonObject
 from rig.errors import RigError
+from rig.files import read_text
 from rig.tooltalk.world.accounts import Accounts
 from rig.tooltalk.world.records import ALARMS, EMAILS, EVENTS, MESSAGES, REMINDERS, Layout, Records
 
@@ -168,13 +169,9 @@ def fill(database: Database, seeds: Seeds) -> None:
 def _read(path: Path, name: str) -> JsonObject:
     shape, repeated = _FILES[name]
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise RigError(f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; not a part of a world")
-        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+        data = json.loads(read_text(path, MAX_FILE_BYTES), object_pairs_hook=_unique)
         adapter: TypeAdapter[JsonObject] = TypeAdapter(shape)
         content: JsonObject = adapter.dump_python(adapter.validate_python(data))
-    except OSError as error:
-        raise RigError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "top level"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
-from rig.files import beginning, read_json
+from rig.files import PLAIN, beginning, read_json
 from rig.methods.autode.data.documents import ApiDocument
 from rig.tasks import ExpectedTurn
 
@@ -120,7 +120,7 @@ def load_directory(directory: Path) -> list[Scenario]:
     scenarios = [
         scenario
         for path in sorted(directory.glob("*.json"))
-        for scenario in _of_domain(read_json(path), path, directory.resolve().name)
+        for scenario in _of_domain(read_json(path, deepest=PLAIN), path, directory.resolve().name)
     ]
     if not scenarios:
         raise RigError(f"{directory}: holds no scenarios (*.json)")
