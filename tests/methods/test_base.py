@@ -1,0 +1,122 @@
+"""What every method has, and what happens where one offers no more than that."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rig import methods
+from rig.errors import RigError
+from rig.methods.base import Loaded, Option
+from rig.methods.offers import (
+    Adjudicable,
+    ByArm,
+    Checked,
+    Checks,
+    Declares,
+    Executes,
+    Searching,
+    Solving,
+    adjudicated,
+    by_arm,
+    declared,
+)
+
+
+@pytest.mark.parametrize(
+    ("default", "text", "value"),
+    [
+        (3, "4", 4),
+        (3, "-4", -4),
+        (0.5, "1", 1.0),
+        (0.5, "1e-3", 0.001),
+        ("a", "", ""),
+        ("a", "4", "4"),
+        (False, "true", True),
+        (True, "false", False),
+    ],
+)
+def test_an_option_is_read_as_what_it_is_by_default(default: Any, text: str, value: Any) -> None:
+    found = Option("x", default).parse(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("default", "text"),
+    [(3, "4.5"), (3, ""), (3, "four"), (0.5, "half"), (False, "yes"), (False, "True"), (True, "1")],
+)
+def test_another_text_is_refused_with_one_that_would_do(default: Any, text: str) -> None:
+    with pytest.raises(RigError) as caught:
+        Option("x", default).parse(text)
+    assert str(caught.value) == f"--set x={text}: not a value such as {default}"
+
+
+def test_every_option_of_every_method_reads_what_it_has_by_default() -> None:
+    for method in methods.known().values():
+        names = [option.name for option in method.options]
+        assert len(names) == len(set(names)), method.name
+        for option in method.options:
+            if option.default is None:
+                continue
+            text = str(option.default).lower() if isinstance(option.default, bool) else str(option.default)
+            assert option.parse(text) == option.default
+
+
+def test_tasks_of_several_places_are_one_list_with_all_faults() -> None:
+    found = Loaded.of([Loaded([1, 2], ["bad"]), [3], Loaded((), ["worse"])])
+    assert (list(found), found.faults) == ([1, 2, 3], ("bad", "worse"))
+    assert Loaded.of([]) == []
+    assert Loaded.of(iter([[1]])).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("faults", "words"), [((), "no faults"), (("a",), "1 faults"), (("a", "b"), "2 faults")]
+)
+def test_a_report_counts_its_faults(faults: tuple[str, ...], words: str) -> None:
+    report = Checked(Path("here"), 7, faults)
+    assert report.summary == (f"here: 7 tasks, {words}",)
+    assert report.as_json() == {"directory": "here", "conversations": 7, "faults": list(faults)}
+
+
+def test_who_offers_nothing_more_stays_as_it_is() -> None:
+    plain: Any = SimpleNamespace(declaration="its own")
+    assert by_arm(plain, plain) is plain
+    assert adjudicated(plain, Path("answers")) is plain
+    assert declared(plain, []) == "its own"
+    for offer in (Adjudicable, ByArm, Checks, Declares, Executes, Searching, Solving):
+        assert not isinstance(plain, offer)
+
+
+def test_who_offers_more_is_asked_for_it() -> None:
+    class Rich:
+        declaration = "its own"
+
+        def of_arm(self, settings: Any) -> Any:
+            return f"of {settings}"
+
+        def adjudicated(self, answers: Path) -> Any:
+            return f"by {answers}"
+
+        def declaration_of(self, tasks: Any) -> Any:
+            return f"of {len(tasks)}"
+
+    rich: Any = Rich()
+    assert by_arm(rich, "them") == "of them"
+    assert adjudicated(rich, Path("them")) == "by them"
+    assert declared(rich, [1, 2]) == "of 2"
+
+
+def test_searches_are_offered_by_the_method_of_searches_alone() -> None:
+    found = {}
+    for name, method in methods.known().items():
+        values = {option.name: option.default for option in method.options}
+        found[name] = isinstance(method.ready(values), Searching)
+    assert [name for name, offers in found.items() if offers] == ["tooleval"]
+
+
+@pytest.mark.parametrize("name", ["", "nobody", "ToolTalk", "judge"])
+def test_a_method_that_there_is_not_names_those_there_are(name: str) -> None:
+    with pytest.raises(RigError, match=r"no method is called .*; there are: tooltalk, .*--plugin FILE"):
+        methods.get(name)
