@@ -7,7 +7,7 @@ installed wheel the same files are under `rig/data`.
 import os
 from pathlib import Path
 
-from platformdirs import user_cache_path
+from platformdirs import user_cache_path, user_config_path
 
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parent
@@ -20,6 +20,7 @@ CHECKOUT = _CHECKOUT if _IN_CHECKOUT else None
 CONVERSATIONS = _SHIPPED / "conversations"
 WORLD_DATABASE = _SHIPPED / "tools_db.sqlite"
 WORLD_SEED = _PACKAGE / "tooltalk" / "world" / "seed"
+CONFIG = "rig.toml"
 DEMO = _PACKAGE / "replay" / "demo.sqlite.xz"
 """A recorded run."""
 REGISTRY = _SHIPPED / "models" / "registry.toml"
@@ -42,3 +43,12 @@ def cache_directory() -> Path:
     """What can be computed again: `$RIG_CACHE`, else the user's cache folder. It may not be writable."""
     chosen = os.environ.get("RIG_CACHE")
     return Path(chosen).expanduser() if chosen else user_cache_path("rig")
+
+
+def config_files() -> tuple[Path, Path]:
+    """Where settings are read from: the user's file (`$RIG_CONFIG`, else `rig.toml` in the user's config
+    folder), and `./rig.toml`, which counts for more.
+    """
+    chosen = os.environ.get("RIG_CONFIG")
+    user = Path(chosen).expanduser() if chosen else user_config_path("rig") / CONFIG
+    return user, Path(CONFIG)

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject
 from rig.errors import RigError
+from rig.people.words import did_you_mean
 
 
 class ExpectedTurn(NamedTuple):
@@ -120,6 +121,7 @@ def select(tasks: Sequence[AnyTask], only: Sequence[str] = (), limit: int | None
     known = {task.name for task in tasks}
     unknown = [name for name in only if name not in known]
     if unknown:
-        raise RigError(f"no conversation named {', '.join(unknown)}; `rig check` lists what there is")
+        near = did_you_mean(unknown[0], known)
+        raise RigError(f"no conversation named {', '.join(unknown)}{near}; `rig check` lists what there is")
     chosen = [task for task in tasks if not only or task.name in only]
     return chosen if limit is None else chosen[:limit]

@@ -59,7 +59,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The runs of a test, and of the processes it starts, go to a folder of its own."""
+    """The runs and settings of a test, and of the processes it starts, are in a folder of its own."""
+    monkeypatch.setenv("RIG_CONFIG", str(tmp_path_factory.mktemp("config") / "rig.toml"))
     monkeypatch.setenv("RIG_RUNS", str(tmp_path_factory.mktemp("runs") / "runs.sqlite"))
 
 

@@ -16,6 +16,8 @@ RANKS = {
     # floor 0: what every room accepts
     "rig": (0, 0),
     "rig.paths": (0, 0),
+    "rig.people": (0, 0),
+    "rig.people.words": (0, 0),
     "rig.errors": (0, 0),
     "rig.times": (0, 0),
     "rig.regexes": (0, 0),
@@ -25,6 +27,7 @@ RANKS = {
     "rig.meters": (0, 1),
     "rig.models": (0, 2),
     "rig.documents": (0, 3),
+    "rig.people.config": (0, 3),
     "rig.tasks": (0, 2),
     "rig.verdicts": (0, 2),
     "rig.episodes": (0, 3),

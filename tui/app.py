@@ -8,8 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
+from rig.people.config import own_keys
 from tui.commands import KeyCommands
-from tui.keys import Section, bindings_of
+from tui.keys import Section, bindings_of, remapped
 from tui.leave import Leave, Resume
 from tui.messages import ConversationOpened, RunsOpened
 from tui.screens.base import RigScreen
@@ -59,9 +60,13 @@ class RigApp(App[Leave | Resume]):
         self.animation_level = "none"
         self.fault: BaseException | None = None
         self._first = first
+        self._keys = own_keys()
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = default_theme(os.environ)
+
+    def on_mount(self) -> None:
+        self.set_keymap(self._keys)
 
     def get_default_screen(self) -> Screen[None]:
         return self._first
@@ -93,7 +98,8 @@ class RigApp(App[Leave | Resume]):
     def action_help(self) -> None:
         screen = self.screen
         if isinstance(screen, RigScreen):
-            self.push_screen(HelpScreen(screen.SUBJECT, (*screen.KEYS, *self.KEYS), screen.SIGNS))
+            sections = remapped((*screen.KEYS, *self.KEYS), self._keys)
+            self.push_screen(HelpScreen(screen.SUBJECT, sections, screen.SIGNS))
 
     def action_next_theme(self) -> None:
         self.theme = next_theme(self.theme)

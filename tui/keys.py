@@ -1,6 +1,7 @@
 """The keys of a screen, in sections: bindings, help, footer, palette and documentation all come from here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -25,8 +26,21 @@ class Key(NamedTuple):
 
 
 def bindings_of(sections: Iterable[Section]) -> list[BindingType]:
-    """All bindings of the sections, for a `BINDINGS`."""
-    return [binding for section in sections for binding in section.bindings]
+    """All bindings of the sections, for a `BINDINGS`. Users can give other keys to them, by their actions."""
+    return [replace(binding, id=binding.action) for section in sections for binding in section.bindings]
+
+
+def remapped(sections: Iterable[Section], keys: Mapping[str, str]) -> list[Section]:
+    """The sections with the keys that a user gave to some actions."""
+    return [
+        section._replace(
+            bindings=tuple(
+                binding.with_key(keys[binding.action]) if binding.action in keys else binding
+                for binding in section.bindings
+            )
+        )
+        for section in sections
+    ]
 
 
 def keys_of(section: Section) -> list[Key]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import click
 
 from rig import __version__
+from rig.cli.options.verbs import Verbs
 from rig.cli.output import printable, unbroken_output
 from rig.errors import RigError
 
@@ -23,28 +24,29 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "run": Verb("rig.cli.run", "Evaluate models one after another and store every turn."),
-    "watch": Verb("rig.cli.watch", "Watch a run again, or one that is in progress in another terminal."),
-    "demo": Verb("rig.cli.demo", "Show a recorded run in half a minute: no model, no download."),
-    "runs": Verb("rig.cli.runs", "List the stored runs, newest first."),
-    "show": Verb("rig.cli.show", "Show a run, or one conversation call by call."),
-    "score": Verb("rig.cli.score", "Score predictions again, without a model."),
-    "judge": Verb("rig.cli.judge", "Judge whole answers: whether they pass, and which of two wins."),
-    "adjudicate": Verb("rig.cli.score.adjudicate", "Say of unclear texts whether they mean the same."),
-    "compare": Verb("rig.cli.compare", "Compare arms with a baseline, conversation by conversation."),
-    "noise": Verb("rig.cli.compare.noise", "Say how much arms differ that should not differ at all."),
-    "leaderboard": Verb("rig.cli.compare.leaderboard", "Put the arms of all runs on a suite into order."),
-    "report": Verb("rig.cli.compare.report", "Write a report of arms as one file."),
-    "screen": Verb("rig.cli.screen", "Say what models make of the true calls, without generating any."),
-    "export": Verb("rig.cli.export", "Write a run as files that other tools read, or as rows."),
-    "import": Verb("rig.cli.import_", "Take recorded results as a run, each file as an arm."),
-    "models": Verb("rig.cli.models", "List, describe, fetch, verify, quantize and merge models."),
-    "world": Verb("rig.cli.world", "Build the mock world, or check it."),
-    "tools": Verb("rig.cli.own.tools", "List and check tools, and take over your own."),
-    "suites": Verb("rig.cli.own.suites", "List suites of conversations, and begin one of your own."),
-    "check": Verb("rig.cli.check", "Check conversations: yours, or those that come with rig."),
-    "bundle": Verb("rig.cli.bundle", "Put all that rig needs into one file, to carry it over."),
-    "doctor": Verb("rig.cli.doctor", "Say what would stop a run here."),
+    "run": Verb("rig.cli.run", "Evaluate one or more models."),
+    "watch": Verb("rig.cli.watch", "Watch a run in progress, or replay one."),
+    "demo": Verb("rig.cli.demo", "Watch a recorded run for half a minute; needs no model."),
+    "runs": Verb("rig.cli.runs", "List stored runs, newest first."),
+    "show": Verb("rig.cli.show", "Show the results of a run, or one conversation call by call."),
+    "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance."),
+    "report": Verb("rig.cli.compare.report", "Write a report of runs as one file for a browser."),
+    "leaderboard": Verb("rig.cli.compare.leaderboard", "Rank the models of all runs on a suite."),
+    "noise": Verb("rig.cli.compare.noise", "Measure how much two identical runs differ."),
+    "screen": Verb("rig.cli.screen", "Rank files without generating, in a fraction of the time."),
+    "score": Verb("rig.cli.score", "Score stored predictions again, without a model."),
+    "adjudicate": Verb("rig.cli.score.adjudicate", "Decide on texts that rig cannot judge by itself."),
+    "judge": Verb("rig.cli.judge", "Let a model judge whole answers."),
+    "export": Verb("rig.cli.export", "Export a run as rows, or as files for other tools."),
+    "import": Verb("rig.cli.import_", "Import runs of another store, or results of another tool."),
+    "models": Verb("rig.cli.models", "List, inspect, fetch, verify, quantize and merge models."),
+    "tools": Verb("rig.cli.own.tools", "List and check tools, and import your own."),
+    "suites": Verb("rig.cli.own.suites", "List suites of conversations, and start your own."),
+    "check": Verb("rig.cli.check", "Check conversations for mistakes."),
+    "world": Verb("rig.cli.world", "Build or check the mock world."),
+    "config": Verb("rig.cli.config", "Show the settings that apply, and where they come from."),
+    "bundle": Verb("rig.cli.bundle", "Pack everything rig needs into one file for another machine."),
+    "doctor": Verb("rig.cli.doctor", "Check that everything a run needs is in place."),
     "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),
 }
 """Every verb, in the order of --help, which imports none of them."""
@@ -53,7 +55,7 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(Verbs):
     """Imports a verb's module when it is asked for, so that `rig runs` never loads llama.cpp."""
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -70,16 +72,15 @@ class _LazyGroup(click.Group):
             return _bench_elsewhere
         return command
 
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.does) for name, verb in VERBS.items()])
+    def does(self, context: click.Context, name: str) -> str:
+        return VERBS[name].does
 
 
 @click.command("bench", context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
     """Measure the engine; needs a checkout of rig."""
-    raise RigError("rig bench is for those who work on rig: it needs a checkout, and this rig is none")
+    raise RigError("`rig bench` is for work on rig itself and needs a checkout; this is an installed package")
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -92,16 +93,27 @@ def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
     help="A .py file or folder with methods, toolboxes or answer formats of your own, beside those that"
     " $RIG_PLUGINS names. Its code is run.",
 )
-def cli(plugins: tuple[str, ...]) -> None:
-    """Evaluate local tool-calling models, offline.
+@click.pass_context
+def cli(context: click.Context, plugins: tuple[str, ...]) -> None:
+    """Find out which local model file you can trust with tools.
 
-    Point rig at GGUF files: it lets each model read conversations, call tools in a mock world and be right
-    or wrong, and says which file can be trusted.
-    """
+    rig plays conversations to your GGUF files, lets each model call tools in a mock world, checks every
+    call, and compares the files with statistics. Everything runs offline.
+
+    \b
+    Start here:
+      rig demo                           watch a recorded run: half a minute, no model
+      rig run smollm2-135m-tools         evaluate a small model: about two minutes
+      rig run a-Q8_0.gguf a-Q4_K_M.gguf  evaluate files of your own
+      rig compare latest                 is one of them worse, or is it chance?
+    """  # noqa: D301 - for click
+    from rig.cli.options import settings
+
     if plugins:
         # Processes that rig starts know them, too.
         named = (os.environ.get("RIG_PLUGINS", ""), *plugins)
         os.environ["RIG_PLUGINS"] = os.pathsep.join(filter(None, named))
+    settings.apply(context, VERBS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,13 +1,16 @@
 """What the shell offers when a model, a run or a conversation is being typed. Faults offer nothing."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.store import Runs
+
+if TYPE_CHECKING:
+    from rig.store import Runs
 
 
 def models(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -46,8 +49,10 @@ def conversations(context: click.Context, parameter: click.Parameter, typed: str
 
 
 def _stored(
-    context: click.Context, typed: str, names: Callable[[Runs], list[str] | tuple[str, ...]]
+    context: click.Context, typed: str, names: "Callable[[Runs], list[str] | tuple[str, ...]]"
 ) -> list[str]:
+    from rig.store import Runs
+
     try:
         with Runs.open(context.params.get("runs") or runs_file()) as stored:
             return [name for name in names(stored) if name.startswith(typed)]

@@ -22,6 +22,7 @@ from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.paths import models_directory, runs_file
+from rig.people.words import counted
 from rig.scoring import similarity
 from rig.store import check_writable
 from rig.tooltalk.world import World
@@ -216,8 +217,8 @@ def _conversations() -> Iterator[Finding]:
             continue
         turns = sum(len(task.known_turns) for task in loaded)
         calls = sum(task.ground_truth_count for task in loaded)
-        known = f"{turns} turns to predict, " if turns else ""
-        counts = f"{len(loaded)} conversations, {known}{calls} ground-truth calls"
+        known = f"{counted(turns, 'turn')} to predict, " if turns else ""
+        counts = f"{counted(len(loaded), 'conversation')}, {known}{calls} ground-truth calls"
         yield Finding("conversations", "ok", f"{suite}: {counts}")
 
 
@@ -229,7 +230,8 @@ def _world() -> Iterator[Finding]:
         return
     faults = check_world(world)
     if faults:
-        yield Finding("world", "fail", f"{len(faults)} faults; the first: {faults[0]}", "rig world build")
+        first = f"{counted(len(faults), 'fault')}; the first: {faults[0]}"
+        yield Finding("world", "fail", first, "rig world build")
         return
     counts = (f"{world.database[name].count} {name.replace('_', ' ')}" for name in _WORLD_TABLES)
     yield Finding("world", "ok", ", ".join(counts))

@@ -12,7 +12,8 @@ from rig.cli import completion
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.rescore import FlatFormat, export_run, flat_lines, setup_of, write_lines
+from rig.people.words import counted
+from rig.rescore import FlatFormat, export_run, flat_lines, setup_of, write_lines, write_parquet
 from rig.store import EXPORTED_VIEWS, Runs
 
 _PATH = click.Path(path_type=Path)
@@ -25,18 +26,18 @@ _PATH = click.Path(path_type=Path)
     "format_",
     metavar="NAME",
     required=True,
-    help="csv, jsonl: rows; the run's method, such as tooltalk or autode: files that its own tools read;"
+    help="csv, jsonl or parquet: rows. The run's method, such as tooltalk or autode: files for its own tools."
     " toolbench: raw and converted answers of any run.",
 )
 @click.option(
     "--output",
     type=_PATH,
-    help="What to write: for rows a new file, else stdout; for other files a directory, new or empty.",
+    help="A new file for rows (default: stdout), or a new or empty directory for other files.",
 )
 @click.option(
     "--rows",
     type=click.Choice(EXPORTED_VIEWS),
-    help="What a row is, by the store's view of that name; default: steps.",
+    help="What a row is: a view of the store.  [default: steps]",
 )
 @click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
 @click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
@@ -50,12 +51,18 @@ def command(
     runs: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the finished conversations of a run with what was predicted, or a run's rows.
+    """Export a run as rows, or as files that other tools read.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`. ToolTalk's prediction files,
-    which `rig score` reads, too, are in a folder for each model of several and each repeat; AutoDE's results
-    are a file for each model.
-    """
+    RUN is an id, the beginning of one, a name given with --name, or `latest`. ToolTalk's files have a folder
+    for each model and repeat; `rig score` reads them, too. AutoDE's results are a file for each
+    model. Only finished conversations are exported as files. Parquet needs `pip install 'rig[parquet]'`.
+
+    \b
+    Examples:
+      rig export latest --format csv > steps.csv
+      rig export latest --format parquet --rows calls --output calls.parquet
+      rig export latest --format tooltalk --output predictions
+    """  # noqa: D301 - for click
     path = runs or runs_file()
     if format_ in get_args(FlatFormat):
         _export_rows(path, run, rows or "steps", cast(FlatFormat, format_), output, raw, as_json)
@@ -64,7 +71,7 @@ def command(
     if format_ not in exports:
         methods.get(format_)
     if rows is not None:
-        raise RigError("--rows goes with --format csv or jsonl")
+        raise RigError("--rows goes with --format csv, jsonl or parquet")
     if output is None:
         raise RigError(f"--format {format_} writes files; name a directory with --output")
     if format_ in exports:
@@ -87,7 +94,7 @@ def _print_files(run: str, form: str, output: Path, written: Sequence[Path], as_
         files = [str(each) for each in written]
         print_json({"run": run, "format": form, "output": str(output), "files": files})
     else:
-        click.echo(printable(f"{len(written)} files of run {run} are in {output}"))
+        click.echo(printable(f"wrote {counted(len(written), 'file')} of run {run} to {output}"))
 
 
 def _export_rows(
@@ -95,16 +102,21 @@ def _export_rows(
 ) -> None:
     if output is None and as_json:
         raise RigError("--json is about a file that is written; name it with --output")
+    if output is None and form == "parquet":
+        raise RigError("--format parquet writes a file; name it with --output")
     with Runs.open(path) as stored:
         found = stored.get(run)
-        lines = flat_lines(stored, found, view, form, raw=raw)
-        if output is None:
-            for line in lines:
-                # A file gets what models wrote as they wrote it; a terminal must not be steered by it.
-                click.echo(printable(line) if sys.stdout.isatty() else line)
-            return
-        written = write_lines(lines, output) - (form == "csv")
+        if form == "parquet" and output is not None:
+            written = write_parquet(stored, found, view, output)
+        else:
+            lines = flat_lines(stored, found, view, form, raw=raw)
+            if output is None:
+                for line in lines:
+                    # A file gets what models wrote as they wrote it; a terminal must not be steered by it.
+                    click.echo(printable(line) if sys.stdout.isatty() else line)
+                return
+            written = write_lines(lines, output) - (form == "csv")
     if as_json:
         print_json({"run": found.id, "format": form, "rows": view, "output": str(output), "written": written})
     else:
-        click.echo(printable(f"{written} {view} of run {found.id} are in {output}"))
+        click.echo(printable(f"wrote {written} rows ({view}) of run {found.id} to {output}"))

@@ -9,8 +9,10 @@ from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.methods.offers import Converts, Imports
 from rig.paths import runs_file
+from rig.people.words import counted
 from rig.rescore import import_run
 from rig.running.options import Options
+from rig.store import is_store, merge
 
 _PATH = click.Path(path_type=Path)
 
@@ -20,9 +22,9 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--format",
     "format_",
-    required=True,
     metavar="NAME",
-    help="Whose files they are: autode, toolbench: results; openai-chat: logged chats.",
+    help="Whose files these are: autode or toolbench (results), openai-chat (logged chats). A run store needs"
+    " no format.",
 )
 @click.option(
     "--suite",
@@ -46,7 +48,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     files: tuple[Path, ...],
-    format_: str,
+    format_: str | None,
     suite: Path | None,
     set_: tuple[str, ...],
     output: Path | None,
@@ -55,11 +57,26 @@ def command(
     name: str | None,
     as_json: bool,
 ) -> None:
-    """Take recorded results as a run, each file, or each model's answers, as an arm; or logs as tasks.
+    """Import runs from another run store, results of another tool, or logged chats.
 
-    The run can be shown, compared, reported and scored again as any other. What cannot be read costs a line
-    on stderr and nothing else. `rig show RUN --tables` has the paper's tables with the paper's rows beside.
-    """
+    A FILE that is a run store, such as `runs.sqlite` from another machine or an older rig, is added to yours.
+    A run that you already have is not added again. The other store is only read.
+
+    Results of another tool become a run, with an arm for each file or model, which you can show, compare and
+    score again. `rig show RUN --tables` prints the paper's tables beside. Logged chats become conversations
+    to review. What cannot be read is reported on stderr and left out.
+
+    \b
+    Examples:
+      rig import other.sqlite
+      rig import results/*.json --format autode --name recorded
+      rig import chats.jsonl --format openai-chat --output my-tools
+    """  # noqa: D301 - for click
+    if format_ is None:
+        if any(each for each in (suite, set_, output, rules, name)):
+            raise RigError("say whose files these are with --format; a run store takes no other option")
+        _merge(files, runs or runs_file(), as_json)
+        return
     conversions = plugins.registered().conversions
     if format_ in conversions:
         _convert(conversions[format_], files, output, rules, as_json)
@@ -84,8 +101,28 @@ def command(
         print_json({"run": run, "store": str(store), "arms": arms, "faults": list(found.faults)})
     else:
         click.echo(
-            printable(f"run {run}: {len(found.arms)} arms, {episodes} conversations; stored in {store}")
+            printable(
+                f"run {run}: {counted(len(found.arms), 'arm')}, {counted(episodes, 'conversation')};"
+                f" stored in {store}"
+            )
         )
+
+
+def _merge(files: tuple[Path, ...], store: Path, as_json: bool) -> None:
+    for file in files:
+        if not is_store(file):
+            raise RigError(f"{file}: is no run store; say whose file it is with --format")
+    done = {str(file): merge(store, file) for file in files}
+    if as_json:
+        found = [{"file": name, "new": m.new, "known": m.known, "left": m.left} for name, m in done.items()]
+        print_json({"store": str(store), "files": found})
+        return
+    for name, merged in done.items():
+        for line in merged.left:
+            click.echo(f"rig: {printable(f'{name}: {line}')}", err=True)
+        known = f", {len(merged.known)} already there" if merged.known else ""
+        ids = f": {' '.join(merged.new)}" if merged.new else ""
+        click.echo(printable(f"{name}: added {counted(len(merged.new), 'run')} to {store}{known}{ids}"))
 
 
 def _convert(

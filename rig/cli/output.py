@@ -5,14 +5,15 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from rig.calls import Json
 from rig.displays.printable import printable as printable
 from rig.displays.table import cells
-from rig.files import json_text
+
+if TYPE_CHECKING:
+    from rig.calls import Json
 
 
 class _Unbroken:
@@ -56,8 +57,10 @@ def unbroken_output() -> Iterator[None]:
         sys.stdout = stdout
 
 
-def print_json(value: Json) -> None:
+def print_json(value: "Json") -> None:
     """One JSON value, indented, on stdout. ASCII, so that no text in it can steer a terminal."""
+    from rig.files import json_text
+
     click.echo(json_text(value, indent=2))
 
 

@@ -12,8 +12,11 @@ from click.core import ParameterSource
 
 from rig import displays
 from rig.cli import INTERRUPTED, completion
+from rig.cli.attention import Attention
+from rig.cli.options.groups import GroupedCommand
+from rig.cli.options.roles import take_roles
+from rig.cli.options.settings import from_file, say_what_is_from_file
 from rig.cli.output import printable, terminal_width
-from rig.cli.roles import CastCommand, take_roles
 from rig.displays.pages.summary import summary, whereabouts
 from rig.engine.settings import (
     GrammarArm,
@@ -24,7 +27,7 @@ from rig.engine.settings import (
     ToolChoice,
 )
 from rig.errors import RigError
-from rig.events import Emit
+from rig.events import Emit, Event
 from rig.files import json_text
 from rig.methods.base import Docs, History, Tools
 from rig.paths import runs_file
@@ -36,7 +39,20 @@ from rig.running.runner import run as run_plan
 from rig.scoring import Mode, Named
 from rig.store import Runs, StoredRun
 
-_OWN = frozenset({"display", "runs", "name", "resume", "retry_failed", "as_json", "threshold", "where"})
+_OWN = frozenset(
+    {
+        "display",
+        "runs",
+        "name",
+        "resume",
+        "retry_failed",
+        "as_json",
+        "threshold",
+        "where",
+        "bell",
+        "notify",
+    }
+)
 """Parameters that do not shape a run's results or go with another; all others are fields of Options."""
 
 _DEFAULTS = Options(models=())
@@ -59,68 +75,65 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     """A click option whose default is that of `Options`."""
     default = getattr(_DEFAULTS, name.split("/")[0].removeprefix("--").replace("-", "_"))
     choices.setdefault("show_default", default is not None)
+    if isinstance(choices.get("type"), click.IntRange | click.FloatRange):
+        choices.setdefault("metavar", "N" if isinstance(choices["type"], click.IntRange) else "X")
     return click.option(name, default=default, help=help_text, multiple=isinstance(default, tuple), **choices)
 
 
-@click.command(cls=CastCommand)
+@click.command(cls=GroupedCommand)
 @click.argument("models", metavar="MODEL...", nargs=-1, shell_complete=completion.models)
 @_option(
-    "--lora",
-    "An adapter (GGUF) for the models, at a scale if not 1; `none` is without one. *",
-    metavar="FILE[:SCALE]",
+    "--suite", "A suite by name, or your own conversations by path. `rig suites list`.", metavar="NAME|PATH"
 )
-@_option(
-    "--suite", "Conversations that come with rig, by name, or others by their path.", metavar="NAME|PATH"
+@_option("--conversations", "A folder of conversations in ToolTalk's JSON format.", type=_DIRECTORY)
+@click.option("--only", multiple=True, metavar="NAME", help="Run only this conversation. Repeatable.")
+@_option("--limit", "Run only the first N conversations.", type=_COUNT)
+@_option("--repeats", "Run every conversation N times.", type=click.IntRange(1, 10_000))
+@_option("--toolbox", "Tools by name, or your own by folder. Runs their code.", metavar="NAME|DIR")
+@_option("--world", "A folder of databases in ToolTalk's JSON format.  [default: rig's own]", type=_DIRECTORY)
+@_option("--method", "How to run and score conversations.  [default: the suite's]", metavar="NAME")
+@_option("--role", "Choose who plays a role that is not evaluated. *", metavar="ROLE=MODEL")
+@click.option(
+    "--max-rounds", type=_COUNT, metavar="N", help="At most N replies to the user in a conversation."
 )
-@_option("--method", "How tasks are played and scored; default: as the suite says.", metavar="NAME")
-@_option("--role", "Who plays a role that is not evaluated. *", metavar="ROLE=MODEL")
-@_option("--set", "An option that only the method knows. *", metavar="NAME=VALUE")
-@_option("--conversations", "Directory of conversations in ToolTalk's JSON shape, instead.", type=_DIRECTORY)
-@_option("--toolbox", "Tools: a name, or the folder of your own; its code is run.", metavar="NAME|DIR")
-@_option("--world", "Directory of databases in ToolTalk's JSON shape; default: rig's own.", type=_DIRECTORY)
-@click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
-@_option("--limit", "Only the first so many conversations.", type=_COUNT)
-@_option("--docs", "Describe the tools, or only name them. *", type=click.Choice(get_args(Docs)))
+@_option("--set", "Set an option that only the method knows. *", metavar="NAME=VALUE")
+@_option("--docs", "Describe each tool in full, or only give its name. *", type=click.Choice(get_args(Docs)))
 @_option(
     "--tools",
-    "Offer all tools, those of the plugins used, or those needed. *",
+    "Offer all tools, the tools of the plugins that are needed, or only the tools that are needed. *",
     type=click.Choice(get_args(Tools)),
 )
 @_option(
     "--history",
-    "Show earlier calls with recorded or replayed responses. *",
+    "Show the recorded results of earlier calls, or execute those calls again. *",
     type=click.Choice(get_args(History)),
 )
-@_option("--search", "How answers are searched for: cot@N, or dfs with _wN and _filter. *", metavar="WAY")
-@_option("--max-calls", "Calls executed in a turn, at most.", type=_COUNT)
-@click.option(
-    "--max-rounds", type=_COUNT, help="Replies to a user in a conversation, at most: --set max_rounds=N."
-)
-@_option("--max-tokens", "Tokens generated in a step, at most.", type=_COUNT)
-@_option("--temperature", "0 is greedy. *", type=click.FloatRange(min=0), callback=_finite)
 @_option(
     "--format",
-    "Form in which the model answers: rig's; the model's own (native); its own where its chat template has"
-    " one, else rig's (auto); or that of a family, by name. *",
+    "The form of an answer: rig's own, the model's own (native), a model family's by name, or native where"
+    " the chat template has a form and rig's elsewhere (auto). *",
     metavar="auto|rig|native|NAME",
 )
 @_option(
     "--tool-choice",
-    "Whether a model may call tools, has to, or must not; in its own format. *",
+    "Whether the model may, must or must not call tools. Needs its own format. *",
     type=click.Choice(get_args(ToolChoice)),
 )
 @_option(
-    "--several-calls/--one-call",
-    "Let a model make several calls in one message, where its own format can.",
+    "--several-calls/--one-call", "Allow several calls in one message, where the model's format has them."
 )
 @_option(
     "--thinking",
-    "Have a model think before it answers, or not, by its template's switch; auto: as the template has it. *",
+    "Turn thinking on or off, if the chat template has a switch for it. *",
     type=click.Choice(get_args(ThinkingArm)),
 )
+@_option("--chat-template", "Use this Jinja2 file instead of the model's own chat template.", type=_FILE)
+@_option("--search", "Search for an answer: cot@N, or dfs with _wN and _filter. *", metavar="WAY")
+@_option("--max-calls", "At most N calls in a turn.", type=_COUNT)
+@_option("--max-tokens", "At most N tokens in a step.", type=_COUNT)
 @_option(
     "--thinking-tokens",
-    "Tokens of thoughts in a step, at most; --max-tokens is for the answer.",
+    "At most N tokens of thinking in a step, on top of --max-tokens.",
     type=click.IntRange(min=0),
 )
 @_option(
@@ -130,23 +143,39 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     metavar="none|sibling|lookup|MODEL",
 )
 @_option(
+    "--temperature", "0 always takes the likeliest token. *", type=click.FloatRange(min=0), callback=_finite
+)
+@_option("--seed", "Seed for sampling, when the temperature is not 0.", type=click.IntRange(0, 2**32 - 1))
+@_option(
     "--grammar",
-    "Hold answers to the form and the tools' parameters; to the formats of dates, times and addresses too;"
-    " or let the model write anything and salvage the answer. *",
+    "json holds an answer to the parameters of the tools, strict also to formats such as dates; none lets"
+    " the model write anything, and rig looks for calls in it. *",
     type=click.Choice(get_args(GrammarArm)),
 )
 @_option(
-    "--grammar-engine",
-    "What enforces the grammar: llguidance, or Outlines' own. *",
-    type=click.Choice(get_args(GrammarEngine)),
+    "--grammar-engine", "The library that enforces the grammar. *", type=click.Choice(get_args(GrammarEngine))
 )
 @_option(
     "--parameter-order",
-    "Arguments in the order of the tool's parameters, or in any. *",
+    "Require arguments in the order of the tool's parameters, or allow any order. *",
     type=click.Choice(get_args(ParameterOrder)),
 )
-@_option("--seed", "For sampling; of no effect at temperature 0.", type=click.IntRange(0, 2**32 - 1))
-@_option("--repeats", "Times each conversation is played.", type=click.IntRange(1, 10_000))
+@_option(
+    "--exact", "Give the same bits every time: one conversation at a time, one token at a time.", is_flag=True
+)
+@_option(
+    "--lora",
+    "Apply a LoRA adapter (GGUF), with a scale if it is not 1; `none` runs the model without. *",
+    metavar="FILE[:SCALE]",
+)
+@_option("--threads", "CPU threads.", type=_THREADS, show_default="all cores")
+@_option("--gpu-layers", "Layers on the GPU; -1 for all.  [default: as many as fit]", type=click.IntRange(-1))
+@_option("--n-ctx", "Context in tokens.  [default: the model's own, at most 8192]", type=_COUNT)
+@_option(
+    "--n-batch",
+    "Tokens in a batch.  [default: 512, or less if memory is short]",
+    type=click.IntRange(1, 16384),
+)
 @_option(
     "--until",
     "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it loses"
@@ -160,61 +189,70 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 )
 @_option(
     "--parallel",
-    "Conversations played at once; default: measured, 1 where more do not pay well.",
+    "Run N conversations at once.  [default: measured; 1 unless more are faster]",
     type=click.IntRange(1, 64),
 )
 @_option(
-    "--exact", "The same bits whatever was computed before: one sequence, one token at a time.", is_flag=True
-)
-@_option(
-    "--prefix-cache/--no-prefix-cache",
-    "Keep the state of the prompt's beginning on disk, for the next start.",
-)
-@_option("--n-ctx", "Context in tokens; default: what the model was made for, up to 8192.", type=_COUNT)
-@_option(
-    "--n-batch", "Tokens computed at once; default: 512, memory permitting.", type=click.IntRange(1, 16384)
-)
-@_option(
     "--kv",
-    "Type of the KV cache; q8_0 takes half the memory, and changes answers. *",
+    "Type of the KV cache. q8_0 needs half the memory and changes answers. *",
     type=click.Choice(get_args(KvType)),
 )
 @_option(
     "--flash-attention",
-    "auto: on with a GPU, and where the KV cache is quantized, which needs it.",
+    "auto turns it on with a GPU, and with a quantized KV cache, which needs it.",
     type=click.Choice(["auto", "on", "off"]),
 )
-@_option("--threads", "CPU threads.", type=_THREADS, show_default="the cores that may be used")
-@_option("--gpu-layers", "Layers on the GPU, -1 for all; default: as many as fit.", type=click.IntRange(-1))
-@_option("--chat-template", "Jinja2 file to use instead of the model's own template.", type=_FILE)
-@_option("--grader", "How calls are matched.", type=click.Choice(get_args(Mode)))
 @_option(
-    "--similarity", "Of free texts: minilm, exact, a sentence-transformers directory, or distilbert:DIR."
+    "--prefix-cache/--no-prefix-cache",
+    "Keep the processed beginning of the prompt on disk, so that the next run starts faster.",
+)
+@_option("--grader", "The rules for matching calls. See docs/metrics.md.", type=click.Choice(get_args(Mode)))
+@_option(
+    "--similarity",
+    "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR.",
+    metavar="NAME",
 )
 @click.option(
     "--threshold",
     type=float,
     metavar="X",
-    help="From which similarity on texts are the same, instead of the calibrated thresholds.",
+    help="Texts at least this similar are the same.  [default: calibrated for each kind of text]",
 )
 @click.option(
-    "--display", type=click.Choice(displays.NAMES), default="auto", show_default=True, help="Live view."
+    "--display",
+    type=click.Choice(displays.NAMES),
+    default="auto",
+    show_default=True,
+    help="How to show the run: live, a line for each conversation, JSON lines, or not at all.",
 )
-@click.option("--runs", type=_FILE, help="Run store to write (default: $RIG_RUNS, else runs.sqlite).")
-@click.option("--name", help="A name for the run.")
+@click.option("--name", help="Give the run a name.", metavar="NAME")
+@click.option("--runs", type=_FILE, help="The run store to write.  [default: $RIG_RUNS, or runs.sqlite]")
 @click.option(
-    "--resume", metavar="RUN", shell_complete=completion.runs, help="Go on with an interrupted run."
+    "--resume", metavar="RUN", shell_complete=completion.runs, help="Continue a run that was interrupted."
+)
+@click.option(
+    "--bell/--no-bell",
+    default=True,
+    show_default=True,
+    help="Ring the terminal when a run of a minute or more ends.",
+)
+@click.option(
+    "--notify",
+    metavar="COMMAND",
+    help="Run this shell command when the run ends. It finds $RIG_RUN, $RIG_STATE and $RIG_SUMMARY.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object at the end; the display uses stderr."
 )
 @click.option(
     "--retry-failed/--skip-failed",
     default=None,
-    help="With --resume: play turns that failed by the machine (memory, decode) again, too; or leave arms"
-    " that failed as they are. Default: arms that failed are tried again, turns are not.",
+    help="With --resume: also repeat turns that failed because of the machine (memory, decode), or skip arms"
+    " that failed.  [default: repeat arms, not turns]",
 )
 @click.option(
     "--on", "where", metavar="ray[:ADDRESS]", help="Load the models in actors of Ray: here, or in a cluster."
 )
-@click.option("--json", "as_json", is_flag=True, help="End with one JSON object; the display goes to stderr.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -227,22 +265,37 @@ def command(
     as_json: bool,
     threshold: float | None,
     where: str | None,
+    bell: bool,
+    notify: str | None,
     **_: Any,
 ) -> None:
-    """Evaluate models one after another and store every turn.
+    """Evaluate one or more models, and store every turn.
 
-    MODEL is a registry name, the path of a .gguf file, or `oracle`, which replays the ground truth.
-    An option marked * can be given several times: every model is run with every combination, each under a
-    name of its own, such as `smollm2-135m docs=names`.
-    Ctrl-C stops a run so that --resume can go on with it; the exit code is 130. With --resume, models and
-    options are those the run was started with.
-    """
+    MODEL is a name from `rig models list`, the path of a .gguf file, or `oracle`, which replays the right
+    calls. You can repeat an option marked *: rig then runs every combination as an arm of its own, such as
+    `smollm2-135m docs=names`.
+
+    Ctrl-C stops the run; `rig run --resume RUN` continues it with the same models and options.
+
+    \b
+    Examples:
+      rig run smollm2-135m-tools                    the easy suite, 28 conversations
+      rig run a-Q8_0.gguf a-Q4_K_M.gguf --name q    two files, to compare afterwards
+      rig run a.gguf --suite hard --limit 10        the first 10 of a harder suite
+      rig run a.gguf --docs full --docs names       with and without descriptions
+      rig run a.gguf --temperature 0.7 --repeats 5  five samples of every answer
+      rig run a.gguf --toolbox my-tools             your own tools and conversations
+    """  # noqa: D301 - for click
+    if resume is not None:
+        _leave_to_the_run(context)
+        threshold, name = context.params["threshold"], context.params["name"]
     given = options_of(context, threshold)
     store = runs or runs_file()
     todo = _plan(given, store, name, resume, retry_failed)
     if where is not None:
         todo = elsewhere(todo, where)
-    stored, control = carry_out(todo, display, as_json=as_json)
+    attention = Attention(bell=bell, command=notify)
+    stored, control = carry_out(todo, display, as_json=as_json, attention=attention)
     if as_json:
         click.echo(
             json_text(
@@ -261,8 +314,25 @@ def command(
     sys.exit(exit_code(stored, control))
 
 
+def _leave_to_the_run(context: click.Context) -> None:
+    """Forget what a file says of options: a run goes on with those that it was started with."""
+    for name in from_file(context):
+        if name not in ("display", "runs", "as_json", "bell", "notify"):
+            context.params[name] = None
+            context.set_parameter_source(name, ParameterSource.DEFAULT)
+
+
 def options_of(context: click.Context, threshold: float | None) -> dict[str, Any]:
-    """The options of a plan that were given, by name: what was left to its default is not among them."""
+    """The options of a plan that were given, by name: what was left to its default is not among them.
+
+    What a file says is given, too, and said on stderr. Of a suite and a folder, the command line decides.
+    """
+    files = from_file(context)
+    for name, other in (("suite", "conversations"), ("conversations", "suite")):
+        if name in files and other not in files and context.params[other] != getattr(_DEFAULTS, other):
+            context.params[name] = getattr(_DEFAULTS, name)
+            context.set_parameter_source(name, ParameterSource.DEFAULT)
+    say_what_is_from_file(context)
     given = {
         parameter: value
         for parameter, value in context.params.items()
@@ -277,16 +347,26 @@ def options_of(context: click.Context, threshold: float | None) -> dict[str, Any
     return given
 
 
-def carry_out(todo: Plan, display: str, *, as_json: bool) -> tuple[StoredRun, Control]:
-    """Run a plan under a display; the run as it is stored then. Raises RigError where nothing is."""
+def carry_out(
+    todo: Plan, display: str, *, as_json: bool, attention: Attention | None = None
+) -> tuple[StoredRun, Control]:
+    """Run a plan under a display; the run as it is stored then. Raises RigError where nothing is.
+
+    Where the display is for people, the terminal's title says how far it is, and `attention` that it ended.
+    """
     for fault in todo.faults:
         click.echo(printable(f"rig: {fault}"), err=True)
     control = Control()
+    attention = attention or Attention(bell=False)
     shown = displays.choose(display, sys.stderr if as_json else sys.stdout)
-    shown.run(partial(_job, todo, control), control)
+    with attention.titles(is_wanted=display in ("auto", "plain", "tui")):
+        shown.run(partial(_job, todo, control, attention), control)
     stored = _read(todo)
     if stored is None:
         raise RigError("stopped before anything was stored")
+    wrong = attention.ended(stored)
+    if wrong:
+        click.echo(printable(f"rig: {wrong}"), err=True)
     return stored, control
 
 
@@ -317,14 +397,20 @@ def _plan(
     if name == "":
         raise RigError("--name is empty; leave it out, or give the run a name to find it by")
     if not given.get("models"):
-        raise RigError("which model? Give a name, the path of a .gguf file, or `oracle` (`rig models list`)")
+        raise RigError(
+            "which model? Give a name from `rig models list`, the path of a .gguf file, or `oracle`"
+        )
     if "suite" in given and "conversations" in given:
-        raise RigError("--suite and --conversations are two answers to one question; give one of them")
+        raise RigError("--suite and --conversations both choose the conversations; give one of them")
     return plan(Options(**given), store, name)
 
 
-def _job(todo: Plan, control: Control, emit: Emit) -> bool:
-    return run_plan(todo, emit, control)
+def _job(todo: Plan, control: Control, attention: Attention, emit: Emit) -> bool:
+    def both(event: Event) -> None:
+        attention.tell(event)
+        emit(event)
+
+    return run_plan(todo, both, control)
 
 
 def _read(todo: Plan) -> StoredRun | None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from rig.cli.options.verbs import Verbs
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE, WORLD_SEED
+from rig.people.words import counted
 from rig.tooltalk.world import World
 from rig.tooltalk.world.build import build_world
 from rig.tooltalk.world.checks import check_world
@@ -17,7 +19,7 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """Build the mock world, or check it."""
 
@@ -52,5 +54,5 @@ def check(seed: Path, file: Path, as_json: bool) -> None:
     else:
         for fault in faults:
             click.echo(fault)
-        click.echo(f"{file}: {f'{len(faults)} faults' if faults else 'sound'}")
+        click.echo(f"{file}: {counted(len(faults), 'fault') if faults else 'sound'}")
     sys.exit(1 if faults else 0)

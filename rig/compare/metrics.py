@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rig.compare.arms import ChosenArm
 from rig.errors import RigError
 from rig.metrics import Caution, Declaration, Metric
+from rig.people.words import did_you_mean
 
 
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
@@ -41,5 +42,5 @@ def metric_named(declaration: Declaration, name: str | None) -> Metric:
     for metric in metrics:
         if metric.name == name:
             return metric
-    names = ", ".join(metric.name for metric in metrics)
-    raise RigError(f"no metric {name!r}; there are: {names}")
+    names = [metric.name for metric in metrics]
+    raise RigError(f"no metric {name!r}{did_you_mean(name or '', names)}; there are: {', '.join(names)}")

@@ -7,6 +7,7 @@ from enum import StrEnum
 from rig.calls import JsonObject
 from rig.compare.estimates import Difference
 from rig.metrics import Metric
+from rig.people.words import counted
 from rig.rates import Estimate
 
 
@@ -72,7 +73,7 @@ def verdict(
     if difference.p_holm <= alpha and worse:
         kind = VerdictKind.LOSS if worse > 0 else VerdictKind.GAIN
         won, lost = flips
-        flipped = f"; {won} conversations won, {lost} lost" if won or lost else ""
+        flipped = f"; {counted(won, 'conversation')} won, {lost} lost" if won or lost else ""
         return Verdict(kind, f"{kind}: {_measured(metric, difference)}{flipped}")
     excludes_zero = difference.low > 0 or difference.high < 0
     if worse > 0 and (excludes_zero or (difference.p is not None and difference.p <= alpha)):
@@ -90,10 +91,10 @@ def verdict(
         f"a loss of all the baseline's {metric.noun}" if metric.better == "higher" else f"{metric.noun} 100%"
     )
     if difference.detectable is None or difference.detectable >= to_lose:
-        text = f"cannot tell: with {conversations} conversations {worst} could have gone unseen"
+        text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} could have gone unseen"
         return Verdict(VerdictKind.CANNOT_TELL, text)
     if allowed >= to_lose:
-        text = f"cannot tell: with {conversations} conversations {worst} cannot be ruled out"
+        text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} cannot be ruled out"
         return Verdict(VerdictKind.CANNOT_TELL, text)
     seen = max(difference.detectable, allowed)
     where = "" if is_success else f"in {metric.noun} "

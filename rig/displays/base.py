@@ -3,10 +3,11 @@
 import os
 import sys
 from collections.abc import Callable
-from typing import Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
-from rig.events import Emit
-from rig.running.control import Control
+if TYPE_CHECKING:
+    from rig.events import Emit
+    from rig.running.control import Control
 
 T = TypeVar("T")
 
@@ -14,7 +15,7 @@ T = TypeVar("T")
 class Display(Protocol):
     """Owns the main thread while a job runs and is told what happens."""
 
-    def run(self, job: Callable[[Emit], T], control: Control) -> T:
+    def run(self, job: "Callable[[Emit], T]", control: "Control") -> T:
         """Run the job to its end, here or in a thread, and return its result or raise what it raised."""
         ...
 
@@ -28,5 +29,9 @@ def resolve(name: str, stream: TextIO) -> str:
 
 def is_interactive(stream: TextIO) -> bool:
     """Whether a person can watch and press keys: all streams are a terminal that can move its cursor."""
-    streams = (sys.stdin, stream, sys.stderr)
-    return all(each.isatty() for each in streams) and os.environ.get("TERM", "dumb") != "dumb"
+    return all(is_terminal(each) for each in (sys.stdin, stream, sys.stderr))
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that can do more than print."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -1,6 +1,7 @@
 """Numbers for people."""
 
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric
+from rig.people.words import counted
 
 UNKNOWN = "-"
 """What stands for a number that there is none of."""
@@ -32,7 +33,7 @@ def measured(metric: Metric, counts: Counts) -> str:
 def unclear_texts(counts: Counts) -> str:
     """How many texts may or may not be right, in words; empty where none are."""
     count = counts.get(UNCLEAR, 0)
-    return f"{count:g} text{'s' * (count != 1)} unclear" if count else ""
+    return f"{counted(round(count), 'text')} unclear" if count else ""
 
 
 def headline(declaration: Declaration, counts: Counts) -> str:

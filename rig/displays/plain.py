@@ -23,6 +23,7 @@ from rig.events import (
     RunStarted,
 )
 from rig.metrics import Counts
+from rig.people.words import counted
 from rig.running.control import Control
 
 _SIGN = 11
@@ -74,7 +75,7 @@ class PlainDisplay:
         turns = f", {progress.total} turns" if progress.unit == "turns" else ""
         done = f", {progress.done} done before" if event.finished_turns else ""
         self._line(
-            f"run {event.run}: {arms}{len(event.conversations)} conversations{turns}{done};"
+            f"run {event.run}: {arms}{counted(len(event.conversations), 'conversation')}{turns}{done};"
             f" stored in {event.store}"
         )
 

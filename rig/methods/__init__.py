@@ -7,6 +7,7 @@ from rig import plugins
 from rig.errors import RigError
 from rig.methods.base import Loaded, Method
 from rig.methods.offers import SharesFiles
+from rig.people.words import did_you_mean
 
 ALL = "all"
 """Every suite of the first method."""
@@ -21,7 +22,10 @@ def get(name: str) -> Method:
     """The method of this name. Raises RigError when there is none."""
     if name not in known():
         there_are = ", ".join(known())
-        raise RigError(f"no method is called {name!r}; there are: {there_are} (a plugin's: --plugin FILE)")
+        raise RigError(
+            f"no method is called {name!r}{did_you_mean(name, known())}; there are: {there_are}"
+            " (a plugin's: --plugin FILE)"
+        )
     return known()[name]
 
 
@@ -54,7 +58,10 @@ def load_suite(name: str, wanted: str | None = None) -> tuple[Method, Loaded]:
     owner = with_suite(name)
     if owner is None:
         there_are = ", ".join((*suites(), ALL))
-        raise RigError(f"unknown suite {name!r}; there are: {there_are} (your own files: --suite PATH)")
+        raise RigError(
+            f"unknown suite {name!r}{did_you_mean(name, suites())}; there are: {there_are}"
+            " (your own files: --suite PATH)"
+        )
     method = owner if wanted is None else get(wanted)
     places = owner.suites().values() if name == ALL else [owner.suites()[name]]
     return method, Loaded.of(method.load(place) for place in places)

@@ -13,6 +13,7 @@ from rig.episodes import PlayedTurn, Step
 from rig.methods.base import Method, Settings, Setup
 from rig.metrics import Counts, Declaration
 from rig.models import Model
+from rig.people.words import counted
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import Searched
 from rig.tasks import Task
@@ -149,7 +150,7 @@ class Checked(NamedTuple):
 
     @property
     def summary(self) -> Sequence[str]:
-        return (f"{self.place}: {self.tasks} tasks, {len(self.faults) or 'no'} faults",)
+        return (f"{self.place}: {counted(self.tasks, 'task')}, {counted(len(self.faults), 'fault', 'no')}",)
 
     def as_json(self) -> JsonObject:
         """All of it by name."""

@@ -7,6 +7,7 @@ from time import monotonic
 
 from rig.errors import RigError
 from rig.events import Emit, Notice, PieceGenerated, Where
+from rig.people.words import did_you_mean
 from rig.replay.moments import Moment, StoredEvents
 from rig.replay.playback import Playback, Sought
 from rig.running.control import Stopped
@@ -73,8 +74,9 @@ class Player(Playback):
             or arm not in range(len(self.stored.arms))
             or repeat not in range(self.stored.repeats)
         ):
+            near = did_you_mean(conversation, self.conversations)
             raise RigError(
-                f"run {self.run} has no conversation {conversation!r}; `rig show {self.run}` lists them"
+                f"run {self.run} has no conversation {conversation!r}{near}; `rig show {self.run}` lists them"
             )
         return Where(arm, conversation, repeat)
 

@@ -28,6 +28,7 @@ from rig.displays.pages.compare_rows import (
 )
 from rig.displays.pages.published import cell_text
 from rig.displays.printable import printable
+from rig.people.words import counted
 from rig.report import calibration, plots
 from rig.report.material import Material
 from rig.report.views import conversation_views
@@ -58,7 +59,8 @@ def page(material: Material, largest: int = LARGEST) -> str:
         told = _environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
         for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
             transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
-            text = template.render(**fixed, **transcripts, longest=longest, views=views)
+            tools = sorted({tool for view in views for tool in view.tools})
+            text = template.render(**fixed, **transcripts, longest=longest, views=views, tools=tools)
             if len(text.encode("utf-8", "backslashreplace")) <= largest:
                 return text
     return text
@@ -101,6 +103,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
         "groups": [(each, [_heat(shares) for _, shares in each.rows]) for each in material.groups],
         "what": WHAT,
+        "counted": counted,
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
         "differences": difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
@@ -144,9 +147,9 @@ def _flips(pair: Pair, comparison: Comparison) -> Iterator[FlipView]:
         yield FlipView(flip, numbers[flip.conversation], often, turns)
 
 
-def _blocks(number: int) -> list[list[int]]:
-    """The places of so many columns in tables under one another, none wider than `BESIDE`, about alike."""
-    tables = math.ceil(number / BESIDE)
+def _blocks(number: int, beside: int = BESIDE) -> list[list[int]]:
+    """The places of so many columns in tables under one another, at most `beside` in each, about alike."""
+    tables = math.ceil(number / beside)
     ends = [round(number * each / tables) for each in range(tables + 1)]
     return [list(range(*pair)) for pair in pairwise(ends)]
 
@@ -168,10 +171,11 @@ def _shown(fingerprint: Mapping[str, Any], name: str) -> str:
 
 def _title(comparison: Comparison) -> str:
     suites = Counter(suite for _, suite in comparison.conversations)
-    played = ", ".join(
-        f"{count} of suite {suite}" if suite else str(count) for suite, count in suites.items()
+    played = " and ".join(
+        counted(count, "conversation") + (f" of the suite {suite}" if suite else "")
+        for suite, count in suites.items()
     )
-    return f"{len(comparison.arms)} arm{'s' * (len(comparison.arms) > 1)}, conversations: {played}"
+    return f"{counted(len(comparison.arms), 'arm')}, {played}"
 
 
 def _drawn(drawings: Any) -> list[Markup]:

@@ -49,7 +49,7 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
         plot.set_xlim(-1.05 * scale * farthest, 1.05 * scale * farthest)
         plot.grid(axis="x")
         unit = "points " if metric.format == "percent" else ""
-        plot.set_xlabel(f"{metric.noun}, {unit}more or less than {label(comparison.baseline.label)}")
+        plot.set_xlabel(f"{metric.noun}, {unit}more or less than {letters[0]}")
         return svg(figure, f"differences in {metric.noun} from the baseline")
 
 
@@ -80,22 +80,54 @@ def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str 
             colour = arm_colour(place)
             plot.plot([at, at], [low, high], color=colour, linewidth=1.2, alpha=0.6)
             plot.plot([at], [value], "o", color=colour, markersize=6)
-            plot.annotate(letters[place], (at, value), (5, 4), textcoords="offset points", color=INK)
         _axis(metric, plot.set_ylim, plot.set_yticks)
-        plot.set_xlim(0, 1.15 * max(at for _, at, _ in points))
+        widest = 1.15 * max(at for _, at, _ in points) or 1.0
+        plot.set_xlim(0, widest)
+        low, high = plot.get_ylim()
+        for at, value, near in _beside(
+            [(p, a, metric.scale * (r.value or 0.0)) for p, a, r in points], widest, high - low
+        ):
+            said = " ".join(letters[place] for place in near[:_NAMED]) + (" …" if near[_NAMED:] else "")
+            plot.annotate(said, (at, value), (5, 4), textcoords="offset points", color=INK)
         plot.grid()
         plot.set_xlabel(cost)
         plot.set_ylabel(_titled(metric))
         return svg(figure, f"{metric.noun} against {cost}")
 
 
+def _beside(
+    points: Sequence[tuple[int, float, float]], wide: float, high: float
+) -> list[tuple[float, float, list[int]]]:
+    """Points by the label that they share: those so near to the first of them that labels would overlap."""
+    found: list[tuple[float, float, list[int]]] = []
+    for place, at, value in sorted(points, key=lambda point: point[1:]):
+        for x, y, near in found:
+            if abs(x - at) < _LABEL[0] * wide and abs(y - value) < _LABEL[1] * high:
+                near.append(place)
+                break
+        else:
+            found.append((at, value, [place]))
+    return found
+
+
+_LABEL = (0.08, 0.09)
+"""The share of a small plot that a letter takes."""
+_NAMED = 6
+"""Arms named at one point of a plot."""
+_BARS = 8
+"""Arms whose bars can be told apart."""
+
+
 def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None:
-    """How often each kind of `errors` or `faults` came by arm, for each conversation; None without any."""
+    """How often each kind of `errors` or `faults` came by arm, for each conversation.
+
+    None without any, and for more arms than have colours; the tables have them all.
+    """
     arms = comparison.arms
     counts: list[Mapping[str, int]] = [getattr(arm, of) for arm in arms]
     total = {kind: sum(each.get(kind, 0) for each in counts) for each in counts for kind in each}
     named = sorted((kind for kind in total if total[kind]), key=lambda kind: -total[kind])[:_KINDS]
-    if not named:
+    if not named or len(arms) > _BARS:
         return None
     width = 0.8 / len(arms)
     with axes(_WIDTH, 0.9 + len(named) * max(_ROW, 0.11 * len(arms))) as (figure, plot):
@@ -108,7 +140,7 @@ def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None
         plot.grid(axis="x")
         plot.set_xlabel("per conversation")
         if len(arms) > 1:
-            plot.legend(loc="lower right")
+            plot.legend(loc="upper left", bbox_to_anchor=(1, 1))
         return svg(figure, f"{of} by kind for each arm")
 
 

@@ -15,6 +15,7 @@ from rig.store import Transcript
 from rig.tasks import turn_number
 from rig.verdicts import CallPlace
 
+_BEST = 10
 _TRUTH = 300
 """What the user says and what is due stands once, and is not cut shorter than this."""
 
@@ -89,6 +90,18 @@ class ConversationView:
     place: str
     outcomes: tuple[OutcomeView, ...]
     turns: tuple[TurnView, ...]
+    tools: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether it did not end alike for all arms."""
+        return len({(each.short, each.level) for each in self.outcomes}) > 1
+
+    @property
+    def right(self) -> str:
+        """Whether it ended well for `all` arms, for `some`, or for `none`."""
+        well = [each.level == _BEST for each in self.outcomes]
+        return "all" if all(well) else "some" if any(well) else "none"
 
 
 def conversation_views(
@@ -121,7 +134,14 @@ def conversation_views(
                 for letter, arm in zip(letters, comparison.arms, strict=True)
             ),
             tuple(_turns(of_arms, letters, longest)),
+            _tools(of_arms[0]),
         )
+
+
+def _tools(transcript: Transcript) -> tuple[str, ...]:
+    """The tools that a conversation is about: those of the calls that are due."""
+    due = (transcript.conversation.expected(turn).calls for turn in transcript.turn_numbers)
+    return tuple(sorted({executed.call.name for calls in due for executed in calls}))
 
 
 def _outcome(letter: str, result: ConversationResult, flip: str, declaration: Declaration) -> OutcomeView:

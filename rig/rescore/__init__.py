@@ -1,7 +1,7 @@
 """Predictions that were made before: read from files, scored again, executed again, written for others."""
 
 from rig.rescore.adjudication import Adjudication, Unsettled
-from rig.rescore.flat import FlatFormat, flat_lines, write_lines
+from rig.rescore.flat import FlatFormat, flat_lines, write_lines, write_parquet
 from rig.rescore.group import Group, Spool
 from rig.rescore.importing import import_run
 from rig.rescore.opinions import Opinion, Opinions
@@ -37,4 +37,5 @@ __all__ = [
     "setup_for_files",
     "setup_of",
     "write_lines",
+    "write_parquet",
 ]

@@ -1,15 +1,19 @@
 """A stored run as rows: a view of the store, written as CSV or as JSON lines."""
 
 import json
+import os
+import secrets
 from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from rig.errors import RigError
 from rig.files import csv_line, json_text, writing
 from rig.store import EXPORTED_VIEWS, Runs, StoredRun
 
-FlatFormat = Literal["csv", "jsonl"]
+FlatFormat = Literal["csv", "jsonl", "parquet"]
 
 _JSON = frozenset({"arguments", "response", "differences", "expected", "got"})
 """Columns that hold JSON. As JSON lines they become values, as CSV they stay text."""
@@ -22,12 +26,12 @@ def flat_lines(
 
     Columns are those of docs/store.md. CSV begins with their names and is quoted as in RFC 4180; an absent
     value is an empty cell there, and null as JSON. Cells that a spreadsheet would execute are made inert,
-    unless they are wanted `raw`. Raises RigError for a view or a form that is none.
+    unless they are wanted `raw`. Raises RigError for a view that is none, and a form that has no lines.
     """
     if view not in EXPORTED_VIEWS:
         raise RigError(f"no view {view!r}; there are: {', '.join(EXPORTED_VIEWS)}")
-    if form not in get_args(FlatFormat):
-        raise RigError(f"no format {form!r}; there are: {', '.join(get_args(FlatFormat))}")
+    if form not in ("csv", "jsonl"):
+        raise RigError(f"no lines of the format {form!r}; there are: csv, jsonl")
     rows = runs.view(view, run)
     if form == "jsonl":
         return (json_text({name: _value(name, value) for name, value in row.items()}) for row in rows)
@@ -42,6 +46,62 @@ def write_lines(lines: Iterable[str], path: Path) -> int:
             file.write(f"{line}\n")
             written += 1
     return written
+
+
+def write_parquet(runs: Runs, run: StoredRun, view: str, path: Path) -> int:
+    """Write the rows of a run in this view to a new Parquet file, all or nothing. Returns how many.
+
+    A column is of integers, of floating-point numbers, or else of texts, by what is in it; JSON stays text.
+    Raises RigError where pyarrow is not installed, and where the file cannot be written.
+    """
+    try:
+        arrow = import_module("pyarrow")
+        parquet = import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise RigError("--format parquet needs pyarrow: pip install 'rig[parquet]'") from error
+    if path.exists():
+        raise RigError(f"{path}: exists; choose a new file")
+    kinds: dict[str, set[type]] = {name: set() for name in runs.view_columns(view)}
+    for row in runs.view(view, run):
+        for name, value in row.items():
+            kinds[name].add(type(value))
+    types = {name: _kind(found) for name, found in kinds.items()}
+    names = {int: arrow.int64(), float: arrow.float64(), str: arrow.string()}
+    schema = arrow.schema([(name, names[kind]) for name, kind in types.items()])
+    rows = ({name: _as(types[name], value) for name, value in row.items()} for row in runs.view(view, run))
+    written = 0
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with parquet.ParquetWriter(part, schema) as writer:
+            while batch := list(islice(rows, _BATCH)):
+                writer.write_table(arrow.Table.from_pylist(batch, schema))
+                written += len(batch)
+        os.link(part, path)
+    except OSError as error:
+        raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return written
+
+
+_BATCH = 10_000
+"""Rows that are held at once."""
+
+
+def _kind(found: set[type]) -> type:
+    """The type of a column by the types of its values."""
+    kinds = found - {type(None)}
+    if kinds and kinds <= {int}:
+        return int
+    return float if kinds and kinds <= {int, float} else str
+
+
+def _as(kind: type, value: Any) -> Any:
+    if value is None:
+        return None
+    if kind is str and not isinstance(value, str):
+        return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    return value.encode("utf-8", "backslashreplace").decode() if kind is str else kind(value)
 
 
 def _csv(columns: Iterable[str], rows: Iterable[dict[str, Any]], raw: bool) -> Iterator[str]:

@@ -20,6 +20,7 @@ from rig.engine.settings import (
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.methods.base import Method, Option, Settings
+from rig.people.words import did_you_mean
 from rig.running.person import HUMAN
 from rig.scoring import Mode, Named
 
@@ -221,7 +222,8 @@ class Options:
             name, value = _split(text, "--set", "NAME=VALUE")
             if name not in known or name in _OF_METHODS:
                 names = ", ".join(sorted(known.keys() - set(_OF_METHODS))) or "none"
-                raise RigError(f"--set {text}: no option of the method is called {name}; there are: {names}")
+                meant = f"{name}{did_you_mean(name, names.split(', '))}"
+                raise RigError(f"--set {text}: no option of the method is called {meant}; there are: {names}")
             given.setdefault(name, []).append(known[name].parse(value))
         return {name: _distinct(values) for name, values in given.items()}
 

@@ -6,6 +6,7 @@ from rig.store.connect import StoreError, backup, check_writable
 from rig.store.deletion import delete_run
 from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
+from rig.store.merging import Merged, is_store, merge
 from rig.store.reader import Runs
 from rig.store.records import (
     Cell,
@@ -29,6 +30,7 @@ __all__ = [
     "FailedTurn",
     "Follower",
     "GraderInfo",
+    "Merged",
     "NewRun",
     "RunWriter",
     "Runs",
@@ -44,4 +46,6 @@ __all__ = [
     "check_writable",
     "datasette_metadata",
     "delete_run",
+    "is_store",
+    "merge",
 ]

@@ -17,6 +17,7 @@ from rig.events import Speed, Where
 from rig.meters import Costs
 from rig.metrics import Declaration
 from rig.models import Usage
+from rig.people.words import did_you_mean
 from rig.store.attempts import ATTEMPTS, FAILED_TURNS
 from rig.store.cells import ScoredCell, scored_cells
 from rig.store.connect import connect_for_reading, faults, intact
@@ -32,6 +33,9 @@ LATEST = "latest"
 Row: TypeAlias = dict[str, Any]
 
 _WORK = [field.name for field in fields(Usage)]
+
+_NAMES = 1000
+"""How many runs are looked at for one that was meant."""
 
 _PLANNED = {
     "arm": "(SELECT position FROM arms WHERE arms.run = seen.run AND arms.name = seen.arm)",
@@ -87,7 +91,10 @@ class Runs:
             )
         if len(found) != 1:
             ids = ", ".join(row["id"] for row in found[:5])
-            fault = f"{text!r} could be any of {ids}" if found else f"no run {text!r} in {self.path}"
+            stored = self._rows(f"SELECT id, name FROM runs {newest} LIMIT {_NAMES}")
+            near = did_you_mean(text, [LATEST, *(name for row in stored for name in row.values() if name)])
+            nothing = f"no run {text!r} in {self.path}{near}"
+            fault = f"{text!r} could be any of {ids}" if found else nothing
             raise RigError(f"{fault}; `rig runs` lists them")
         return self._run(found[0])
 
@@ -136,8 +143,9 @@ class Runs:
             conversation,
         )
         if not found:
+            near = did_you_mean(conversation, run.conversations)
             raise RigError(
-                f"run {run.id} has no conversation {conversation!r}; `rig show {run.id}` lists them"
+                f"run {run.id} has no conversation {conversation!r}{near}; `rig show {run.id}` lists them"
             )
         key = (self._arm_id(run, arm), found[0]["id"], repeat)
         rows = self._rows(

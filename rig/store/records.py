@@ -11,6 +11,7 @@ from rig.events import Speed
 from rig.methods.base import Grading
 from rig.methods.offers import ArmScore
 from rig.metrics import TASKS, Counts, Declaration, Score
+from rig.people.words import counted
 from rig.tasks import Task
 from rig.verdicts import Fault
 
@@ -181,7 +182,10 @@ class StoredRun:
     @property
     def turns_left(self) -> str:
         """How many turns are still to be made, as a sentence begins."""
-        return f"{self.turns - self.turns_done} turns are" if self.turns else "an unknown number of turns is"
+        left = self.turns - self.turns_done
+        if not self.turns:
+            return "an unknown number of turns is"
+        return f"{counted(left, 'turn')} {'is' if left == 1 else 'are'}"
 
     @property
     def state(self) -> Literal["finished", "running", "interrupted"]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rig import plugins
 from rig.errors import RigError
+from rig.people.words import did_you_mean
 from rig.toolbox.own.folder import hash_of, holds_toolbox, load_folder
 from rig.toolbox.toolbox import Toolbox
 
@@ -22,7 +23,10 @@ def find_toolbox(text: str | None) -> Toolbox:
         return known[text]
     if not Path(text).exists():
         there_are = ", ".join(known)
-        raise RigError(f"no toolbox is called {text!r}; there are: {there_are} (your own: --toolbox DIR)")
+        raise RigError(
+            f"no toolbox is called {text!r}{did_you_mean(text, known)}; there are: {there_are}"
+            " (your own: --toolbox DIR)"
+        )
     if (toolbox := _of_folder(Path(text))) is not None:
         return toolbox
     found: list[Toolbox] = list(plugins.at(text).toolboxes.values())

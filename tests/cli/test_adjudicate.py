@@ -100,12 +100,12 @@ def test_the_last_answer_counts_and_contradictions_are_said(store: Path, rig: Ri
 
 def test_answers_travel(store: Path, rig: Rig, tmp_path: Path) -> None:
     say(store, water=True, call=False)
-    assert "2 answers are in" in rig("adjudicate", "--export", tmp_path / "mine.jsonl").err
+    assert "wrote 2 answers to" in rig("adjudicate", "--export", tmp_path / "mine.jsonl").err
     other = tmp_path / "other" / "runs.sqlite"
     other.parent.mkdir()
     say(other, water=False)
     done = rig("adjudicate", "--import", tmp_path / "mine.jsonl", "--runs", other)
-    assert "2 answers are new" in done.err
+    assert "added 2 answers to" in done.err
     assert "1 contradict an earlier answer" in done.err
     assert read_answers(answers_file(other)).sha256 == read_answers(answers_file(store)).sha256
     assert rig("adjudicate", "--export", tmp_path / "mine.jsonl").code == 2

@@ -30,7 +30,7 @@ def test_each_conversation_is_a_file_with_predictions(rig: Rig, store: Path, tmp
     out = tmp_path / "new" / "out"
     done = rig("export", "latest", "--format", "tooltalk", "--output", out)
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"3 files of run abcde are in {out}\n"
+    assert done.out == f"wrote 3 files of run abcde to {out}\n"
     for source in small_talks.sources():
         written = json.loads((out / f"{source['name']}.json").read_text())
         for before, after in zip(source["conversation"], written["conversation"], strict=True):
@@ -68,7 +68,7 @@ def test_rows_as_csv_are_the_views_with_its_columns(rig: Rig, store: Path, tmp_p
     done = rig("export", "latest", "--format", "csv", "--output", out)
     with out.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert done.out == f"{len(rows)} steps of run abcde are in {out}\n"
+    assert done.out == f"wrote {len(rows)} rows (steps) of run abcde to {out}\n"
     with Runs.open(store) as runs:
         expected = list(runs.view("steps", runs.get("abcde")))
     assert [list(row.values()) for row in rows] == [

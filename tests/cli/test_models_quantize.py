@@ -1,13 +1,16 @@
 """`rig models quantize`, and how what it made is shown afterwards."""
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import small_talks
 import tiny_gguf
 
+quantizing = importlib.import_module("rig.cli.models.quantize")
 Rig = Callable[..., Any]
 
 
@@ -102,3 +105,20 @@ def test_a_name_of_the_registry_is_not_taken(rig: Rig, models: Path) -> None:
     done = rig("models", "quantize", models / "gemma-3-270m.gguf", "--to", "q4_k_m")
     assert done.code == 2
     assert "the registry has another model of this name" in done.err
+
+
+def test_without_types_it_says_what_it_could_make(models: Path, rig: Rig) -> None:
+    done = rig("models", "quantize", "tiny")
+    assert done.code == 2
+    assert "--to q8_0,q6_k,q5_k_m,q4_k_m,q3_k_m,q2_k would make tiny-q8_0.gguf, tiny-q6_k.gguf" in done.err
+    assert sorted(path.name for path in models.glob("tiny-*.gguf")) == []
+
+
+def test_in_a_terminal_it_asks_for_the_types(models: Path, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantizing, "_is_asked", lambda: True)
+    asked: list[str] = []
+    monkeypatch.setattr(click, "prompt", lambda text, **given: asked.append(given["default"]) or "q8_0")
+    done = rig("models", "quantize", "tiny")
+    assert done.code == 0, done.err
+    assert asked == ["q8_0,q6_k,q5_k_m,q4_k_m,q3_k_m,q2_k"]
+    assert (models / "tiny-q8_0.gguf").is_file()

@@ -140,7 +140,7 @@ def test_another_response_is_reported(rig: Rig, files: Path, tmp_path: Path) -> 
     options = (path, "--similarity", "exact", "--reexecute", "--world", tmp_path / "databases")
     done = rig("score", *options)
     assert done.code == 1
-    assert "1 responses differ" in done.out
+    assert "1 response changed" in done.out
     assert "alarms turn 1, call 1, FindAlarms" in done.out
     assert "\x1b" not in done.out
     [difference] = rig("score", *options, "--json").json["reexecuted"]["differences"]

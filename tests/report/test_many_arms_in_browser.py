@@ -17,6 +17,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is install
 N = 12
 PAPER = 700
 """A4 without its margins, in CSS pixels."""
+BLOCKS = {7: ["ABCDEFG"], 9: ["ABCD", "EFGHI"], 20: ["ABCDEFG", "HIJKLM", "NOPQRST"]}
+"""The letters of the arms whose columns stand in one table, by the number of arms."""
 CUT_OFF = """
 [...document.querySelectorAll('.scroll > table')].filter((table) =>
   table.getBoundingClientRect().right > document.documentElement.clientWidth
@@ -33,7 +35,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield page
 
 
-@pytest.fixture(scope="module", params=[7, 9])
+@pytest.fixture(scope="module", params=[7, 9, 20])
 def report(tmp_path_factory: pytest.TempPathFactory, request: Any) -> tuple[Path, int]:
     folder = tmp_path_factory.mktemp("report")
     arms = [model(N, set(range(place))) for place in range(request.param)]
@@ -49,9 +51,7 @@ def test_no_column_is_cut_off_on_a_desk(browser: Page, report: tuple[Path, int],
     browser.open(report[0], width)
     assert browser.evaluate(CUT_OFF) == []
     assert "".join(browser.evaluate(LETTERS)).split() == [
-        word
-        for block in (["ABCDEFG"] if report[1] == 7 else ["ABCD", "EFGHI"])
-        for word in ("quality", *block)
+        word for block in BLOCKS[report[1]] for word in ("quality", *block)
     ]
 
 

@@ -9,6 +9,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
+from rig.cli.options.settings import say_what_is_from_file
 from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import (
     Comparison,
@@ -135,6 +136,7 @@ def command(
     With --sequential you may look at a run while it goes on, and stop when you have seen enough; then
     --fail-if-worse X asks whether a loss of X points is shown.
     """
+    say_what_is_from_file(click.get_current_context())
     with Runs.open(runs or runs_file()) as stored:
         if tables:
             print_tables(published(stored, addresses), {"arms": list(addresses)}, as_json=as_json)

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from rig.cli import completion, run
+from rig.cli.attention import Attention
+from rig.cli.options.groups import GroupedCommand
 from rig.cli.output import print_json, printable
-from rig.cli.roles import CastCommand
 from rig.compare import Differing, Noise
 from rig.compare.arms import choose
 from rig.compare.noise import noise_between
@@ -22,7 +23,7 @@ from rig.running.options import Options
 from rig.running.planning import plan
 from rig.store import Runs, StoredRun
 
-_NOT_OF_RUN = frozenset({"models", "exact", "resume", "as_json"})
+_NOT_OF_RUN = frozenset({"models", "exact", "resume", "retry_failed", "as_json"})
 
 _KINDS = (
     ("predictions with another text", "steps"),
@@ -32,7 +33,9 @@ _KINDS = (
 )
 
 
-@click.command(cls=CastCommand, params=[each for each in run.command.params if each.name not in _NOT_OF_RUN])
+@click.command(
+    cls=GroupedCommand, params=[each for each in run.command.params if each.name not in _NOT_OF_RUN]
+)
 @click.argument("model", required=False, shell_complete=completion.models)
 @click.option("--of", metavar="RUN", shell_complete=completion.runs, help="Only read a run made before.")
 @click.option(
@@ -55,6 +58,8 @@ def command(
     runs: Path | None,
     name: str | None,
     threshold: float | None,
+    bell: bool,
+    notify: str | None,
     **_: Any,
 ) -> None:
     """Run a model twice with the same settings, and once more with --exact, and say what differs.
@@ -68,7 +73,9 @@ def command(
     if of is None:
         given = run.options_of(context, threshold)
         todo = plan(_options(given, model), store, name)
-        stored, control = run.carry_out(todo, display, as_json=as_json)
+        stored, control = run.carry_out(
+            todo, display, as_json=as_json, attention=Attention(bell=bell, command=notify)
+        )
         code = run.exit_code(stored, control)
         if code:
             click.echo(

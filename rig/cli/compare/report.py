@@ -1,12 +1,15 @@
 """`rig report`: runs as one file to be read, passed on, or worked with."""
 
+import re
 import sys
+import webbrowser
 from pathlib import Path
 from typing import cast
 
 import click
 
 from rig.cli.compare import arms_and_question, noise_beside
+from rig.cli.options.settings import say_what_is_from_file
 from rig.cli.output import print_json, printable
 from rig.compare import Question
 from rig.errors import RigError
@@ -22,13 +25,14 @@ from rig.store import Runs
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    help="Default: as the output's name ends, else html. csv: a row for each conversation and arm.",
+    help="Default: by the name of the output, or html. csv has a row for each conversation and arm.",
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; default: stdout.")
-@click.option("--tables", is_flag=True, help="With the tables of the method's paper for these arms.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="The file to write.  [default: stdout]")
+@click.option("--tables", is_flag=True, help="Add the tables of the method's paper.")
+@click.option("--force", is_flag=True, help="Replace a file that is already there.")
+@click.option("--raw", is_flag=True, help="csv: do not quote texts that a spreadsheet would execute.")
+@click.option("--open", "opened", is_flag=True, help="Open the report in your browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON about the file that was written.")
 def command(
     addresses: tuple[str, ...],
     baseline: str | None,
@@ -42,20 +46,31 @@ def command(
     tables: bool,
     force: bool,
     raw: bool,
+    opened: bool,
     as_json: bool,
 ) -> None:
-    """Write a report of arms: verdicts, plots, and every conversation with the arms side by side.
+    """Write a report: verdicts, plots, and every conversation with the arms side by side.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`, and stands for all arms of the
-    run; RUN/ARM is one of them. A single arm will do.
+    RUN is an id, the beginning of one, a name given with --name, or `latest`. It stands for all arms of the
+    run; RUN/ARM is one of them. A single arm is enough.
 
-    The page is one file that needs no network, at most 1 MB for six arms of all conversations.
-    """
+    The page is one file that needs no network. You can search it and filter it, print it, and pass it on.
+
+    \b
+    Examples:
+      rig report latest --open                  write rig-report-RUN.html and show it
+      rig report quants other -o both.html      two runs in one report
+      rig report latest --format md             Markdown, for a pull request
+    """  # noqa: D301 - for click
+    say_what_is_from_file(click.get_current_context())
+    if opened and output is None:
+        output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', addresses[0]))}.html")
+        force = True
     if output is None and as_json:
         raise RigError("--json is about a file that is written; name it with --output")
     form = cast(Format, format_ or _by_ending(output))
     if output is None and form == "html" and sys.stdout.isatty():
-        raise RigError("a page is no reading in a terminal; name a file with --output, or choose --format md")
+        raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")
     with Runs.open(runs or runs_file()) as stored:
         question = Question(baseline, metric, alpha, across_settings)
         measured = noise_beside(stored, noise, alpha)
@@ -66,6 +81,8 @@ def command(
         click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
         return
     write(text, output, force=force)
+    if opened and not webbrowser.open(output.resolve().as_uri()):
+        click.echo(f"rig: no browser was found; open {printable(str(output))} yourself", err=True)
     comparison = material.comparison
     if as_json:
         arms = [arm.label for arm in comparison.arms]
@@ -73,7 +90,7 @@ def command(
         return
     for pair in comparison.pairs:
         click.echo(printable(f"{pair.arm}: {pair.verdict.text}"))
-    click.echo(printable(f"{len(text.encode()) / 1e6:.2f} MB in {output}"))
+    click.echo(printable(f"wrote {output} ({len(text.encode()) / 1e6:.2f} MB)"))
 
 
 def _by_ending(output: Path | None) -> str:

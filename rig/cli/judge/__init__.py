@@ -5,11 +5,12 @@ import importlib
 import click
 
 from rig.cli.judge.answers import command as answers
+from rig.cli.options.verbs import Verbs
 
 _OTHERS = {"calibrate": "rig.cli.judge.calibrate", "rates": "rig.cli.judge.rates"}
 
 
-class _Judging(click.Group):
+class _Judging(Verbs):
     """What is no name of another command is to be judged."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:

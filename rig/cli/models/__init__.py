@@ -10,6 +10,7 @@ from rig.cli import completion
 from rig.cli.models.fit import show_fit, wishes
 from rig.cli.models.merge import merge
 from rig.cli.models.quantize import quantize
+from rig.cli.options.verbs import Verbs
 from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import file_size, millions
 from rig.displays.signals import endings_as_exceptions
@@ -33,13 +34,14 @@ from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.memory.plan import Wishes
 from rig.errors import RigError
 from rig.paths import models_directory
+from rig.people.words import did_you_mean
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _CONTEXTS = (2048, 8192, 32768, 131072)
 _SEQUENCES = (1, 4, 8)
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """List, describe, fetch, verify, quantize and merge models."""
 
@@ -175,7 +177,10 @@ def pull(models: tuple[str, ...], as_json: bool) -> None:
     registry = load_registry()
     unknown = [name for name in models if name not in registry]
     if unknown:
-        raise RigError(f"the registry names no {', '.join(unknown)}; it has: {', '.join(registry)}")
+        raise RigError(
+            f"the registry has no {', '.join(unknown)}{did_you_mean(unknown[0], registry)};"
+            f" it has: {', '.join(registry)}"
+        )
     done = []
     for name in models:
         entry = registry[name]

@@ -1,5 +1,7 @@
 """`rig models quantize`: smaller files of a model, to be compared with it."""
 
+import sys
+
 import click
 
 from rig.calls import JsonObject
@@ -11,17 +13,25 @@ from rig.displays.signals import endings_as_exceptions
 from rig.engine.files.made import Made
 from rig.engine.files.quantize import LADDER, TYPES
 from rig.engine.files.quantize import quantize as make
-from rig.engine.files.registry import resolve
+from rig.engine.files.registry import ResolvedModel, resolve
+from rig.errors import RigError
 from rig.meters import available_cores
+from rig.paths import models_directory
+from rig.people.words import did_you_mean
 
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 
 
-def _kinds(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
+def _kinds(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
+    return () if text is None else _types(text)
+
+
+def _types(text: str) -> tuple[str, ...]:
     kinds = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for kind in kinds:
         if kind not in TYPES:
-            raise click.BadParameter(f"{kind!r} is none of {', '.join(TYPES)}.")
+            near = did_you_mean(kind, TYPES)
+            raise click.BadParameter(f"there is no type {kind!r}{near}; there are: {', '.join(TYPES)}")
     return kinds
 
 
@@ -29,11 +39,9 @@ def _kinds(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
 @click.argument("model", shell_complete=completion.model_files)
 @click.option(
     "--to",
-    default=",".join(LADDER),
-    show_default=True,
     callback=_kinds,
     metavar="TYPE,...",
-    help="What to make.",
+    help=f"The types to make, such as {','.join(LADDER)}. In a terminal, rig asks if you leave this out.",
 )
 @click.option(
     "--threads", type=click.IntRange(1, 512), help="CPU threads; default: the cores that may be used."
@@ -42,11 +50,12 @@ def _kinds(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
 def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool) -> None:
     """Make smaller files of a model, with llama.cpp's own quantizer.
 
-    Each is MODEL-TYPE.gguf in the models directory, and can be named MODEL-TYPE at once wherever a model can.
-    It says itself what it was made from, and so does every run with it. A model that is quantized already
-    can be quantized again; what it has lost by then stays lost. A file appears only when it is complete.
+    Each new file is MODEL-TYPE.gguf in the models directory, and you can use the name MODEL-TYPE at once
+    wherever a model is asked for. The file records what it was made from, and so does every run with it. You
+    can quantize a quantized model again, but what it has lost stays lost.
     """
     parent = resolve(model)
+    to = to or _asked(parent)
     made = []
     for kind in to:
         with endings_as_exceptions():
@@ -75,6 +84,22 @@ def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool
             f"{printable(origins[0].note)}: its weights were quantized before, so these files lose more than"
             " the same types made from the original weights would"
         )
+
+
+def _asked(parent: ResolvedModel) -> tuple[str, ...]:
+    """The types that a person wants; without one to ask, what could be made is said instead."""
+    ladder = ",".join(LADDER)
+    if not _is_asked():
+        files = ", ".join(f"{parent.name}-{kind}.gguf" for kind in LADDER)
+        raise RigError(f"say which types to make; --to {ladder} would make {files} in {models_directory()}")
+    for kind in LADDER:
+        click.echo(printable(f"  {kind:<7} {parent.name}-{kind}.gguf"), err=True)
+    click.echo(f"They go to {printable(str(models_directory()))}. Other types: {', '.join(TYPES)}.", err=True)
+    return _types(click.prompt("Which types", default=ladder, err=True))
+
+
+def _is_asked() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _row(made: Made) -> tuple[str, ...]:

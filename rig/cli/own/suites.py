@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rig import methods
+from rig.cli.options.verbs import Verbs
 from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
 from rig.toolbox.own.listing import read_listing, write_listing
@@ -14,7 +15,7 @@ _STARTER = Path(__file__).parent / "starter"
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """List suites of conversations, and begin one of your own."""
 

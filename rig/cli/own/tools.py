@@ -9,10 +9,12 @@ import click
 
 from rig import plugins
 from rig.calls import JsonObject
+from rig.cli.options.verbs import Verbs
 from rig.cli.output import print_json, print_table, printable
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError
+from rig.people.words import counted
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.own.folder import LISTING, files_of, holds_code, holds_toolbox
 from rig.toolbox.own.listing import UNSAID, Declaration, Listing, read_listing, write_listing
@@ -24,7 +26,7 @@ _PATH = click.Path(path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group()
+@click.group(cls=Verbs)
 def command() -> None:
     """List and check the tools that models can call, and take over tools of your own."""
 
@@ -66,7 +68,7 @@ def info(toolbox: str, tools: Sequence[str], as_json: bool) -> None:
     if as_json:
         print_json({"toolbox": found.name, "sha256": found.sha256, "tools": list(map(_as_json, chosen))})
         return
-    click.echo(printable(f"{found.name}: {len(found.tools)} tools, sha256 {found.sha256[:16]}"))
+    click.echo(printable(f"{found.name}: {counted(len(found.tools), 'tool')}, sha256 {found.sha256[:16]}"))
     place = Path(toolbox)
     if holds_toolbox(place):
         code = "runs as any program of yours does" if holds_code(place) else "is data: nothing is run"
@@ -96,7 +98,9 @@ def check(toolbox: str) -> None:
     listing = Path(toolbox) / LISTING
     for note in read_listing(listing).notes if listing.is_file() else ():
         click.echo(printable(note))
-    click.echo(printable(f"{found.name}: {len(found.tools)} tools, {len(faults) or 'no'} faults"))
+    click.echo(
+        printable(f"{found.name}: {counted(len(found.tools), 'tool')}, {counted(len(faults), 'fault', 'no')}")
+    )
     sys.exit(1 if faults else 0)
 
 
@@ -121,7 +125,7 @@ def import_(file: Path, output: Path | None, as_json: bool) -> None:
     for note in listing.notes:
         click.echo(printable(note), err=True)
     rows = [(tool.name, "action" if tool.action else "lookup", tool.description) for tool in listing.tools]
-    click.echo(printable(f"{file}: {listing.form}'s form, {len(listing.tools)} tools"))
+    click.echo(printable(f"{file}: {listing.form}'s form, {counted(len(listing.tools), 'tool')}"))
     print_table(("tool", "kind", "description"), [tuple(map(printable, row)) for row in rows])
     if target is not None:
         click.echo(printable(f"written to {target}"))

@@ -20,6 +20,7 @@ from rig.methods.base import Method, Setup
 from rig.methods.offers import Executes, declared
 from rig.metrics import Declaration, NamedCount
 from rig.paths import runs_file
+from rig.people.words import counted
 from rig.rescore import (
     Group,
     Reexecuted,
@@ -152,8 +153,8 @@ def _told(place: Path, method: Method, setup: Setup, reexecute: bool, as_json: b
     acting = require_world(setup, method.name) if reexecute else None
     by_folder = score_files(place, method, setup)
     tasks = [scored.conversation for several in by_folder.values() for scored in several]
-    counted = declared(method, tasks)
-    groups = [_Told(name, counted, acting, as_json=as_json) for name in by_folder]
+    declaration = declared(method, tasks)
+    groups = [_Told(name, declaration, acting, as_json=as_json) for name in by_folder]
     for group in groups:
         for scored in by_folder[group.arm]:
             group.add(scored)
@@ -235,7 +236,8 @@ def _print_group(group: _Told) -> None:
     metrics = declaration.shown("meters")
     click.echo(", ".join(f"{metric.title} {measured(metric, group.counts)}" for metric in metrics))
     if group.is_executed:
-        click.echo(f"{group.executed} calls executed again, {group.differing} responses differ")
+        changed = counted(group.differing, "response")
+        click.echo(f"executed {counted(group.executed, 'call')} again; {changed} changed")
         for line in group.lines:
             click.echo(printable(line))
 

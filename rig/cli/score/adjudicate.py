@@ -12,6 +12,7 @@ from rig.displays.pages.adjudication import QUESTION, question_text
 from rig.errors import RigError
 from rig.models import Model
 from rig.paths import runs_file
+from rig.people.words import counted
 from rig.rescore import Adjudication, Opinion, Opinions
 from rig.scoring import add_answers, answers_file, read_answers
 
@@ -129,7 +130,7 @@ def _import(source: Path, file: Path) -> None:
     new = [each for each in found if known.of(each.first, each.second) is not each.same]
     overruled = sum(known.of(each.first, each.second) is not None for each in new)
     add_answers(file, new)
-    click.echo(f"{len(new)} answers are new in {file}{_overrules(overruled)}", err=True)
+    click.echo(f"added {counted(len(new), 'answer')} to {file}{_overrules(overruled)}", err=True)
 
 
 def _export(file: Path, to: Path) -> None:
@@ -137,7 +138,9 @@ def _export(file: Path, to: Path) -> None:
         raise RigError(f"--export {to}: exists; choose a new file")
     answers = read_answers(file)
     add_answers(to, answers)
-    click.echo(f"{len(answers)} answers are in {to}{_overrules(len(answers.overruled))}", err=True)
+    click.echo(
+        f"wrote {counted(len(answers), 'answer')} to {to}{_overrules(len(answers.overruled))}", err=True
+    )
 
 
 def _overrules(count: int) -> str:

@@ -8,6 +8,7 @@ from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 from rig.displays.table import Row, by_kind
 from rig.metrics import UNCLEAR, Metric, if_right
+from rig.people.words import counted
 from rig.rates.agreement import Interval
 
 _SPEED: tuple[tuple[str, bool, Callable[[ArmResult], str]], ...] = (
@@ -33,7 +34,7 @@ def heading(comparison: Comparison) -> list[str]:
     level = f"{100 * (1 - comparison.alpha):g}%"
     against = f"baseline {comparison.baseline.label}; " if comparison.pairs else ""
     lines = [
-        f"{len(comparison.conversations)} conversations, graded by {comparison.grader}",
+        f"{counted(len(comparison.conversations), 'conversation')}, graded by {comparison.grader}",
         f"{against}in brackets {level} intervals over conversations",
     ]
     lines += [

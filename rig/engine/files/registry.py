@@ -15,6 +15,7 @@ from rig.engine.gguf.info import GgufInfo
 from rig.errors import RigError
 from rig.files import read_text
 from rig.paths import REGISTRY, models_directory
+from rig.people.words import did_you_mean
 
 
 class Source(BaseModel):
@@ -234,8 +235,9 @@ def resolve(text: str) -> ResolvedModel:
             return ResolvedModel(path.stem, path)
     if text.endswith(".gguf") or os.sep in text:
         raise RigError(f"{text}: no such file; `rig models list` shows the models that are here")
+    names = known_names()
     raise RigError(
-        f"unknown model {text!r}; there are: {', '.join(known_names())} "
+        f"unknown model {text!r}{did_you_mean(text, names)}; there are: {', '.join(names)} "
         "(or the path of a .gguf file; `rig models pull NAME` fetches one that is not here)"
     )
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
 from rig.methods.bfcl import java, javascript
+from rig.people.words import counted
 
 Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
 """Calls, each by the name of its function."""
@@ -62,7 +63,9 @@ def check(output: Output, truth: Truth) -> None:
             _call(output[0], _declared(truth, truth.calls[0]), truth.calls[0], truth)
         else:
             if len(output) != 1:
-                raise Wrong("simple_function_checker:wrong_count", f"{len(output)} calls, one is due")
+                raise Wrong(
+                    "simple_function_checker:wrong_count", f"{counted(len(output), 'call')}, one is due"
+                )
             _call(output[0], truth.functions[0], truth.calls[0], truth)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         # Where BFCL's own checker ends with an exception, the answer is not right.

@@ -283,7 +283,7 @@ def test_what_calls_did_to_the_world_is_shown_and_they_can_be_executed_again(rig
     (transcript,) = rig("show", run, TASK, "--diff", "--json").json["transcripts"]
     played = [turn["steps"] for turn in transcript["turns"] if turn["role"] == "assistant"]
     assert [["effect" in step for step in steps] for steps in played[:2]] == [[False], [False, True, False]]
-    assert "1 calls executed again, 0 responses differ" in rig("score", run, "--reexecute").out
+    assert "executed 1 call again; 0 responses changed" in rig("score", run, "--reexecute").out
 
 
 def test_shown_compared_and_scored_again_as_any_run(rig: Rig) -> None:

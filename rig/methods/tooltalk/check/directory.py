@@ -12,6 +12,7 @@ from rig.methods.tooltalk.check.faults import Fault, numbered
 from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import check_structure
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
+from rig.people.words import counted
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
@@ -46,8 +47,9 @@ class Report:
     def summary(self) -> tuple[str, ...]:
         """What was checked, and how many responses differ in which way."""
         return (
-            f"{self.directory}: {self.conversations} conversations, {len(self.calls)} calls,"
-            f" {self.reproduced} responses reproduced, {len(self.faults) or 'no'} faults",
+            f"{self.directory}: {counted(self.conversations, 'conversation')},"
+            f" {counted(len(self.calls), 'call')}, {counted(self.reproduced, 'response')} reproduced,"
+            f" {counted(len(self.faults), 'fault', 'no')}",
             *(f"  {difference}: {count}" for difference, count in self.differences.items()),
         )
 

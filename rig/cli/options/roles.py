@@ -8,14 +8,18 @@ from rig import methods
 
 
 class CastCommand(click.Command):
-    """A verb with an option for each role that some method has besides the evaluated one."""
+    """A verb with an option for each role that a method has besides the evaluated one."""
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
         known = super().get_params(context)
         taken = {option for parameter in known for option in parameter.opts}
-        own = [_option(role) for role in methods.other_roles() if f"--{role}" not in taken]
+        own = [_option(role) for role in self.roles() if f"--{role}" not in taken]
         place = 1 + max((n for n, parameter in enumerate(known) if parameter.name == "role"), default=-1)
         return [*known[:place], *own, *known[place:]]
+
+    def roles(self) -> tuple[str, ...]:
+        """The roles that have an option of their own."""
+        return methods.other_roles()
 
 
 def take_roles(given: dict[str, Any]) -> tuple[str, ...]:
@@ -25,7 +29,7 @@ def take_roles(given: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _option(role: str) -> click.Option:
-    players = "a model, `human`, or one that the method knows"
+    players = "a model, `human` (you), or a player of the method such as `scripted`"
     return click.Option(
-        [f"--{role}"], multiple=True, metavar="MODEL", help=f"Who plays the {role}: {players}. *"
+        [f"--{role}"], multiple=True, metavar="MODEL", help=f"Choose who plays the {role}: {players}. *"
     )

@@ -1,0 +1,87 @@
+"""The terminal's title during a run; a bell, a notification and a command of the user's at its end."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from rig.displays.base import is_terminal
+from rig.displays.numbers import headline
+from rig.displays.printable import printable
+from rig.displays.progress import Progress
+from rig.events import Event
+from rig.store import StoredRun
+
+LONG_S = 60.0
+"""Seconds after which somebody may have gone to do something else."""
+
+_PATIENCE_S = 60.0
+"""How long a command of the user's may take."""
+
+_SAVE_TITLE, _RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
+
+
+class Attention:
+    """Tells a terminal (stderr) how far a run is, and whoever is to be told that it ended."""
+
+    def __init__(self, *, bell: bool = True, command: str | None = None) -> None:
+        self._bell = bell
+        self._command = command
+        self._progress = Progress()
+        self._began = monotonic()
+        self._said = ""
+        self._is_titled = False
+
+    @contextmanager
+    def titles(self, *, is_wanted: bool) -> Iterator[None]:
+        """While this lasts, the title says how far the run is, if somebody can see it."""
+        self._is_titled = is_wanted and is_terminal(sys.stderr)
+        self._write(_SAVE_TITLE)
+        try:
+            yield
+        finally:
+            self._write(_RESTORE_TITLE)
+
+    def tell(self, event: Event) -> None:
+        """Take one event in. May be called in any thread."""
+        self._progress.tell(event)
+        if self._progress.total and self._is_titled:
+            percent = 100 * self._progress.done // self._progress.total
+            said = f"rig {percent}% of {self._progress.total} {self._progress.unit}"
+            if said != self._said:
+                self._said = said
+                self._write(f"\x1b]2;{said}\x07")
+
+    def ended(self, run: StoredRun) -> str | None:
+        """Ring, notify, and run the user's command. Returns what went wrong with that, in one line."""
+        summary = _summary(run)
+        if self._bell and monotonic() - self._began >= LONG_S:
+            self._write(f"\x07\x1b]9;{summary}\x1b\\")
+        if self._command is None:
+            return None
+        told = {"RIG_RUN": run.id, "RIG_STATE": run.state, "RIG_SUMMARY": summary}
+        try:
+            done = subprocess.run(
+                self._command,
+                shell=True,
+                env=os.environ | told,
+                timeout=_PATIENCE_S,
+                stdout=sys.stderr.fileno(),
+            )
+        except subprocess.TimeoutExpired:
+            return f"--notify: {self._command}: took longer than {_PATIENCE_S:g} s and was ended"
+        return f"--notify: {self._command}: exit code {done.returncode}" if done.returncode else None
+
+    def _write(self, sequence: str) -> None:
+        if self._is_titled:
+            # In one piece: a live view writes to the same terminal.
+            os.write(sys.stderr.fileno(), sequence.encode())
+
+
+def _summary(run: StoredRun) -> str:
+    """A run in a few words, with nothing in it that steers a terminal."""
+    arms = ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms[:3])
+    more = f" and {len(run.arms) - 3} more" if len(run.arms) > 3 else ""
+    return " ".join(printable(f"rig: run {run.id} {run.state}: {arms}{more}").split())

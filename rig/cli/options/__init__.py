@@ -1,0 +1,1 @@
+"""What verbs share: how options are grouped, which come from a file, and which from roles."""

@@ -1,0 +1,120 @@
+"""What `rig.toml` says of the options of verbs. A value goes the way it would go from the command line."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from rig.cli.output import printable
+from rig.people.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
+
+_RUN_CODE = frozenset({"notify", "toolbox", "set", "similarity", "evaluator"})
+"""Options that can have code run. A folder that somebody else wrote must not give them."""
+
+Settings = Mapping[tuple[str, ...], Setting]
+
+
+def apply(context: click.Context, verbs: Iterable[str]) -> None:
+    """Read the files, and make what they say of the verb that was asked for its defaults. Raises RigError."""
+    settings = read_settings()
+    if not settings:
+        return
+    known = [AT, KEYS, *verbs]
+    for path, setting in settings.items():
+        if path[0] not in known or len(path) == 1:
+            whole = Setting(path[:1], setting.value, setting.file, setting.is_users)
+            raise whole.unknown([name for name in known if name != path[0]], "table of settings")
+        if path[0] == AT and path[1:] not in {(name,) for name in PLACES}:
+            raise setting.unknown(PLACES, "place")
+    set_places(settings)
+    own_keys()
+    verb = context.invoked_subcommand
+    group = context.command
+    if verb is None or verb == "config" or not isinstance(group, click.Group):
+        return
+    command = group.get_command(context, verb)
+    if command is not None:
+        context.default_map = {verb: defaults(command, (verb,), settings)}
+
+
+def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) -> dict[str, Any]:
+    """The defaults of a verb, or of the verbs of a group, as click takes them. Raises RigError."""
+    inside = {key: each for key, each in settings.items() if key[: len(path)] == path and key != path}
+    found: dict[str, Any] = {}
+    context = click.Context(command)
+    if isinstance(command, click.Group):
+        names = command.list_commands(context)
+        for key, setting in inside.items():
+            if key[len(path)] not in names:
+                raise setting.unknown(names, f"verb of `rig {' '.join(path)}`")
+        for name in {key[len(path)] for key in inside}:
+            member = command.get_command(context, name)
+            assert member is not None
+            found[name] = defaults(member, (*path, name), settings)
+        return found
+    options = {option: each for each in command.get_params(context) for option in _names(each)}
+    for key, setting in inside.items():
+        name = key[-1].replace("_", "-")
+        if len(key) != len(path) + 1 or name not in options:
+            raise setting.unknown(options, f"option of `rig {' '.join(path)}`")
+        parameter = options[name]
+        if name in _RUN_CODE and not setting.is_users:
+            raise setting.fault("can run code, so it is only read from your own file (`rig config` names it)")
+        found[str(parameter.name)] = _value(setting, parameter)
+    return found
+
+
+def _names(parameter: click.Parameter) -> list[str]:
+    """What an option is called in the file: by its long names, without the dashes."""
+    if not isinstance(parameter, click.Option):
+        return []
+    return [name.removeprefix("--") for name in parameter.opts if name.startswith("--")]
+
+
+def _value(setting: Setting, parameter: click.Parameter) -> Any:
+    """A value as click takes it: of an option that can be given several times, all of them."""
+    given = setting.value if isinstance(setting.value, list) else [setting.value]
+    if isinstance(setting.value, list) and not parameter.multiple:
+        raise setting.fault("takes one value")
+    values = [_one(setting, each, parameter) for each in given]
+    return tuple(values) if parameter.multiple else values[0]
+
+
+def _one(setting: Setting, value: Any, parameter: click.Parameter) -> Any:
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        if not isinstance(value, bool):
+            raise setting.fault("takes true or false")
+        return value
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise setting.fault("takes a text or a number")
+    try:
+        return parameter.type.convert(str(value), parameter, None)
+    except click.BadParameter as error:
+        raise setting.fault(f"cannot be used: {error.message}") from error
+
+
+def from_file(context: click.Context) -> dict[str, Any]:
+    """The parameters that have their value from a file, by name."""
+    return {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+    }
+
+
+def say_what_is_from_file(context: click.Context) -> None:
+    """One line on stderr that names what a verb has from a file, if it has anything from there."""
+    found = from_file(context)
+    if found:
+        said = ", ".join(f"{_option(context, name)} {_text(value)}" for name, value in found.items())
+        click.echo(printable(f"rig: from rig.toml: {said} (`rig config` shows the files)"), err=True)
+
+
+def _option(context: click.Context, name: str) -> str:
+    of_name = (each for each in context.command.get_params(context) if each.name == name)
+    return next(iter(next(of_name).opts), name)
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

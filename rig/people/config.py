@@ -1,0 +1,101 @@
+"""`rig.toml`: defaults that people keep in a file. What they mean is said by whoever has the options."""
+
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rig.errors import RigError
+from rig.files import read_text
+from rig.paths import config_files
+from rig.people.words import did_you_mean
+
+PLACES = {"runs": "RIG_RUNS", "models": "RIG_MODELS", "cache": "RIG_CACHE", "plugins": "RIG_PLUGINS"}
+"""Keys of the table `places`: files and folders, with the environment variables that count for more."""
+
+AT = "places"
+
+KEYS = "keys"
+"""The table of keys of the live views."""
+
+LARGEST = 1 << 20
+"""Bytes of a file of settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value, and the file that it comes from. `path` leads to it: tables, then the key."""
+
+    path: tuple[str, ...]
+    value: Any
+    file: Path
+    is_users: bool
+
+    @property
+    def name(self) -> str:
+        """The path in words, as in `run.temperature`."""
+        return ".".join(self.path)
+
+    def fault(self, text: str) -> RigError:
+        """That something is wrong with it, in one line."""
+        return RigError(f"{self.file}: {self.name} {text}")
+
+    def unknown(self, known: Iterable[str], what: str) -> RigError:
+        """That the last part of the path is no name that is known here."""
+        names = list(known)
+        near = did_you_mean(self.path[-1], names)
+        return self.fault(f"is no {what}{near or '; there are: ' + ', '.join(names)}")
+
+
+def read_settings() -> dict[tuple[str, ...], Setting]:
+    """Every setting by its path. Those of the working folder replace the user's.
+
+    Raises RigError for a file that cannot be read, or is no TOML.
+    """
+    found: dict[tuple[str, ...], Setting] = {}
+    for file, is_users in zip(config_files(), (True, False), strict=True):
+        if file.exists():
+            try:
+                values = tomllib.loads(read_text(file, LARGEST))
+            except (tomllib.TOMLDecodeError, RecursionError) as error:
+                raise RigError(f"{file}: not TOML: {error}") from error
+            found |= {each.path: each for each in _flat(values, (), file, is_users)}
+    return found
+
+
+def _flat(values: Mapping[str, Any], path: tuple[str, ...], file: Path, is_users: bool) -> Iterator[Setting]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, (*path, name), file, is_users)
+        else:
+            yield Setting((*path, name), value, file, is_users)
+
+
+def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
+    """Put files and folders into the environment, where processes that rig starts find them, too.
+
+    A relative path is relative to the file's folder. Raises RigError for what cannot be a path.
+    """
+    for name, variable in PLACES.items():
+        setting = settings.get((AT, name))
+        if setting is None:
+            continue
+        if name == "plugins" and not setting.is_users:
+            raise setting.fault("runs code, so it is only read from your own file (`rig config` names it)")
+        if not isinstance(setting.value, str) or not setting.value or "\0" in setting.value:
+            raise setting.fault("needs a path in quotes")
+        place = setting.file.parent / Path(setting.value).expanduser()
+        os.environ.setdefault(variable, str(place))
+
+
+def own_keys() -> dict[str, str]:
+    """The keys that the user gives to actions of the live views, by the action's name. Raises RigError."""
+    found: dict[str, str] = {}
+    for path, setting in read_settings().items():
+        if path[0] == KEYS:
+            if len(path) != 2 or not isinstance(setting.value, str) or not setting.value.strip():
+                raise setting.fault('needs a key in quotes, such as "p" or "ctrl+p"')
+            found[path[1]] = setting.value
+    return found

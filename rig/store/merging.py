@@ -1,0 +1,190 @@
+"""Taking over the runs of another store, by content: what is here already is not stored again."""
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils import Database
+
+from rig.errors import RigError
+from rig.files import json_text
+from rig.store.connect import connect_for_writing, connect_unnoticed, copy_to, faults, transaction
+from rig.store.identifiers import new_run_id
+from rig.store.reader import held_by
+from rig.store.views import refresh_views
+
+_MAGIC = b"SQLite format 3\0"
+
+_OF_ARMS = "arm IN (SELECT id FROM other.arms WHERE run = :run)"
+
+_NUMBERED = {
+    "arms": "run = :run",
+    "conversations": "run = :run",
+    "turns": _OF_ARMS,
+    "predictions": f"turn IN (SELECT id FROM other.turns WHERE {_OF_ARMS})",
+    "attempts": _OF_ARMS,
+    "scores": _OF_ARMS,
+    "faults": f"score IN (SELECT id FROM other.scores WHERE {_OF_ARMS})",
+}
+"""Tables whose rows have numbers, each after those it refers to, with which rows are of a run."""
+
+_OF_SCORES = ("counts", "error_types", "verdicts")
+"""Tables whose rows belong to a score, and have no number of their own."""
+
+_REFERS = {
+    "arm": "arms",
+    "conversation": "conversations",
+    "turn": "turns",
+    "score": "scores",
+    "prediction": "predictions",
+}
+"""Columns that hold the number of a row, with its table. `turn` is one in predictions alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What became of the runs of another store: ids here of `new` and `known` ones, and what was `left`."""
+
+    new: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file is a SQLite database, told from how it begins."""
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def merge(path: Path, other: Path) -> Merged:
+    """Store the runs of `other` in the store at `path`; `other` is only read, and may be of an older rig.
+
+    A run that is here already, with the same predictions, is not stored again. One that has other predictions
+    here, or that is being written, is left. Raises StoreError, and RigError for a file that is no store.
+    """
+    if not other.is_file():
+        raise RigError(f"{other}: no such file")
+    if path.exists() and path.samefile(other):
+        raise RigError(f"{other}: is the store itself; name another file")
+    merged = Merged()
+    with tempfile.TemporaryDirectory(prefix="rig-import-") as folder:
+        copy = Path(folder) / "other.sqlite"
+        running = _copy(other, copy)
+        connect_for_writing(copy).close()  # as this rig has it
+        with closing(connect_for_writing(path)) as database, faults(path):
+            database.execute("ATTACH ? AS other", [str(copy)])
+            rows = list(database.query("SELECT * FROM other.runs ORDER BY created, rowid"))
+            for row in rows:
+                if row["id"] in running:
+                    merged.left.append(f"run {row['id']} is being written; import it when it has ended")
+                else:
+                    _take(database, path, row, merged)
+            database.execute("DETACH other")
+    return merged
+
+
+def _copy(other: Path, copy: Path) -> set[str]:
+    """Copy a store to a place of its own. Returns which of its runs are being written."""
+    with connect_unnoticed(other) as database:
+        names = set(database.table_names()) if is_store(other) else set()
+        if not {"runs", "arms", "turns"} <= names:
+            raise RigError(f"{other}: is no store of runs")
+        running = {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
+        copy_to(database, copy)
+    return running
+
+
+def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -> None:
+    same = "SELECT id FROM main.runs WHERE created = ? AND settings = ? AND repeats = ?"
+    twins = [each["id"] for each in database.query(same, [row["created"], row["settings"], row["repeats"]])]
+    digest = _content(database, "other", row["id"]) if twins else ""
+    for twin in twins:
+        if _content(database, "main", twin) == digest:
+            merged.known.append(twin)
+            return
+    if twins:
+        merged.left.append(f"run {row['id']} is here as {twins[0]} with other turns; delete that one first")
+        return
+    with transaction(database):
+        taken = next(database.query("SELECT 1 FROM main.runs WHERE id = ?", [row["id"]]), None)
+        run = new_run_id(path) if taken else row["id"]
+        _insert(database, row, run)
+        refresh_views(database)
+    merged.new.append(run)
+
+
+def _insert(database: Database, row: dict[str, Any], run: str) -> None:
+    """Copy a run with all that belongs to it, every number raised above those that are here."""
+    old = {"run": row["id"]}
+    database.table("runs").insert({**row, "id": run, "writer": None, "heartbeat": None})
+    database.execute(
+        "INSERT OR IGNORE INTO main.sources SELECT sha256, json FROM other.sources"
+        " WHERE sha256 IN (SELECT source FROM other.conversations WHERE run = :run)",
+        old,
+    )
+    raised = {name: _above(database, name) for name in _NUMBERED}
+    for name, of_run in _NUMBERED.items():
+        _copy_rows(database, name, of_run, raised, {**old, "new": run})
+    scores = _NUMBERED["faults"]
+    for name in _OF_SCORES:
+        _copy_rows(database, name, scores, raised, {**old, "new": run})
+
+
+def _above(database: Database, name: str) -> int:
+    numbers = "SELECT coalesce(max(id), 0) AS here, (SELECT min(id) FROM other.{0}) AS there FROM main.{0}"
+    found = next(database.query(numbers.format(name)))
+    return int(found["here"]) - min(int(found["there"] or 1), 1) + 1
+
+
+def _copy_rows(
+    database: Database, name: str, of_run: str, raised: dict[str, int], given: dict[str, str]
+) -> None:
+    columns = [row["name"] for row in database.query(f"SELECT name FROM pragma_table_info('{name}')")]
+    values = [_term(name, column, raised) for column in columns]
+    quoted = ", ".join(f'"{column}"' for column in columns)
+    database.execute(
+        f"INSERT INTO main.{name} ({quoted}) SELECT {', '.join(values)} FROM other.{name} WHERE {of_run}",
+        given,
+    )
+
+
+def _term(table: str, column: str, raised: dict[str, int]) -> str:
+    if column == "run":
+        return ":new"
+    to = table if column == "id" else _REFERS.get(column)
+    is_number = column != "turn" or table == "predictions"
+    return f'"{column}" + {raised[to]}' if to in raised and is_number else f'"{column}"'
+
+
+def _content(database: Database, where: str, run: str) -> str:
+    """A digest of what a run is made of: arms, conversations, and every prediction as it was made."""
+    digest = hashlib.sha256()
+    for row in _rows(database, where, run):
+        digest.update(json_text(list(row.values())).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _rows(database: Database, where: str, run: str) -> Iterator[dict[str, Any]]:
+    of_run = {"run": run}
+    yield from database.query(
+        f"SELECT name, fingerprint_sha256 FROM {where}.arms WHERE run = :run ORDER BY position", of_run
+    )
+    yield from database.query(
+        f"SELECT name, source FROM {where}.conversations WHERE run = :run ORDER BY position", of_run
+    )
+    yield from database.query(
+        "SELECT arms.position AS arm, conversations.position AS conversation, repeat, turns.turn, step,"
+        " kind, raw, tool, arguments, reply, predictions.error, token_ids"
+        f" FROM {where}.turns JOIN {where}.arms ON arms.id = turns.arm"
+        f" JOIN {where}.conversations ON conversations.id = turns.conversation"
+        f" LEFT JOIN {where}.predictions ON predictions.turn = turns.id"
+        " WHERE arms.run = :run ORDER BY 1, 2, 3, 4, 5",
+        of_run,
+    )

@@ -1,0 +1,104 @@
+"""Help: quick, in groups, and never cut. A mistyped name gets a suggestion."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+from conftest import CHECKOUT, Finished
+
+from rig.cli import VERBS, cli
+from rig.cli.options.groups import GROUPS
+from rig.cli.run import command as run
+
+HEAVY = {
+    "gguf",
+    "jinja2",
+    "jsonschema",
+    "llama_cpp",
+    "llguidance",
+    "matplotlib",
+    "numpy",
+    "outlines",
+    "pydantic",
+    "scipy",
+    "sentence_transformers",
+    "sqlite3",
+    "sqlite_utils",
+    "textual",
+    "torch",
+    "yaml",
+}
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--version",), ("rnu",)])
+def test_no_verb_and_no_heavy_library_is_imported_before_it_is_needed(arguments: tuple[str, ...]) -> None:
+    code = (
+        "import sys\nfrom rig.cli import main\n"
+        f"try:\n    main({list(arguments)!r})\nexcept SystemExit:\n    pass\n"
+        "print('loaded', *sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.rpartition("loaded")[2].split())
+    assert loaded & HEAVY == set()
+    own = {name for name in loaded if name.startswith(("rig.", "tui"))}
+    assert own & {verb.module for verb in VERBS.values()} == set()
+    assert not {name for name in own if name.startswith(("rig.store", "rig.methods", "rig.engine", "tui"))}
+
+
+def test_every_option_of_run_is_in_one_group_of_the_help() -> None:
+    context = click.Context(run, info_name="run")
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(set(grouped)) == len(grouped)
+    options = {
+        str(each.name) for each in run.params if isinstance(each, click.Option) and each.name is not None
+    }
+    assert options == set(grouped)
+    text = run.get_help(context)
+    titles = re.findall(r"^(\w+):$", text, re.MULTILINE)
+    assert titles == list(GROUPS)
+    # An option that a method's role adds stands with the one that it is short for.
+    assert text.index("--role") < text.index("--user") < text.index("--max-rounds")
+    assert re.search(r"Examples:\n +rig run smollm2-135m-tools", text)
+
+
+def _groups() -> list[str]:
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in VERBS}
+    return [name for name, command in found.items() if isinstance(command, click.Group)]
+
+
+@pytest.mark.parametrize("name", ["", *_groups()])
+def test_no_summary_is_cut(name: str, rig: Callable[..., Finished]) -> None:
+    done = rig(*filter(None, [name]), "--help")
+    assert done.code == 0
+    assert "..." not in done.out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("rnu",), "there is no `rig rnu` (did you mean 'run'?); `rig --help` lists what there is"),
+        (("models", "lst"), "there is no `rig models lst` (did you mean 'list'?)"),
+        (("zzzz",), "there is no `rig zzzz`; `rig --help` lists what there is"),
+        (("run", "oracle", "--suite", "esay"), "unknown suite 'esay' (did you mean 'easy'?)"),
+        (("run", "smolm2-135m"), "unknown model 'smolm2-135m' (did you mean 'smollm2-135m'?)"),
+        (("run", "oracle", "--only", "addalarm-eas"), "(did you mean 'AddAlarm-easy'?)"),
+        (("run", "oracle", "--method", "tooltlak"), "(did you mean 'tooltalk'?)"),
+        (("run", "oracle", "--set", "max_round=2", "--suite", "dynamic"), "(did you mean 'max_rounds'?)"),
+        (("check", "--toolbox", "tootalk"), "(did you mean 'tooltalk'?)"),
+        (("models", "pull", "gema3-270m"), "(did you mean 'gemma3-270m'?)"),
+        (("models", "quantize", "smollm2-135m", "--to", "q4_k_n"), "(did you mean 'q4_k_m'?)"),
+    ],
+)
+def test_a_mistyped_name_gets_a_suggestion(
+    arguments: tuple[str, ...], fault: str, rig: Callable[..., Finished]
+) -> None:
+    done = rig(*arguments)
+    assert done.code == 2
+    assert fault in done.err
+    assert done.err.count("\n") == 1

@@ -1,0 +1,105 @@
+"""Search and filter of the page: the map and the transcripts show what was asked for, and print without."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import CHROMIUM, Page
+from graded_talks import model, play
+
+from rig.files import write
+from rig.report import gather, render
+from rig.report.page import page as whole_page
+from rig.store import Runs
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+N = 6
+FAILED = ["0", "3"]
+"""The places of the first two conversations: those of a suite stand together."""
+SHOWN = """
+[[...document.querySelectorAll('tr[data-view]')].filter((row) => !row.hidden).map((row) => row.dataset.view),
+ [...document.querySelectorAll('details')].filter((each) => !each.hidden).map((each) => each.id.slice(1))]
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with Page(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.fixture(scope="module", params=["plain", "packed"])
+def report(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """The second arm fails the first two conversations."""
+    folder = tmp_path_factory.mktemp("report")
+    play(folder / "runs.sqlite", model(N), model(N, {0, 1}), number=N, names=["a", "b<i>"])
+    with Runs.open(folder / "runs.sqlite") as runs:
+        material = gather(runs, ["latest"])
+    text = render(material, "html") if request.param == "plain" else whole_page(material, 1)
+    write(text, folder / "report.html")
+    return folder / "report.html"
+
+
+def _choose(browser: Page, field: str, value: str) -> tuple[list[str], list[str]]:
+    browser.evaluate(
+        f"(() => {{ const e = document.getElementById('{field}'); e.value = {value!r};"
+        " e.dispatchEvent(new Event('input')); })()"
+    )
+    shown: list[list[str]] = browser.evaluate(SHOWN)
+    return sorted(set(shown[0])), shown[1]
+
+
+def _until_unpacked(browser: Page) -> None:
+    browser.evaluate(
+        "new Promise((done) => { const look = () => document.querySelector('details')"
+        " ? done(1) : setTimeout(look, 10); look(); })"
+    )
+
+
+def test_only_what_differs(browser: Page, report: Path) -> None:
+    browser.open(report)
+    _until_unpacked(browser)
+    assert not browser.evaluate("document.getElementById('filter').hidden")
+    assert _choose(browser, "which", "differs") == (FAILED, FAILED)
+    assert browser.evaluate("document.getElementById('found').textContent") == f"2 of {N} conversations"
+    assert _choose(browser, "which", "some") == (FAILED, FAILED)
+    assert _choose(browser, "which", "all")[1] == [str(n) for n in range(N) if str(n) not in FAILED]
+    assert _choose(browser, "which", "none") == ([], [])
+    assert len(_choose(browser, "which", "")[1]) == N
+    assert browser.evaluate("document.getElementById('found').textContent") == ""
+
+
+def test_names_and_transcripts_are_searched(browser: Page, report: Path) -> None:
+    browser.open(report)
+    _until_unpacked(browser)
+    name = browser.evaluate("document.querySelector('tr[data-view=\"3\"] th').firstChild.textContent.trim()")
+    assert _choose(browser, "find", name.upper()) == (["3"], ["3"])
+    assert _choose(browser, "find", "zzzz")[0] == []
+    assert len(_choose(browser, "find", "expected")[1]) == N
+
+
+def test_a_filter_is_no_way_out_of_the_page(browser: Page, report: Path) -> None:
+    browser.open(report)
+    _until_unpacked(browser)
+    browser.requests.clear()
+    _choose(browser, "find", "<img src=http://x/>")
+    assert browser.requests == []
+    assert browser.complaints == []
+
+
+def test_it_is_not_printed(browser: Page, report: Path) -> None:
+    browser.open(report)
+    browser.print_media()
+    assert browser.evaluate("getComputedStyle(document.getElementById('filter')).display") == "none"
+
+
+def test_plots_stand_two_in_a_row_on_a_desk_and_one_on_a_phone(browser: Page, report: Path) -> None:
+    lefts = (
+        "new Set([...document.querySelectorAll('.plots:first-of-type > div')].map((e) => e.offsetLeft)).size"
+    )
+    browser.open(report, 1400)
+    assert browser.evaluate(lefts) == 2
+    browser.open(report, 390)
+    assert browser.evaluate(lefts) == 1
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390

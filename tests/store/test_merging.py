@@ -1,0 +1,183 @@
+"""Runs of another store: taken over with everything that belongs to them, and never twice."""
+
+import hashlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Finished
+from graded_talks import model, play
+
+from rig.errors import RigError
+from rig.store import Runs, delete_run, merge
+from rig.store.schema import MIGRATIONS
+
+SQL = Path(__file__).with_name("before_counts.sql")
+N = 4
+
+
+@pytest.fixture
+def here() -> Path:
+    return Path(os.environ["RIG_RUNS"])
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A store with a run of two arms."""
+    path = tmp_path / "other.sqlite"
+    play(path, model(N), model(N, {0, 1}), number=N)
+    return path
+
+
+def _told(path: Path, run: str) -> tuple[Any, ...]:
+    """All that is read of a run, apart from its id."""
+    with Runs.open(path) as runs:
+        found = runs.get(run)
+        talks = [
+            runs.transcript(found, name, arm.position).turns
+            for arm in found.arms
+            for name in found.conversations
+        ]
+        cells = [(cell.conversation, cell.arm, cell.counts) for cell in runs.cells(found)]
+        steps = [{**row, "run": ""} for row in runs.view("steps", found)]
+        arms = [arm.as_json(found.declaration) for arm in found.arms]
+        return found.created, found.settings, arms, talks, cells, runs.scores(found), steps
+
+
+def _sums(path: Path) -> dict[str, int]:
+    with closing(sqlite3.connect(path)) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: database.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in tables}
+
+
+def test_a_run_is_taken_over_whole(here: Path, other: Path) -> None:
+    assert merge(here, other).new == ["abcde"]
+    assert _told(here, "abcde") == _told(other, "abcde")
+    assert _sums(here) == _sums(other)
+
+
+def test_it_joins_runs_that_are_here_and_leaves_them_as_they_are(
+    here: Path, other: Path, rig: Callable[..., Finished]
+) -> None:
+    assert rig("run", "oracle", "--limit", 3, "--display", "none").code == 0
+    (own,) = rig("runs", "--json").json
+    before = _told(here, own["run"])
+    sums = _sums(here)
+    assert merge(here, other).new == ["abcde"]
+    assert _told(here, own["run"]) == before
+    assert _told(here, "abcde") == _told(other, "abcde")
+    joined = {name: count + sums.get(name, 0) for name, count in _sums(other).items()}
+    assert {name: n for name, n in _sums(here).items() if not name.startswith(("sqlite_", "_"))} == {
+        name: n for name, n in joined.items() if not name.startswith(("sqlite_", "_"))
+    }
+    with closing(sqlite3.connect(here)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert rig("compare", "abcde").code == 0
+
+
+def test_a_run_that_is_here_is_not_stored_again(here: Path, other: Path) -> None:
+    merge(here, other)
+    sums = _sums(here)
+    again = merge(here, other)
+    assert (again.new, again.known) == ([], ["abcde"])
+    assert _sums(here) == sums
+
+
+def test_the_same_run_under_another_id_is_known(here: Path, other: Path) -> None:
+    shutil.copy(other, here)
+    with closing(sqlite3.connect(other)) as database:
+        database.execute("PRAGMA foreign_keys = OFF")
+        for table, column in (("runs", "id"), ("arms", "run"), ("conversations", "run")):
+            database.execute(f"UPDATE {table} SET {column} = 'zzzzz'")
+        database.commit()
+    assert merge(here, other).known == ["abcde"]
+
+
+def test_another_run_of_the_same_id_gets_a_new_one(here: Path, other: Path) -> None:
+    play(here, model(N, {2}), number=N)
+    merged = merge(here, other)
+    assert len(merged.new) == 1
+    assert merged.new != ["abcde"]
+    assert _told(here, merged.new[0]) == _told(other, "abcde")
+
+
+def test_a_run_that_went_on_elsewhere_is_left(here: Path, other: Path) -> None:
+    merge(here, other)
+    with closing(sqlite3.connect(other)) as database:
+        database.execute("UPDATE predictions SET raw = 'changed' WHERE id = 1")
+        database.commit()
+    merged = merge(here, other)
+    assert (merged.new, merged.known) == ([], [])
+    assert merged.left == ["run abcde is here as abcde with other turns; delete that one first"]
+    delete_run(here, "abcde")
+    assert merge(here, other).new == ["abcde"]
+
+
+def test_a_store_of_an_older_rig_is_taken_over_and_stays_as_it_was(here: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.sqlite"
+    with closing(sqlite3.connect(old)) as database:
+        database.executescript(SQL.read_text(encoding="utf-8"))
+    before = hashlib.sha256(old.read_bytes()).hexdigest()
+    merged = merge(here, old)
+    assert "abcde" in merged.new
+    assert len(merged.new) == 2
+    assert hashlib.sha256(old.read_bytes()).hexdigest() == before
+    assert merge(here, old).known == merged.new
+    with Runs.open(here) as runs:
+        rates = [arm.as_json(runs.get("abcde").declaration) for arm in runs.get("abcde").arms]
+    assert len(rates) == 2
+
+
+def test_every_table_of_a_store_is_taken_over(other: Path) -> None:
+    from rig.store import merging
+
+    tables = {name for name in _sums(other) if not name.startswith(("sqlite_", "_"))}
+    taken = {"runs", "sources", *merging._NUMBERED, *merging._OF_SCORES}
+    assert tables - taken <= {MIGRATIONS.migrations_table}
+
+
+@pytest.mark.parametrize("kind", ["missing", "text", "other database", "itself"])
+def test_what_is_no_store_is_one_line_and_changes_nothing(
+    kind: str, here: Path, other: Path, tmp_path: Path
+) -> None:
+    shutil.copy(other, here)
+    file = tmp_path / "file"
+    if kind == "text":
+        file.write_text("hello")
+    elif kind == "other database":
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("CREATE TABLE runs (id)")
+            database.commit()
+    elif kind == "itself":
+        file = here
+    sums = _sums(here)
+    with pytest.raises(RigError):
+        merge(here, file)
+    assert _sums(here) == sums
+
+
+def test_the_verb_says_what_came_of_it(here: Path, other: Path, rig: Callable[..., Finished]) -> None:
+    assert rig("import", other).out == f"{other}: added 1 run to {here}: abcde\n"
+    assert rig("import", other).out == f"{other}: added 0 runs to {here}, 1 already there\n"
+    assert rig("import", other, "--json").json["files"] == [
+        {"file": str(other), "new": [], "known": ["abcde"], "left": []}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [(("--name", "x"), "say whose files these are with --format"), ((), "is no run store")],
+)
+def test_other_files_need_a_format(
+    options: tuple[str, ...], fault: str, tmp_path: Path, rig: Callable[..., Finished]
+) -> None:
+    (tmp_path / "results.json").write_text("[]")
+    done = rig("import", tmp_path / "results.json", *options)
+    assert done.code == 2
+    assert fault in done.err
