@@ -29,6 +29,7 @@ VERBS = {
     "demo": Verb("rig.cli.demo", "Watch a recorded run for half a minute; needs no model."),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first."),
     "show": Verb("rig.cli.show", "Show the results of a run, or one conversation call by call."),
+    "history": Verb("rig.cli.compare.history", "Show every run of one model file, over time."),
     "compare": Verb("rig.cli.compare", "Compare models, and tell a loss from chance."),
     "report": Verb("rig.cli.compare.report", "Write a report of runs as one file for a browser."),
     "leaderboard": Verb("rig.cli.compare.leaderboard", "Rank the models of all runs on a suite."),

@@ -3,10 +3,8 @@
 from rig.store.attempts import ARM as FAILED_ARM
 from rig.store.cells import ScoredCell, ScoredTurn
 from rig.store.connect import StoreError, backup, check_writable
-from rig.store.deletion import delete_run
 from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
-from rig.store.merging import Merged, is_store, merge
 from rig.store.reader import Runs
 from rig.store.records import (
     Cell,
@@ -20,6 +18,7 @@ from rig.store.records import (
     Transcript,
 )
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
+from rig.store.wholes import Merged, delete_run, is_store, merge
 from rig.store.writer import RunWriter
 
 __all__ = [

@@ -4,6 +4,7 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import Finished
@@ -35,7 +36,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     """Stands in for stderr; a call says what was written."""
     read, write = os.pipe()
     os.set_blocking(read, False)
-    monkeypatch.setattr(attention.sys, "stderr", _Terminal(write))
+    monkeypatch.setattr(attention, "sys", SimpleNamespace(stderr=_Terminal(write)))
     monkeypatch.setenv("TERM", "xterm")
 
     def written() -> str:

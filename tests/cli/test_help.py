@@ -92,7 +92,7 @@ def test_no_summary_is_cut(name: str, rig: Callable[..., Finished]) -> None:
         (("run", "oracle", "--set", "max_round=2", "--suite", "dynamic"), "(did you mean 'max_rounds'?)"),
         (("check", "--toolbox", "tootalk"), "(did you mean 'tooltalk'?)"),
         (("models", "pull", "gema3-270m"), "(did you mean 'gemma3-270m'?)"),
-        (("models", "quantize", "smollm2-135m", "--to", "q4_k_n"), "(did you mean 'q4_k_m'?)"),
+        (("models", "quantize", "smollm2-135m", "--to", "q4_k_mm"), "(did you mean 'q4_k_m'?)"),
     ],
 )
 def test_a_mistyped_name_gets_a_suggestion(

@@ -85,8 +85,8 @@ def test_a_run_says_it_everywhere(rig: Rig, models: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["tiny", "--to", "q9"], "'q9' is none of"),
-        (["tiny", "--to", ""], "is none of"),
+        (["tiny", "--to", "q9"], "there is no type 'q9'"),
+        (["tiny", "--to", ""], "there is no type ''"),
         (["nobody"], "unknown model"),
         (["tiny", "--threads", "0"], "0 is not in the range"),
     ],

@@ -74,8 +74,8 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
     ("text", "fault"),
     [
         ("[run]\nlimt = 2\n", "rig.toml: run.limt is no option of `rig run` (did you mean 'limit'?)"),
-        ("[rnu]\nlimit = 2\n", "rig.toml: rnu is no setting of rig (did you mean 'run'?)"),
-        ("run = 3\n", "rig.toml: run is no setting of rig"),
+        ("[rnu]\nlimit = 2\n", "rig.toml: rnu is no table of settings (did you mean 'run'?)"),
+        ("run = 3\n", "rig.toml: run is no table of settings"),
         ("[run.limit]\nx = 2\n", "rig.toml: run.limit.x is no option of `rig run`"),
         ("[models.lst]\njson = true\n", None),
         ('[run]\nlimit = "two"\n', "rig.toml: run.limit cannot be used: 'two' is not a valid integer"),
@@ -85,7 +85,8 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
         ('[run]\nexact = "yes"\n', "rig.toml: run.exact takes true or false"),
         ('[run]\ndocs = "all"\n', "rig.toml: run.docs cannot be used: 'all' is not one of"),
         ("[run\n", "rig.toml: not TOML"),
-        ("runs = 3\n", "rig.toml: runs needs a path in quotes"),
+        ("[places]\nruns = 3\n", "rig.toml: places.runs needs a path in quotes"),
+        ("[places]\nrun = 3\n", "rig.toml: places.run is no place (did you mean 'runs'?)"),
         ("[keys]\nhelp = 3\n", "rig.toml: keys.help needs a key in quotes"),
         ("a" * (1 << 21), "rig.toml: larger than 1 MiB"),
     ],
@@ -113,7 +114,7 @@ def test_a_folder_cannot_have_code_run(line: str, folder: Path, rig: Rig) -> Non
 
 
 def test_plugins_are_not_read_from_a_folder(folder: Path, rig: Rig) -> None:
-    (folder / "rig.toml").write_text('plugins = "evil.py"\n')
+    (folder / "rig.toml").write_text('[places]\nplugins = "evil.py"\n')
     assert "runs code" in rig("runs").err
 
 
@@ -121,12 +122,16 @@ def test_places_of_the_users_file_are_relative_to_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, rig: Rig
 ) -> None:
     monkeypatch.delenv("RIG_RUNS")
-    _users('runs = "mine.sqlite"\n[run]\nlimit = 1\n')
+    _users('[places]\nruns = "mine.sqlite"\n[run]\nlimit = 1\n')
     place = Path(os.environ["RIG_CONFIG"]).parent / "mine.sqlite"
     assert rig(*ORACLE).code == 0
     assert place.is_file()
     rows = {row["setting"]: row for row in rig("config", "--json").json["settings"]}
-    assert rows["runs"] == {"setting": "runs", "value": str(place), "from": os.environ["RIG_CONFIG"]}
+    assert rows["places.runs"] == {
+        "setting": "places.runs",
+        "value": str(place),
+        "from": os.environ["RIG_CONFIG"],
+    }
     assert rows["run.limit"]["value"] == 1
 
 
@@ -137,7 +142,7 @@ def test_config_shows_what_holds_and_where_it_comes_from(folder: Path, rig: Rig)
     lines = [line.split() for line in done.out.splitlines()]
     assert ["run.limit", "2", "rig.toml"] in lines
     assert ["keys.next_theme", "f2", "rig.toml"] in lines
-    assert ["runs", os.environ["RIG_RUNS"], "RIG_RUNS"] in lines
+    assert ["places.runs", os.environ["RIG_RUNS"], "RIG_RUNS"] in lines
     every = [line.split() for line in rig("config", "run").out.splitlines()]
     assert ["run.limit", "2", "rig.toml"] in every
     assert ["run.max-tokens", "256", "default"] in every
@@ -151,7 +156,7 @@ def test_config_shows_what_holds_and_where_it_comes_from(folder: Path, rig: Rig)
     [
         ('[keys]\nnext_thme = "f2"\n', "keys.next_thme is no action (did you mean 'next_theme'?)"),
         ("[runs]\njsno = true\n", "runs.jsno is no option of `rig runs`"),
-        ("[zzz]\nx = 1\n", "zzz is no setting of rig"),
+        ("[zzz]\nx = 1\n", "zzz is no table of settings"),
     ],
 )
 def test_config_finds_every_mistake(text: str, fault: str, folder: Path, rig: Rig) -> None:

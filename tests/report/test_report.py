@@ -164,7 +164,7 @@ def test_repeats_are_counted_and_the_first_is_shown(tmp_path: Path) -> None:
     play(path, model(4), model(4, {(1, 0), (1, 2)}), number=4, repeats=3)
     with Runs.open(path) as runs:
         text = page(gather(runs, ["latest"]))
-    assert "Of repeats the first is shown." in text
+    assert "Only the first repeat is shown." in text
     assert "right 1 of 3 times, baseline 3 of 3" in text
     assert ">1/3</a>" in text
 

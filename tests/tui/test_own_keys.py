@@ -22,7 +22,7 @@ async def test_an_action_has_the_key_that_the_user_gave_it() -> None:
 def test_help_shows_it() -> None:
     sections = remapped(RigApp.KEYS, {"next_theme": "f2"})
     shown = {binding.action: display(binding) for section in sections for binding in section.bindings}
-    assert shown["next_theme"] == "F2"
+    assert shown["next_theme"] == "f2"
     assert shown["help"] == "?"
     assert [section.title for section in sections] == [section.title for section in RigApp.KEYS]
     assert all(isinstance(section, Section) for section in sections)

@@ -47,7 +47,8 @@ def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) 
         names = command.list_commands(context)
         for key, setting in inside.items():
             if key[len(path)] not in names:
-                raise setting.unknown(names, f"verb of `rig {' '.join(path)}`")
+                whole = Setting(key[: len(path) + 1], setting.value, setting.file, setting.is_users)
+                raise whole.unknown(names, f"verb of `rig {' '.join(path)}`")
         for name in {key[len(path)] for key in inside}:
             member = command.get_command(context, name)
             assert member is not None

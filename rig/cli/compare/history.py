@@ -1,0 +1,91 @@
+"""`rig history`: every run of one model file, over time."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from rig.cli import completion
+from rig.cli.output import print_json, print_table, printable
+from rig.compare.board.history import Line, history, is_hash
+from rig.displays.numbers import measured
+from rig.engine.files.checksums import sha256_of
+from rig.engine.files.registry import resolve
+from rig.errors import RigError
+from rig.paths import runs_file
+from rig.people.words import counted
+from rig.store import Runs
+
+_NAMED = 3
+"""Settings that are named where several changed."""
+
+
+@click.command()
+@click.argument("model", shell_complete=completion.model_files)
+@click.option(
+    "--runs", type=click.Path(path_type=Path), help="Run store.  [default: $RIG_RUNS, or runs.sqlite]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(model: str, runs: Path | None, as_json: bool) -> None:
+    """Show every run of one model file, over time.
+
+    MODEL is a name from `rig models list`, the path of a .gguf file, or the beginning of its SHA-256. rig
+    recognises the file by its content, whatever it was called when it was run.
+
+    There is a table for each grader and version of it, because scores of different graders are not
+    comparable; `rig score RUN` adds a score of the present version to an old run. A column names what changed
+    since the row above: the version of rig, the suite, or a setting.
+    """
+    sha256 = model if is_hash(model) and not Path(model).exists() else sha256_of(resolve(model).path)
+    with Runs.open(runs or runs_file()) as stored:
+        hashes, lines = history(stored, sha256)
+    if as_json:
+        scores = [past.as_json() for line in lines for past in line.scores]
+        print_json({"model.file_sha256": hashes[0], "scores": scores})
+        return
+    if not lines:
+        raise RigError(f"no conversation of a run of {model} is scored yet")
+    total = sum(len(line.scores) for line in lines)
+    click.echo(printable(f"{model}, SHA-256 {hashes[0][:16]}…: {counted(total, 'score')}"))
+    for line in lines:
+        _print(line)
+    if len(lines) > 1:
+        click.echo("\nNumbers of different tables are not comparable: the graders differ.")
+
+
+def _print(line: Line) -> None:
+    metrics = line.declaration.shown("lines")
+    header = (
+        "run",
+        "started",
+        "rig",
+        "arm",
+        "suite",
+        "conversations",
+        *(m.title for m in metrics),
+        "changed",
+    )
+    click.echo(printable(f"\n{line.declaration.method}, graded by {line.grader}"))
+    rows = []
+    version = line.scores[0].rig
+    for past in line.scores:
+        changed = ([f"rig {version} to {past.rig}"] if past.rig != version else []) + _named(past.changed)
+        version = past.rig
+        rows.append(
+            (
+                past.run,
+                f"{past.created.astimezone():%Y-%m-%d %H:%M}",
+                past.rig,
+                past.arm,
+                ", ".join(filter(None, past.suites)),
+                str(past.tasks),
+                *(measured(metric, past.counts) for metric in metrics),
+                ", ".join(changed),
+            )
+        )
+    print_table(header, rows)
+
+
+def _named(names: Sequence[str]) -> list[str]:
+    short = [name.rpartition(".")[2].replace("_", " ") for name in names[:_NAMED]]
+    return [*short, f"{len(names) - _NAMED} more"] if len(names) > _NAMED else short

@@ -1,0 +1,124 @@
+"""What became of one model file over time: every run of it, by its content, whatever it was called."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rig.calls import JsonObject
+from rig.errors import RigError
+from rig.metrics import TASKS, Counts, Declaration
+from rig.store import GraderInfo, Runs, StoredArm, StoredRun
+
+FILE = "model.file_sha256"
+_HASH = re.compile(r"[0-9a-f]{8,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One score of an arm with the file. `changed` is what differs from the score before, by name."""
+
+    run: str
+    created: datetime
+    rig: str
+    arm: str
+    grader: GraderInfo
+    declaration: Declaration
+    suites: tuple[str, ...]
+    counts: Counts
+    changed: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks were scored."""
+        return round(self.counts.get(TASKS, 0))
+
+    def as_json(self) -> JsonObject:
+        """All of it by name, the rates as the method declares them."""
+        return {
+            "run": self.run,
+            "created": self.created.isoformat(),
+            "rig": self.rig,
+            "arm": self.arm,
+            **self.grader.as_json(),
+            "method": self.declaration.method,
+            "suites": list(self.suites),
+            "conversations": self.tasks,
+            "metrics": self.declaration.as_json(self.counts),
+            "changed": list(self.changed),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Scores that may be compared, oldest first: one method, grader and grader version."""
+
+    declaration: Declaration
+    grader: GraderInfo
+    scores: tuple[Past, ...]
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text can be the beginning of a SHA-256, long enough to mean one file."""
+    return _HASH.fullmatch(text) is not None
+
+
+def history(runs: Runs, sha256: str) -> tuple[list[str], list[Line]]:
+    """The hashes that begin so, of which one is found, and its scores: a line for what may be compared.
+
+    Raises RigError where no run is of such a file, or those of several are.
+    """
+    found: list[tuple[StoredRun, StoredArm]] = []
+    for run in reversed(runs.all()):
+        found += [
+            (run, arm) for arm in run.arms if str((arm.fingerprint or {}).get(FILE, "")).startswith(sha256)
+        ]
+    hashes = list(dict.fromkeys(str((arm.fingerprint or {})[FILE]) for _, arm in found))
+    if not found:
+        raise RigError(
+            f"no run in {runs.path} is of the file with the SHA-256 {sha256[:16]}…; `rig runs` lists them"
+        )
+    if len(hashes) > 1:
+        raise RigError(
+            f"several files have a SHA-256 that begins so: {', '.join(each[:16] for each in hashes)}"
+        )
+    lines: dict[tuple[str, GraderInfo], list[Past]] = {}
+    before: dict[tuple[str, GraderInfo], JsonObject] = {}
+    for run, arm in found:
+        suites = tuple(dict.fromkeys(task.suite for task in runs.conversations(run)))
+        for score in runs.scores(run):
+            if score.arm != arm.position or arm.not_evaluated:
+                continue
+            key = (run.declaration.method, score.grader)
+            settings = {
+                **(arm.fingerprint or {}),
+                "suites": list(suites),
+                "conversations": len(run.conversations),
+            }
+            changed = _changed(before.get(key), settings)
+            before[key] = settings
+            past = Past(
+                run.id,
+                run.created,
+                run.rig,
+                arm.name,
+                score.grader,
+                run.declaration,
+                suites,
+                score.counts,
+                changed,
+            )
+            lines.setdefault(key, []).append(past)
+    return hashes, [
+        Line(scores[0].declaration, grader, tuple(scores)) for (_, grader), scores in lines.items()
+    ]
+
+
+def _changed(before: JsonObject | None, now: JsonObject) -> tuple[str, ...]:
+    """The settings that are not as they were, apart from the grader, which a line has in common."""
+    if before is None:
+        return ()
+    names: Sequence[str] = sorted(
+        name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
+    )
+    return tuple(name for name in names if not name.startswith("grader."))
