@@ -45,7 +45,7 @@ VERBS = {
     "suites": Verb("rig.cli.own.suites", "List suites of conversations, and start your own."),
     "check": Verb("rig.cli.check", "Check conversations for mistakes."),
     "world": Verb("rig.cli.world", "Build or check the mock world."),
-    "config": Verb("rig.cli.config", "Show the settings that apply, and where they come from."),
+    "config": Verb("rig.cli.options.config", "Show the settings that apply, and where they come from."),
     "bundle": Verb("rig.cli.bundle", "Pack everything rig needs into one file for another machine."),
     "doctor": Verb("rig.cli.doctor", "Check that everything a run needs is in place."),
     "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),

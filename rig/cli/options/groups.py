@@ -11,6 +11,8 @@ GROUPS = {
         "only",
         "limit",
         "repeats",
+        "until",
+        "loss",
         "toolbox",
         "world",
         "method",
