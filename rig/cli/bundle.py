@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rig.cli import completion
+from rig.cli.options.verbs import Verbs
 from rig.cli.output import print_json, printable
 from rig.displays.numbers import file_size
 from rig.errors import RigError
@@ -13,7 +14,7 @@ from rig.errors import RigError
 _PATH = click.Path(path_type=Path)
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Verbs, invoke_without_command=True)
 @click.option("-o", "--output", type=_PATH, help="File to write: .tar.gz, .tar.xz, .tar.zst or .tar.")
 @click.option(
     "--models",
