@@ -95,9 +95,7 @@ def test_it_is_not_printed(browser: Page, report: Path) -> None:
 
 
 def test_plots_stand_two_in_a_row_on_a_desk_and_one_on_a_phone(browser: Page, report: Path) -> None:
-    lefts = (
-        "new Set([...document.querySelectorAll('.plots:first-of-type > div')].map((e) => e.offsetLeft)).size"
-    )
+    lefts = "new Set([...document.querySelector('.plots').children].map((e) => e.offsetLeft)).size"
     browser.open(report, 1400)
     assert browser.evaluate(lefts) == 2
     browser.open(report, 390)
