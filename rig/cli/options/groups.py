@@ -36,6 +36,7 @@ GROUPS = {
         "max_tokens",
         "thinking_tokens",
         "temperature",
+        "draft",
         "seed",
         "grammar",
         "grammar_engine",
