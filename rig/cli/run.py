@@ -317,7 +317,7 @@ def command(
 def _leave_to_the_run(context: click.Context) -> None:
     """Forget what a file says of options: a run goes on with those that it was started with."""
     for name in from_file(context):
-        if name not in ("display", "runs", "as_json", "bell", "notify"):
+        if name not in ("display", "runs", "as_json", "where", "bell", "notify"):
             context.params[name] = None
             context.set_parameter_source(name, ParameterSource.DEFAULT)
 

@@ -23,7 +23,7 @@ from rig.running.options import Options
 from rig.running.planning import plan
 from rig.store import Runs, StoredRun
 
-_NOT_OF_RUN = frozenset({"models", "exact", "resume", "retry_failed", "as_json"})
+_NOT_OF_RUN = frozenset({"models", "exact", "resume", "retry_failed", "where", "as_json"})
 
 _KINDS = (
     ("predictions with another text", "steps"),

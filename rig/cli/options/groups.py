@@ -55,7 +55,7 @@ GROUPS = {
         "prefix_cache",
     ),
     "Grading": ("grader", "similarity", "threshold"),
-    "Output": ("display", "name", "runs", "resume", "retry_failed", "bell", "notify", "as_json"),
+    "Output": ("display", "name", "runs", "resume", "retry_failed", "where", "bell", "notify", "as_json"),
 }
 """The names of parameters by the group that they are in."""
 

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from rig.cli.output import printable
 from rig.people.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
 
-_RUN_CODE = frozenset({"notify", "toolbox", "set", "similarity", "evaluator"})
+_RUN_CODE = frozenset({"notify", "on", "toolbox", "set", "similarity", "evaluator"})
 """Options that can have code run. A folder that somebody else wrote must not give them."""
 
 Settings = Mapping[tuple[str, ...], Setting]
