@@ -87,8 +87,10 @@ def _keys(found: re.Match[str]) -> str:
     screen = getattr(importlib.import_module(module), name)
     parts = [found["begin"], markdown(screen.KEYS)]
     if screen.SIGNS:
-        rows = "\n".join(f"| `{sign}` | {meaning} |" for sign, meaning in screen.SIGNS)
-        parts.append(f"**Signs**\n\n| sign | |\n| --- | --- |\n{rows}")
+        rows = "\n".join(
+            f"| `{sign.unicode}` | `{sign.ascii}` | {meaning} |" for sign, meaning in screen.SIGNS
+        )
+        parts.append(f"**Signs**\n\n| sign | in ASCII | |\n| --- | --- | --- |\n{rows}")
     return "\n\n".join([*parts, _END])
 
 

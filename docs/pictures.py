@@ -1,10 +1,14 @@
 """Make the pictures of the run screen, exported from the application itself.
 
+    .venv/bin/python docs/pictures.py demo
     .venv/bin/python docs/pictures.py live [MODEL] [--after N]
     .venv/bin/python docs/pictures.py arms FILE RUN [--after N]
 
-live is docs/live.svg: a run of one arm in a temporary store, once N conversations are over, as soon as the
-model is writing something below a call that matched, or that differed from the ground truth. arms are
+demo is docs/live.svg, docs/screens/watch.svg and docs/screens/card.svg: the recorded run of `rig demo` told
+again, while the model writes, at a failure, and at its end.
+
+live is docs/live.svg instead: a run of one arm in a temporary store, once N conversations are over, as soon
+as the model is writing something below a call that matched, or that differed from the ground truth. arms are
 docs/screens/run-arms.svg, the stored run RUN with two arms as it stood when N conversations of the second
 were over, and docs/screens/run-sides.svg, the first turn of the conversation at that moment, side by side.
 """
@@ -21,6 +25,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from rig.cli.demo import recording
 from rig.displays.steps import Judged
 from rig.events import Event, TurnStarted
 from rig.replay import Player
@@ -31,9 +36,12 @@ from rig.running.runner import run
 from tui.app import RigApp
 from tui.live.feed import Feed
 from tui.live.live_run import LiveRun
+from tui.live.replay import Replay
 from tui.live.state import RunState
 from tui.live.transcript import Draft, Entry
+from tui.screens.card import CardScreen
 from tui.screens.run import RunScreen
+from tui.screens.watch import WatchScreen
 
 DOCS = Path(__file__).resolve().parent
 SIZE = (124, 34)
@@ -102,6 +110,25 @@ async def take(screen: RunScreen, pilot: Pilot[Any], name: str) -> None:
     print(f"wrote docs/{name}", flush=True)
 
 
+async def pictures_of_demo() -> None:
+    """The recorded run: as it goes on, a failure in it, and its end."""
+    with recording() as (store, pace):
+        player = Player(store, "latest", speed=pace / 3, stay=True)
+        screen = WatchScreen(Replay(player))
+        screen.is_kept = False
+        async with RigApp(screen).run_test(size=SIZE) as pilot:
+            while not (over(screen.state, 0) >= 7 and writes(screen.state)):
+                await asyncio.sleep(LOOK_S)
+            await take(screen, pilot, "live.svg")
+            await pilot.press("p", "x")
+            await take(screen, pilot, "screens/watch.svg")
+            await pilot.press("f", *["plus"] * 8, "p")
+            while not isinstance(screen.app.screen, CardScreen):
+                await asyncio.sleep(LOOK_S)
+            await take(screen, pilot, "screens/card.svg")
+            player.stop()
+
+
 async def picture_of_one(model: str, after: int) -> None:
     """A run of one arm."""
     async with live(Options(models=(model,))) as (screen, pilot):
@@ -144,6 +171,7 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     kinds = parser.add_subparsers(dest="kind", required=True)
+    kinds.add_parser("demo")
     one, several = kinds.add_parser("live"), kinds.add_parser("arms")
     one.add_argument("model", nargs="?", default="smollm2-135m")
     one.add_argument("--after", type=int, default=3)
@@ -151,7 +179,9 @@ if __name__ == "__main__":
     several.add_argument("run")
     several.add_argument("--after", type=int, default=40)
     given = parser.parse_args()
-    if given.kind == "live":
+    if given.kind == "demo":
+        asyncio.run(pictures_of_demo())
+    elif given.kind == "live":
         asyncio.run(picture_of_one(given.model, given.after))
     else:
         asyncio.run(pictures_of_several(given.store, given.run, given.after))

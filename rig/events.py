@@ -217,7 +217,8 @@ class PersonAsked:
 class PieceGenerated:
     """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch.
 
-    `thought`: it is no part of the answer, but of what a model thinks before.
+    `thought`: it is no part of the answer, but of what a model thinks before. While a prompt is read
+    there is no text, and `read` are the tokens of it that are known, and all it has.
     """
 
     where: Where
@@ -228,6 +229,7 @@ class PieceGenerated:
     forced: bool
     role: str = "assistant"
     thought: bool = False
+    read: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,13 +181,15 @@ class Prediction:
 class Piece:
     """Text as it is generated. `text` may be empty while the bytes of a character are still incomplete.
 
-    `thought`: it is no part of the answer, but of what comes before.
+    `thought`: it is no part of the answer, but of what comes before. Before each batch of the prompt there is
+    one without text and tokens: `read` are then the tokens of it that are known, and all it has.
     """
 
     text: str
     tokens: int = 1
     forced: bool = False
     thought: bool = False
+    read: tuple[int, int] = (0, 0)
 
 
 OnPiece: TypeAlias = Callable[[Piece], None]

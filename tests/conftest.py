@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from terminals import Terminal
 
+from rig.displays import signs
 from rig.errors import RigError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -32,7 +33,12 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Block sockets before any test module is imported. Local (AF_UNIX) sockets stay: asyncio needs them."""
+    """Block sockets before any test module is imported. Local (AF_UNIX) sockets stay: asyncio needs them.
+
+    Signs are shown in ASCII, here and in processes that tests start, whatever terminal they run in.
+    """
+    os.environ["RIG_ASCII"] = "1"
+    signs.use(ascii_only=True)
 
     def guarded(method: str) -> Callable[..., Any]:
         original = getattr(socket.socket, method)
@@ -46,6 +52,13 @@ def pytest_configure(config: pytest.Config) -> None:
         setattr(socket.socket, method, guarded(method))
     for name in ("getaddrinfo", "gethostbyname", "create_connection"):
         setattr(socket, name, _refuse)
+
+
+@pytest.fixture(autouse=True)
+def _ascii_again() -> Iterator[None]:
+    """A test may show Unicode; the next one finds ASCII."""
+    yield
+    signs.use(ascii_only=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -299,6 +299,7 @@ def test_the_live_view_shows_both_voices_and_the_methods_own_metrics(
     terminal.type(f"{plugin} run bisecting counting --suite {secrets} --role user=honest --runs runs.sqlite")
     screen = terminal.wait("hits", "guesses", "number 15")
     assert "recall" not in screen
+    terminal.wait("read the run")
     terminal.press("q")
     terminal.wait("is stored in")
     terminal.type(f"{plugin} watch latest --runs runs.sqlite --speed 64")

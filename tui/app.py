@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
+from rig.displays.signs import is_ascii
 from rig.people.config import own_keys
 from tui.commands import KeyCommands
 from tui.keys import Section, bindings_of, remapped
@@ -34,6 +35,10 @@ class RigApp(App[Leave | Resume]):
         (60, "-normal"),
         (116, "-wide"),
         (160, "-vast"),
+    ]
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [  # noqa: RUF012 - as Textual declares it
+        (0, "-low"),
+        (34, "-high"),
     ]
     KEYS: ClassVar[tuple[Section, ...]] = (
         Section(
@@ -66,6 +71,7 @@ class RigApp(App[Leave | Resume]):
         self.theme = default_theme(os.environ)
 
     def on_mount(self) -> None:
+        self.set_class(is_ascii(), "-ascii")
         self.set_keymap(self._keys)
 
     def get_default_screen(self) -> Screen[None]:

@@ -10,15 +10,18 @@ from tui.live.replay import Replay
 from tui.screens.base import RigScreen
 from tui.screens.watch import WatchScreen
 from tui.terminal import guarded, has_terminal
+from tui.tour import TourScreen
 
 
-def watch(player: Player) -> Resume | None:
-    """Show what a player tells until it is left; a run that is to be gone on with, if one was chosen.
+def watch(player: Player, *, is_kept: bool = True, is_tour: bool = False) -> Resume | None:
+    """Show what a player tells, or a tour of it, until it is left; a run to go on with if one was chosen.
 
-    Raises RigError where there is no terminal, or no store.
+    One that is not kept is gone then. Raises RigError where there is no terminal, or no store.
     """
     replay = Replay(player)
-    left = show(WatchScreen(replay), player.stop)
+    screen = TourScreen(replay) if is_tour else WatchScreen(replay)
+    screen.is_kept = is_kept
+    left = show(screen, player.stop)
     if isinstance(left, Resume):
         return left
     if replay.failure is not None:

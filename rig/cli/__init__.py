@@ -13,6 +13,7 @@ import click
 from rig import __version__
 from rig.cli.options.verbs import Verbs
 from rig.cli.output import printable, unbroken_output
+from rig.displays import signs
 from rig.errors import RigError
 
 
@@ -27,6 +28,7 @@ VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models."),
     "watch": Verb("rig.cli.watch", "Watch a run in progress, or replay one."),
     "demo": Verb("rig.cli.demo", "Watch a recorded run for half a minute; needs no model."),
+    "tour": Verb("rig.cli.demo.tour", "Learn the keys of the live view in a minute."),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first."),
     "show": Verb("rig.cli.show", "Show the results of a run, or one conversation call by call."),
     "history": Verb("rig.cli.compare.history", "Show every run of one model file, over time."),
@@ -94,8 +96,14 @@ def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
     help="A .py file or folder with methods, toolboxes or answer formats of your own, beside those that"
     " $RIG_PLUGINS names. Its code is run.",
 )
+@click.option(
+    "--ascii",
+    "ascii_only",
+    is_flag=True,
+    help="Draw with ASCII characters only; also set by $RIG_ASCII, and by the locale.",
+)
 @click.pass_context
-def cli(context: click.Context, plugins: tuple[str, ...]) -> None:
+def cli(context: click.Context, plugins: tuple[str, ...], ascii_only: bool) -> None:
     """Find out which local model file you can trust with tools.
 
     rig plays conversations to your GGUF files, lets each model call tools in a mock world, checks every
@@ -110,6 +118,9 @@ def cli(context: click.Context, plugins: tuple[str, ...]) -> None:
     """  # noqa: D301 - for click
     from rig.cli.options import settings
 
+    if ascii_only:
+        os.environ[signs.ASCII_VARIABLE] = "1"
+    signs.use(ascii_only=signs.wants_ascii(os.environ, sys.stdout.encoding))
     if plugins:
         # Processes that rig starts know them, too.
         named = (os.environ.get("RIG_PLUGINS", ""), *plugins)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from rig.displays.base import is_terminal
+from rig.displays import is_terminal
 from rig.displays.numbers import headline
 from rig.displays.printable import printable
 from rig.displays.progress import Progress

@@ -16,8 +16,9 @@ from rig.cli.attention import Attention
 from rig.cli.options.groups import GroupedCommand
 from rig.cli.options.roles import take_roles
 from rig.cli.options.settings import from_file, say_what_is_from_file
-from rig.cli.output import printable, terminal_width
-from rig.displays.pages.summary import summary, whereabouts
+from rig.cli.output import full_option, printable, terminal_width
+from rig.displays.pages.card import ending
+from rig.displays.pages.summary import whereabouts
 from rig.engine.settings import (
     GrammarArm,
     GrammarEngine,
@@ -47,6 +48,7 @@ _OWN = frozenset(
         "resume",
         "retry_failed",
         "as_json",
+        "full",
         "threshold",
         "where",
         "bell",
@@ -253,6 +255,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @click.option(
     "--on", "where", metavar="ray[:ADDRESS]", help="Load the models in actors of Ray: here, or in a cluster."
 )
+@full_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -263,6 +266,7 @@ def command(
     resume: str | None,
     retry_failed: bool | None,
     as_json: bool,
+    full: bool,
     threshold: float | None,
     where: str | None,
     bell: bool,
@@ -307,8 +311,7 @@ def command(
             )
         )
     elif display in ("auto", "plain", "tui"):
-        text = f"\n{summary(stored, terminal_width())}\n\n{whereabouts(stored, str(store))}"
-        click.echo(printable(text))
+        click.echo(printable(f"\n{ending(stored, store, terminal_width(), full=full)}"))
     if control.is_stopped and (as_json or display in ("log", "none")):
         click.echo(printable(whereabouts(stored, str(store))), err=True)
     sys.exit(exit_code(stored, control))

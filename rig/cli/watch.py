@@ -9,9 +9,9 @@ import click
 
 from rig import displays
 from rig.cli import INTERRUPTED, completion
-from rig.cli.output import printable, terminal_width
+from rig.cli.output import full_option, printable, terminal_width
 from rig.cli.runs import go_on
-from rig.displays.pages.summary import summary, whereabouts
+from rig.displays.pages.card import ending
 from rig.files import json_text
 from rig.paths import runs_file
 from rig.replay import Player
@@ -55,6 +55,7 @@ class _Speed(click.ParamType[float]):
     "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
 )
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object; the display goes to stderr.")
+@full_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -65,6 +66,7 @@ def command(
     display: str,
     runs: Path | None,
     as_json: bool,
+    full: bool,
 ) -> None:
     """Watch a run again, or one that is in progress in another terminal.
 
@@ -72,7 +74,8 @@ def command(
     beginning, at the pace it had. To a run in progress this attaches, one turn behind, any number of times;
     leaving does not disturb it. The exit code is 1 when the run broke off while it was watched.
     """
-    sys.exit(tell(context, runs or runs_file(), run, display, speed=speed, start=start, as_json=as_json))
+    store = runs or runs_file()
+    sys.exit(tell(context, store, run, display, speed=speed, start=start, as_json=as_json, full=full))
 
 
 def tell(
@@ -84,6 +87,7 @@ def tell(
     speed: float | None = None,
     start: str | None = None,
     as_json: bool = False,
+    full: bool = False,
     is_kept: bool = True,
 ) -> int:
     """Tell a stored run under a display, then its summary, and where it is unless it is not kept.
@@ -98,7 +102,7 @@ def tell(
         player.start_at(player.find(start))
     was_running = player.is_running
     if live:
-        chosen = importlib.import_module("tui.watch").watch(player)
+        chosen = importlib.import_module("tui.watch").watch(player, is_kept=is_kept)
         if chosen is not None:
             go_on(context, chosen.run, store)
     else:
@@ -109,8 +113,7 @@ def tell(
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
         click.echo(json_text({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
     elif shown in ("plain", "tui"):
-        place = f"\n\n{whereabouts(stored, str(store))}" if is_kept else ""
-        click.echo(printable(f"\n{summary(stored, terminal_width())}{place}"))
+        click.echo(printable(f"\n{ending(stored, store, terminal_width(), full=full, is_kept=is_kept)}"))
     if player.is_stopped and not live:
         return INTERRUPTED
     return int(was_running and stored.state == "interrupted")

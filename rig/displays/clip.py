@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from rig.calls import Json
+from rig.displays.signs import ELLIPSIS
 
 LIMIT = 4_000
 """Characters of one text that are shown where nobody asked for all of it. The store keeps all of it."""
@@ -27,7 +28,7 @@ class Clip:
 
 def more(omitted: int) -> str:
     """What is said of so many characters left out."""
-    return f" .. {omitted:,} more characters" if omitted else ""
+    return f" {ELLIPSIS} {omitted:,} more characters" if omitted else ""
 
 
 def clip(text: str, limit: int = LIMIT) -> Clip:

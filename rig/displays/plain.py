@@ -104,8 +104,11 @@ class PlainDisplay:
         return ", ".join(filter(None, [*rates, unclear_texts(counts)]))
 
     def _remaining(self) -> str:
-        remaining_s = self._progress.remaining_s
-        return "?" if remaining_s is None else clock_time(remaining_s)
+        remaining = self._progress.remaining
+        if remaining is None:
+            return "?"
+        low, high = clock_time(remaining.low), clock_time(remaining.high)
+        return clock_time(remaining.seconds) + (f" ({low} to {high})" if low != high else "")
 
     def _arm(self, position: int) -> str:
         return self._started.arms[position].name

@@ -1,21 +1,44 @@
 """How far a run is, how long it will still take, and which arms have answered at all: for every display."""
 
 from collections.abc import Callable, Iterable
+from math import sqrt
+from statistics import fmean, stdev
 from time import monotonic
+from typing import NamedTuple, TypeAlias
 
 from rig.errors import MACHINE
 from rig.events import (
+    ArmStarted,
     ConversationFinished,
     ConversationSkipped,
     Event,
     EvidenceMoved,
     PredictionMade,
     RunStarted,
+    Speed,
     TurnFinished,
     TurnStarted,
+    Where,
 )
 
 NOT_EVALUATED = "not evaluated"
+
+
+class Remaining(NamedTuple):
+    """Seconds left, and the 95% interval in which they will be; without one, all three are the same."""
+
+    seconds: float
+    low: float
+    high: float
+
+    @classmethod
+    def exactly(cls, seconds: float) -> "Remaining":
+        """A time that is known."""
+        return cls(seconds, seconds, seconds)
+
+
+_Unit: TypeAlias = tuple[str, int]
+"""A turn of a conversation, or all of one (-1)."""
 
 
 class Progress:
@@ -24,13 +47,21 @@ class Progress:
     It counts turns, or `conversations` where nobody knows beforehand how many turns there will be. A resumed
     run counts what earlier starts did as done, but not as a measure of its pace. What is skipped, or left out
     as an arm was decided on, is not waited for.
+
+    Time is told by tokens: what is left is taken to need the tokens that the same turns needed in other arms
+    or repeats, else as many as turns did so far, at the pace of the arm that is at work.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._now = clock
-        self._began: float | None = None
-        self._before = 0
         self._skipped = 0
+        self._speed: dict[int, Speed] = {}
+        self._tokens: dict[Where, float] = {}
+        self._needed: dict[_Unit, list[float]] = {}
+        self._made: dict[tuple[int, int], set[_Unit]] = {}
+        self._seconds: dict[int, list[float]] = {}
+        self._last: float | None = None
+        self._at: Where | None = None
         self.unit = "turns"
         self.done = 0
         self.total = 0
@@ -40,12 +71,16 @@ class Progress:
         match event:
             case RunStarted():
                 self._start(event)
-            case TurnStarted() if self._began is None:
-                self._began = self._now()
-            case TurnFinished() if self.unit == "turns":
-                self.done += 1
+            case ArmStarted():
+                self._last = None  # loading a model is no measure of turns
+            case TurnStarted() if self._last is None:
+                self._last = self._now()
+            case TurnFinished():
+                self._count_tokens(event)
+                if self.unit == "turns":
+                    self._finish(event.where, event.turn)
             case ConversationFinished() if self.unit == "conversations":
-                self.done += 1
+                self._finish(event.where, -1)
             case ConversationSkipped():
                 self._skipped += event.turns_left if self.unit == "turns" else 1
             case EvidenceMoved():
@@ -59,15 +94,57 @@ class Progress:
             self.unit, turns = "conversations", [1] * len(turns)
         self.total = sum(turns) * len(event.arms) * event.repeats
         self.done = event.finished_turns if self.unit == "turns" else event.finished_conversations
-        self._before = self.done
+
+    def _count_tokens(self, event: TurnFinished) -> None:
+        """Tokens of a turn, those of its prompt by the time they take beside those that are generated."""
+        before, now = self._speed.get(event.where.arm, Speed()), event.speed
+        self._speed[event.where.arm] = now
+        read = now.prompt_tokens - now.cached_tokens - before.prompt_tokens + before.cached_tokens
+        prefill, decode = now.prefill_rate, now.decode_rate
+        tokens = (
+            now.completion_tokens
+            - before.completion_tokens
+            + (read * decode / prefill if prefill and decode else 0)
+        )
+        self._tokens[event.where] = self._tokens.get(event.where, 0) + tokens
+
+    def _finish(self, where: Where, turn: int) -> None:
+        self.done += 1
+        now = self._now()
+        unit = where.conversation, turn
+        self._needed.setdefault(unit, []).append(max(self._tokens.pop(where, 0), 1))
+        self._made.setdefault((where.arm, where.repeat), set()).add(unit)
+        self._seconds.setdefault(where.arm, []).append(now - (now if self._last is None else self._last))
+        self._last, self._at = now, where
+
+    @property
+    def remaining(self) -> Remaining | None:
+        """The time left, None before the first turn."""
+        if self._at is None:
+            return None
+        left = self.total - self.done - self._skipped
+        seconds = self._seconds[self._at.arm]
+        needed = {unit: fmean(tokens) for unit, tokens in self._needed.items()}
+        ours = [made for (arm, _), made in self._made.items() if arm == self._at.arm]
+        spent = sum(needed[unit] for made in ours for unit in made)
+        here = self._made[self._at.arm, self._at.repeat]
+        coming = [tokens for unit, tokens in needed.items() if unit not in here] or [*needed.values()]
+        passed = 0.0 if self._last is None else self._now() - self._last
+        # A turn that takes longer than others says that others will, too.
+        took = max(sum(seconds), (sum(seconds) + passed) * len(seconds) / (len(seconds) + 1))
+        expected = took / spent * fmean(coming) * left
+        # A turn under way counts down, but not below what the turns after it take.
+        expected -= min(passed, expected / left if left else 0.0)
+        if len(seconds) < 2 or not left:
+            return Remaining.exactly(expected)
+        spread = 1.96 * stdev(seconds) * sqrt(left + left**2 / len(seconds))
+        return Remaining(expected, max(expected - spread, 0.0), expected + spread)
 
     @property
     def remaining_s(self) -> float | None:
-        """Seconds left if the others take as long as those so far, None before the first."""
-        made = self.done - self._before
-        if self._began is None or made <= 0:
-            return None
-        return (self._now() - self._began) / made * (self.total - self.done - self._skipped)
+        """Seconds left, None before the first turn."""
+        remaining = self.remaining
+        return remaining.seconds if remaining else None
 
 
 class Answered:

@@ -1,18 +1,93 @@
-"""The one table of outcomes: the sign, the word and the tint that stand for each, wherever it is shown.
+"""The one table of what is drawn: signs of outcomes, and glyphs of lines, bars and cuts.
 
-Signs are ASCII, so that they survive every terminal, and are told apart without colour and without case.
+Everything has two forms: one for terminals that show Unicode, and one in ASCII for all others. In both, signs
+are told apart without colour and without case. `use` says which form this process shows.
 """
 
+import os
+from collections.abc import Mapping
 from typing import NamedTuple
+
+ASCII_VARIABLE = "RIG_ASCII"
+"""An environment variable: anything in it asks for ASCII, here and in the processes that rig starts."""
+
+_WITHOUT_GLYPHS = ("dumb", "linux", "vt")
+"""How the names of terminals begin whose fonts lack the signs."""
+
+_is_ascii = bool(os.environ.get(ASCII_VARIABLE))
+
+
+def use(*, ascii_only: bool) -> None:
+    """From now on show the ASCII forms, or those in Unicode."""
+    global _is_ascii
+    _is_ascii = ascii_only
+
+
+def is_ascii() -> bool:
+    """Whether the ASCII forms are shown."""
+    return _is_ascii
+
+
+def wants_ascii(environment: Mapping[str, str], encoding: str | None) -> bool:
+    """Whether a terminal, or whatever else output goes to, is one that needs ASCII.
+
+    It does where it is asked for, where the encoding is no UTF, where the locale is C by name, and where the
+    terminal is known to lack the signs.
+    """
+    names = ("LC_ALL", "LC_CTYPE", "LANG")
+    locale = next((environment[name] for name in names if environment.get(name)), "")
+    return (
+        bool(environment.get(ASCII_VARIABLE))
+        or not (encoding or "").lower().startswith("utf")
+        or locale in ("C", "POSIX")
+        or environment.get("TERM", "").startswith(_WITHOUT_GLYPHS)
+    )
+
+
+class Glyph(NamedTuple):
+    """One thing that is drawn, in both forms. As text it is the one that is shown."""
+
+    unicode: str
+    ascii: str
+
+    def __str__(self) -> str:
+        return self.ascii if _is_ascii else self.unicode
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+
+ELLIPSIS = Glyph("…", "..")
+RULE = Glyph("─", "-")
+SIDE = Glyph("│", "|")
+CURSOR = Glyph("▌", "|")
+BRANCH = Glyph("├─ ", "|- ")
+LAST_BRANCH = Glyph("└─ ", "`- ")
+BESIDE_BRANCH = Glyph("│  ", "|  ")
+DIFFERS = Glyph("≠", "~")
+DELTA = Glyph("Δ", "diff")
+MINUS = Glyph("−", "-")
+DASH = Glyph("–", "-")
+DOT = Glyph("·", "|")
+TIMES = Glyph("×", "x")
+FULL = Glyph("█", "=")
+TRACK = Glyph("░", "-")
+PARTS = Glyph("▏▎▍▌▋▊▉", "")
+"""The last cell of a bar by its eighths, from one to seven; in ASCII a cell is full or it is not."""
 
 
 class Sign(NamedTuple):
     """How something is shown. `tint` is a name that each painter has its own colours for."""
 
-    sign: str
+    glyph: Glyph
     word: str
     tint: str
     is_outcome: bool = True
+
+    @property
+    def sign(self) -> str:
+        """The sign in the form that is shown."""
+        return str(self.glyph)
 
     @property
     def label(self) -> str:
@@ -20,28 +95,34 @@ class Sign(NamedTuple):
         return f"{self.sign} {self.word}" if self.is_outcome else self.word
 
 
-USER = Sign("u", "user", "user", is_outcome=False)
-CALL = Sign(">", "call", "call", is_outcome=False)
-RESPONSE = Sign("<", "response", "muted", is_outcome=False)
-REFUSED = Sign("^", "refused", "failure", is_outcome=False)
-THOUGHT = Sign("?", "thought", "muted", is_outcome=False)
-REPLY = Sign("=", "reply", "user", is_outcome=False)
-BACK = Sign("~", "back", "muted", is_outcome=False)
+USER = Sign(Glyph("u", "u"), "user", "user", is_outcome=False)
+CALL = Sign(Glyph("▸", ">"), "call", "call", is_outcome=False)
+RESPONSE = Sign(Glyph("◂", "<"), "response", "muted", is_outcome=False)
+REFUSED = Sign(Glyph("⊘", "^"), "refused", "failure", is_outcome=False)
+THOUGHT = Sign(Glyph("?", "?"), "thought", "muted", is_outcome=False)
+REPLY = Sign(Glyph("“", "="), "reply", "user", is_outcome=False)
+BACK = Sign(Glyph("←", "~"), "back", "muted", is_outcome=False)
+MODEL = Sign(Glyph("●", "~"), "model", "running", is_outcome=False)
 
-MATCH = Sign("+", "match", "success")
-NO_MATCH = Sign("x", "no match", "failure")
-INCORRECT = Sign("#", "incorrect", "alarm")
-ERROR = Sign("!", "error", "error")
+MATCH = Sign(Glyph("✓", "+"), "match", "success")
+NO_MATCH = Sign(Glyph("✗", "x"), "no match", "failure")
+INCORRECT = Sign(Glyph("◆", "#"), "incorrect", "alarm")
+ERROR = Sign(Glyph("!", "!"), "error", "error")
 
-SUCCESS = Sign("+", "success", "success")
-FAILED = Sign("x", "failed", "failure")
-WAITING = Sign(".", "waiting", "muted")
-RUNNING = Sign(">", "running", "running")
-SKIPPED = Sign("-", "skipped", "muted")
+SUCCESS = Sign(Glyph("✓", "+"), "success", "success")
+FAILED = Sign(Glyph("✗", "x"), "failed", "failure")
+WAITING = Sign(Glyph("○", "."), "waiting", "muted")
+RUNNING = Sign(Glyph("●", ">"), "running", "running")
+SKIPPED = Sign(Glyph("–", "-"), "skipped", "muted")
 
-MADE = Sign("+", "made", "success")
-MISSED = Sign("x", "missed", "failure")
-OPEN = Sign(".", "open", "muted")
+MADE = Sign(Glyph("✓", "+"), "made", "success")
+MISSED = Sign(Glyph("✗", "x"), "missed", "failure")
+OPEN = Sign(Glyph("○", "."), "open", "muted")
+
+FINISHED_RUN = Sign(Glyph("✓", "="), "finished", "success")
+RUNNING_RUN = Sign(Glyph("●", ">"), "running", "running")
+INTERRUPTED_RUN = Sign(Glyph("!", "!"), "interrupted", "error")
+MARKED = Sign(Glyph("▸", "*"), "marked for comparing", "call")
 
 SAID = {
     INCORRECT: "an unexpected action was carried out",

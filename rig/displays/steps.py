@@ -5,7 +5,7 @@ The live transcript, the stored conversation, `rig show` and the report all show
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
 
 from rig.calls import ExecutedCall, Json, Outcome, without_token
@@ -253,6 +253,26 @@ class StepView:
     def is_wrong(self) -> bool:
         """Whether it is what one would look at first."""
         return isinstance(self.made, Failed) or (self.judged is not None and not self.judged.match)
+
+
+def again(times: int) -> str:
+    """What is said of a call that was made so many times more, with the same answer and the same verdict."""
+    return f"the same call, {'once more' if times == 1 else f'{times} more times'}"
+
+
+def is_alike(part: object, other: object) -> bool:
+    """Whether two parts of steps are the same but for the number of the step."""
+    if part is None or other is None or type(part) is not type(other):
+        return part is other
+    names = [each.name for each in fields(part) if each.name != "step"]  # type: ignore[arg-type]
+    return all(getattr(part, name) == getattr(other, name) for name in names)
+
+
+def repeats(before: "StepView", view: "StepView") -> bool:
+    """Whether a step is the same call as the one before, answered and judged alike."""
+    pairs = ((before.made, view.made), (before.returned, view.returned), (before.judged, view.judged))
+    plain = not (view.thought or view.salvage or before.salvage)
+    return isinstance(view.made, Called) and plain and all(is_alike(*pair) for pair in pairs)
 
 
 def step_view(turn: int, number: int, step: Step, longest: int) -> StepView:

@@ -1,11 +1,17 @@
 """The one printer of tables: columns of numbers, aligned cells, and Markdown."""
 
+import re
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import NamedTuple
 
 from rig.displays.printable import printable
+from rig.displays.signs import DASH, ELLIPSIS
 
 _GAP = 2
+_LABEL = 26
+"""Characters of a label on a line, where there is little room."""
+_INTERVAL = re.compile(r"(\S+) \((\S+) to (\S+)\)")
 _MARKUP = "\\`*_[]<>|#~&!"
 
 
@@ -34,6 +40,44 @@ def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
             for title, row in zip(titles, rows, strict=True)
         ]
     return lines
+
+
+def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
+    """As `columns`, but where not all fit beside one another they are told in less room first.
+
+    Headings lose their middles, intervals move below their rates, and long labels take several lines.
+    """
+    lines = columns(rows)
+    if width is None or max(map(len, lines)) <= width:
+        return lines
+    titles = [wrap(f"  {row.label}" if row.detail else row.label, _LABEL) or [""] for row in rows]
+    labels = max(len(part) for title in titles for part in title)
+    room = (width - labels) // max(len(rows[0].cells), 1) - _GAP
+    narrow: list[Row] = []
+    for title, row in zip(titles, rows, strict=True):
+        parts = [_INTERVAL.fullmatch(cell) for cell in row.cells]
+        shown = [part[1] if part else cell for part, cell in zip(parts, row.cells, strict=True)]
+        below = [_between(part[2], part[3], room) if part else "" for part in parts]
+        shown = [middle(cell, room) for cell in shown] if row is rows[0] else shown
+        narrow += [Row(part, [""] * len(shown)) for part in title[:-1]]
+        narrow.append(Row(title[-1], shown))
+        narrow += [Row("", below)] if any(below) else []
+    return columns(narrow, width)
+
+
+def _between(low: str, high: str, room: int) -> str:
+    words = f"{low} to {high}"
+    return words if len(words) <= room else f"{low}{DASH}{high}"
+
+
+def middle(text: str, room: int) -> str:
+    """A text in so many characters, without its middle if need be: alike names differ at their ends."""
+    cut = str(ELLIPSIS)
+    if len(text) <= room:
+        return text
+    before = max(room - len(cut), 0) // 2
+    after = max(room - len(cut) - before, 1)
+    return f"{text[:before]}{cut}{text[-after:]}"
 
 
 def cells(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

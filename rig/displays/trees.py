@@ -75,6 +75,10 @@ def _following(below: dict[int, list[int]], number: int, drawn: str) -> list[tup
         return [(numbers[0], drawn, drawn)]
     last = numbers[-1] if numbers else -1
     return [
-        (each, f"{drawn}{'`- ' if each == last else '|- '}", f"{drawn}{'   ' if each == last else '|  '}")
+        (
+            each,
+            f"{drawn}{signs.LAST_BRANCH if each == last else signs.BRANCH}",
+            f"{drawn}{'   ' if each == last else signs.BESIDE_BRANCH}",
+        )
         for each in reversed(numbers)
     ]

@@ -325,7 +325,8 @@ class LlamaCppModel:
         for slot, tokens in batch:
             lane = self._lanes[slot]
             if tokens and not lane.feed.generated:
-                lane.on_piece(Piece("", tokens=0))
+                read = len(self._context.sequences[slot]), lane.prefill.prompt_tokens
+                lane.on_piece(Piece("", tokens=0, read=read))
         clock = time.perf_counter()
         failure: DecodeError | None = None
         try:

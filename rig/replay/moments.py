@@ -25,10 +25,13 @@ from rig.events import (
     Where,
 )
 from rig.metrics import Counts
-from rig.models import Prediction
+from rig.models import Prediction, Usage
 from rig.running.totals import Totals, errors_of
 from rig.store import Cell, StoredArm, StoredRun
 from rig.tasks import Task
+
+_BATCH = 512
+"""Tokens of a prompt that are read at once, unless a run says otherwise."""
 
 
 class Moment(NamedTuple):
@@ -165,8 +168,9 @@ def turn_moments(where: Where, task: Task, played: PlayedTurn) -> Iterator[Momen
         prediction = step.prediction
         if step.parent is not None and step.parent != number - 1:
             yield Moment(0, WentBack(where, played.turn, number, step.parent))
-        if prediction.usage.prefill_s:
-            yield Moment(0, PieceGenerated(where, played.turn, number, "", 0, False, step.role))
+        for wait, read in _reading(prediction.usage):
+            piece = PieceGenerated(where, played.turn, number, "", 0, False, step.role, read=read)
+            yield Moment(wait * pace, piece)
         thoughts = prediction.usage.reasoning_tokens
         for wait, text, tokens, forced in _pieces(prediction):
             made = text, tokens, forced, step.role, thoughts > 0
@@ -201,13 +205,22 @@ class _Run(NamedTuple):
     forced: bool
 
 
+def _reading(usage: Usage) -> list[tuple[float, tuple[int, int]]]:
+    """(seconds, tokens known, tokens of the prompt) before each batch of a prompt that had to be read."""
+    if not usage.prefill_s:
+        return []
+    known = range(usage.cached_tokens, max(usage.prompt_tokens, usage.cached_tokens + 1), _BATCH)
+    each = usage.prefill_s * _BATCH / max(usage.prompt_tokens - usage.cached_tokens, 1)
+    return [(each if number else 0.0, (tokens, usage.prompt_tokens)) for number, tokens in enumerate(known)]
+
+
 def _pieces(prediction: Prediction) -> Iterator[tuple[float, str, int, bool]]:
     """(seconds, text, tokens, forced) of each piece; decoding is taken to be even over the chosen tokens."""
     runs = _runs(prediction)
     usage = prediction.usage
     chosen = sum(not run.forced for run in runs)
     each = usage.decode_s / chosen if chosen else 0.0
-    wait, start = usage.prefill_s, 0
+    wait, start = usage.prefill_s - sum(each for each, _ in _reading(usage)), 0
     for run in runs:
         wait += 0.0 if run.forced else each
         yield wait, prediction.raw[start : start + run.chars], run.tokens, run.forced

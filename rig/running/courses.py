@@ -50,7 +50,7 @@ class TaskCourse:
 
     def listen(self, ask: Ask, piece: Piece) -> None:
         key, where = ask.request.key, self._where
-        made = piece.text, piece.tokens, piece.forced, ask.role, piece.thought
+        made = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
         self._run.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *made))
 
     def begin(self, slot: int) -> Asking:

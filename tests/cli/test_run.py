@@ -61,12 +61,21 @@ def test_with_json_the_display_goes_to_stderr(rig: Rig, place: Path) -> None:
 
 def test_plain_ends_with_the_summary_and_where_the_run_is(rig: Rig, place: Path) -> None:
     done = rig("run", "oracle", *SMALL)
+    *_, last = done.out.splitlines()
+    run = last.split()[1]
+    assert last == f"run {run} is stored in runs.sqlite"
+    assert f"next      rig report {run}\n" in done.out
+    assert re.search(r"^oracle .* 100.0% ", done.out, re.MULTILINE)
+    assert not done.err
+
+
+def test_all_numbers_end_it_where_they_are_asked_for(rig: Rig, place: Path) -> None:
+    done = rig("run", "oracle", *SMALL, "--full")
     *_, first, second = done.out.splitlines()
     run = first.split()[1]
     assert first == f"run {run} is stored in runs.sqlite"
     assert second == f"  rig show {run}"
     assert re.search(r"^success +100.0%$", done.out, re.MULTILINE)
-    assert not done.err
 
 
 def test_none_says_nothing_and_log_says_json(rig: Rig, place: Path) -> None:

@@ -105,7 +105,9 @@ def test_a_mistake_is_one_line_that_names_file_and_setting(
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("line", ['notify = "x"', 'on = "ray:x"', 'toolbox = "."', 'set = "code=."', 'similarity = "."'])
+@pytest.mark.parametrize(
+    "line", ['notify = "x"', 'on = "ray:x"', 'toolbox = "."', 'set = "code=."', 'similarity = "."']
+)
 def test_a_folder_cannot_have_code_run(line: str, folder: Path, rig: Rig) -> None:
     (folder / "rig.toml").write_text(f"[run]\n{line}\n")
     done = rig(*ORACLE, "--limit", 1)

@@ -33,7 +33,10 @@ def test_the_newest_run_is_told_in_the_lines_it_had(rig: Rig, store: Path) -> No
     lines = done.out.splitlines()
     assert lines[0] == f"run abcde: 3 conversations, 8 turns; stored in {store}"
     assert [name for name in ("alarms", "reminders", "login") if any(name in line for line in lines[3:6])]
-    assert lines[-1].startswith("  rig show abcde")
+    assert lines[-1] == f"run abcde is stored in {store}"
+    full = rig("watch", "--runs", store, "--full").out.splitlines()
+    assert full[-1].startswith("  rig show abcde")
+    assert len(full) > len(lines)
     assert rig("watch", "first", "--runs", store).out.splitlines()[0].startswith("run aaaaa:")
 
 

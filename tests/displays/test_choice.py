@@ -10,7 +10,7 @@ import time
 import pytest
 
 from rig import displays
-from rig.displays.base import is_interactive
+from rig.displays import is_interactive
 from rig.displays.log import LogDisplay
 from rig.displays.none import NoDisplay
 from rig.displays.plain import PlainDisplay

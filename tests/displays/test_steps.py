@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import small_talks
+from rich.cells import cell_len
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.displays import signs
@@ -166,7 +167,9 @@ def test_what_is_due_is_made_missed_or_open(made: bool, over: bool, sign: Sign) 
     assert signs.due(made=made, over=over) == sign
 
 
-def test_outcomes_are_told_apart_without_colour_and_without_case() -> None:
+@pytest.mark.parametrize("ascii_only", [True, False], ids=["ascii", "unicode"])
+def test_outcomes_are_told_apart_without_colour_and_without_case(*, ascii_only: bool) -> None:
+    signs.use(ascii_only=ascii_only)
     for several in (
         (signs.MATCH, signs.NO_MATCH, signs.INCORRECT, signs.ERROR, signs.REPLY),
         (
@@ -185,7 +188,7 @@ def test_outcomes_are_told_apart_without_colour_and_without_case() -> None:
         assert len({each.word.lower() for each in several}) == len(several)
     everything = [each for each in vars(signs).values() if isinstance(each, Sign)]
     assert {each.tint for each in everything} <= set(Tint)
-    assert all(each.sign.isascii() and len(each.sign) == 1 for each in everything)
+    assert all(cell_len(each.sign) == 1 and each.sign.isascii() >= ascii_only for each in everything)
 
 
 def test_texts_are_cut_and_say_by_how_much() -> None:

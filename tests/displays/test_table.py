@@ -1,8 +1,10 @@
 """Columns of numbers, and what becomes of them where there is no room."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rig.displays.table import Row, by_kind, cells, columns, inert, markdown
+from rig.displays.table import Row, by_kind, cells, columns, fitted, inert, markdown, middle
 
 ROWS = [
     Row("", ["first", "second", "third"]),
@@ -64,3 +66,42 @@ def test_markdown_can_be_read_as_it_is() -> None:
         "| a\\|b  |  10 |",
     ]
     assert inert("a_b\n*c*") == "a\\_b \\*c\\*"
+
+
+def narrow(width: int) -> list[str]:
+    return fitted(
+        [
+            Row("", [f"a-long-name-of-an-arm temperature={number}" for number in range(4)]),
+            Row("success", [f"{number}1.5% (50.2 to 90.1)" for number in range(4)]),
+            Row("agreement by conversation: ICC3 of success", ["0.50"] * 4),
+            Row("faults", ["7", "8", "9", "10"]),
+        ],
+        width,
+    )
+
+
+def test_four_arms_with_intervals_stand_beside_one_another_in_80_cells() -> None:
+    lines = narrow(80)
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines if "51.5%" in line or "01.5%" in line] == ["success"]
+    heading = lines[0].split()
+    assert len(set(heading)) == len(heading) == 4
+    below = lines[2].split("  ")
+    assert [part.strip() for part in below if part.strip()] == ["50.2-90.1"] * 4
+    assert lines[-1].split() == ["faults", "7", "8", "9", "10"]
+
+
+def test_nothing_changes_where_there_is_room() -> None:
+    rows = [Row("", ["one", "two"]), Row("success", ["50.0% (1.0 to 2.0)", "1"])]
+    assert fitted(rows, 80) == fitted(rows) == columns(rows)
+
+
+@given(st.text(max_size=60), st.integers(3, 40))
+def test_a_text_without_its_middle_keeps_its_ends(text: str, room: int) -> None:
+    shown = middle(text, room)
+    assert len(shown) <= max(room, 3)
+    if len(text) <= room:
+        assert shown == text
+    else:
+        assert text.endswith(shown[-1])
+        assert ".." in shown

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import itertools
+import re
 import time
 from collections.abc import Callable
 
@@ -42,6 +43,7 @@ from tui.live.feed import Feed
 from tui.live.live_run import LiveRun
 from tui.screens.run import RunScreen
 from tui.widgets.lines import Lines
+from tui.widgets.meters import Meters
 
 ALARM = ExecutedCall(
     Call("AddAlarm", {"time": "07:30:00", "session_token": "0000"}), Outcome({"alarm_id": "5bff-dd80"})
@@ -278,6 +280,12 @@ class Watched:
     def said(self) -> list[str]:
         """What was announced."""
         return [one.message for one in self.app._notifications]
+
+    def number(self, title: str) -> str:
+        """What stands below a title of the meters."""
+        titles, values = plain(self.run.query_one(Meters).lines).splitlines()
+        start = titles.index(title)
+        return re.split(" {3}", values[start:])[0].strip()
 
     @property
     def screen(self) -> str:

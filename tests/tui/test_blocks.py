@@ -33,8 +33,8 @@ def missed(*differences: Differing, reason: str = "", bad_action: bool = False) 
 @pytest.mark.parametrize(
     ("entry", "shown"),
     [
-        (TurnHeading(1, 1), "turn 1 of 3"),
-        (TurnHeading(3, 2), "\nturn 2 of 3"),
+        (TurnHeading(1, 1), f"turn 1 of 3 {'-' * 65}"),
+        (TurnHeading(3, 2), f"\nturn 2 of 3 {'-' * 65}"),
         (Said(Clip("good\nmorning", 7)), "user        good\nmorning .. 7 more characters"),
         (Called(1, 0, Clip("T"), Clip('{"a": 1}')), 'call        T {"a": 1}'),
         (Returned(1, 0, Clip('{"id": 1}'), False), 'response    {"id": 1}'),
@@ -82,7 +82,7 @@ def test_entries_say_what_happened(entry: Any, shown: str) -> None:
 
 
 def test_a_conversation_of_unknown_length_has_no_total() -> None:
-    assert text(TurnHeading(1, 1), turns=0) == "turn 1"
+    assert text(TurnHeading(1, 1), turns=0).rstrip("- ") == "turn 1"
 
 
 def test_a_long_response_is_cut_to_three_lines() -> None:

@@ -87,6 +87,7 @@ RUN = {
     "p to resume": Pilot(("p",), lambda it: not it.control.is_paused),
     "s": Pilot((), lambda it: it.control.take_skip(Where(1, "DeleteAlarm-easy"))),
     "S": Pilot((), asks(AskScreen)),
+    "C": Pilot((), lambda it: "nothing is stored yet" in it.said),
     "f": Pilot(("x",), lambda it: it.run.following),
     "x": Pilot((), reads("AddReminder")),
     "X": Pilot((), reads("CurrentWeather")),
@@ -143,6 +144,7 @@ PILOTS: dict[type[Any], dict[str, Pilot]] = {RunScreen: RUN, RigApp: EVERYWHERE,
 
 ELSEWHERE = {
     "AdjudicationScreen": "test_adjudication_screen.py",
+    "CardScreen": "test_card_screen.py",
     "ConversationScreen": "test_conversation_screen.py",
     "RunsScreen": "test_runs_screen.py",
     "TextScreen": "test_runs_screen.py",

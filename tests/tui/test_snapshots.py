@@ -7,11 +7,17 @@ import pytest
 from textual.pilot import Pilot
 
 from rig.calls import Call, ExecutedCall, Outcome
+from rig.displays import signs
 from rig.events import CallJudged, Event, PieceGenerated, PredictionMade
 from rig.models import Prediction
 from rig.verdicts import Difference, Verdict
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
+
+
+@pytest.fixture(autouse=True)
+def _signs() -> None:
+    signs.use(ascii_only=False)
 
 
 @pytest.fixture
@@ -84,6 +90,12 @@ def test_help(snap: Callable[..., None], mid_run: list[Event], size: tuple[int, 
 
 def test_quit(snap: Callable[..., None], mid_run: list[Event]) -> None:
     snap(mid_run, "q", size=(80, 24))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+def test_in_ascii(snap: Callable[..., None], mid_run: list[Event], size: tuple[int, int]) -> None:
+    signs.use(ascii_only=True)
+    snap(mid_run, "x", size=size)
 
 
 def test_narrow(snap: Callable[..., None], mid_run: list[Event]) -> None:

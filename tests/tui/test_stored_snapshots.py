@@ -13,6 +13,7 @@ import small_talks
 import stored_runs
 from textual.pilot import Pilot
 
+from rig.displays import signs
 from rig.events import Where
 from rig.methods.scripted import Scripted
 from tui.app import RigApp
@@ -24,6 +25,11 @@ from tui.screens.text import TextScreen
 from tui.widgets.lines import Lines
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
+
+
+@pytest.fixture(autouse=True)
+def _signs() -> None:
+    signs.use(ascii_only=False)
 
 
 @pytest.fixture(autouse=True)

@@ -18,9 +18,11 @@ from rig.displays.steps import (
     Said,
     Thought,
     TurnHeading,
+    again,
 )
 from rig.displays.trees import Back
-from tui.live.transcript import Draft, Entry, Remark
+from tui.live.transcript import Draft, Entry, Remark, Repeated
+from tui.text.bars import progress
 from tui.text.flow import Flow, wrap
 from tui.text.inert import inert, inert_line
 from tui.text.json_tint import JsonTint, tint_json
@@ -31,7 +33,9 @@ READABLE = 110
 RESPONSE_LINES = 3
 CALL_LINES = 12
 THOUGHT_LINES = 1
-_MODEL = Sign("~", "model", "running", is_outcome=False)
+READING_BAR = 10
+READING = 56
+"""Cells from which a bar tells how much of a prompt is read."""
 _WORDS_FROM = 44
 """Cells from which labels are words; in less, their first sign has to do."""
 
@@ -90,23 +94,33 @@ class DraftBlock:
         lines = self._flow.lines
         if self.draft.thoughts and not text:
             thinking = f"thinks, {self.draft.thoughts} tokens "
-            return _beside(_MODEL, [((thinking, Tint.MUTED), (" ", Tint.CURSOR))], self._form)
+            return _beside(signs.MODEL, [((thinking, Tint.MUTED), (" ", Tint.CURSOR))], self._form)
         if not self.draft.tokens:
-            return _beside(_MODEL, [(("reads the prompt", Tint.MUTED),)], self._form)
+            return _beside(signs.MODEL, [self._reading()], self._form)
         if self.draft.omitted:
             lines.append(tuple(_omitted(self.draft.omitted)))
         lines[-1] = (*lines[-1], (" ", Tint.CURSOR))
-        return _beside(_MODEL, lines, self._form)
+        return _beside(signs.MODEL, lines, self._form)
+
+    def _reading(self) -> Line:
+        """How much of the prompt is read."""
+        read, prompt = self.draft.read
+        words: Span = ("reads the prompt", Tint.MUTED)
+        if not prompt or self._form.text < READING:
+            return (words,)
+        amount: Span = (f"  {read:>{len(f'{prompt:,}')},} of {prompt:,} tokens", Tint.MUTED)
+        return (words, ("  ", Tint.PLAIN), *progress(read, prompt, READING_BAR), amount)
 
 
 def _beside(label: Sign | None, lines: Sequence[Line], form: Form) -> list[Line]:
     """Lines with a label in the margin of the first."""
     margin: Span = (" " * form.margin, Tint.PLAIN)
-    head = margin
+    head: Line = (margin,)
     if label is not None:
         shown = label.label if form.margin > 3 else label.sign
-        head = (f" {shown}".ljust(form.margin), Tint(label.tint))
-    return [((margin if number else head), *line) for number, line in enumerate(lines)]
+        gap = " " * (form.margin - 1 - len(shown))
+        head = ((" ", Tint.PLAIN), (shown, Tint(label.tint)), (gap, Tint.PLAIN))
+    return [(*((margin,) if number else head), *line) for number, line in enumerate(lines)]
 
 
 def _omitted(characters: int) -> list[Span]:
@@ -126,7 +140,9 @@ def _words(text: Clip, tint: Tint, form: Form) -> list[Line]:
 
 
 def _turn_heading(entry: TurnHeading, form: Form) -> list[Line]:
-    heading: Line = ((f" {entry.text(form.turns)}", Tint.TITLE),)
+    text = f" {entry.text(form.turns)} "
+    rule = str(signs.RULE) * max(min(form.margin + form.text, form.width - 1) - len(text), 0)
+    heading: Line = ((text, Tint.TITLE), (rule, Tint.RULE))
     return [heading] if entry.number == 1 else [BLANK, heading]
 
 
@@ -209,6 +225,12 @@ def _remark(entry: Remark, form: Form) -> list[Line]:
     return _beside(None, wrap([(inert(entry.text), Tint.MUTED)], form.text), form)
 
 
+def _repeated(entry: Repeated, form: Form) -> list[Line]:
+    if form.full:
+        return [line for each in entry.entries for line in block(each, form)]
+    return _beside(None, wrap([(again(entry.times), Tint.MUTED)], form.text), form)
+
+
 _BLOCKS: dict[type[Entry], Callable[[Any, Form], list[Line]]] = {
     TurnHeading: _turn_heading,
     Said: _said,
@@ -221,6 +243,7 @@ _BLOCKS: dict[type[Entry], Callable[[Any, Form], list[Line]]] = {
     Failed: _failed,
     Ended: _ended,
     Remark: _remark,
+    Repeated: _repeated,
 }
 
 

@@ -1,6 +1,6 @@
 """Which conversations are listed, and in which order: rows are conversations, columns are arms."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -51,6 +51,8 @@ class Board:
         self._places: dict[Row, int] = {}
         self.differing: frozenset[Row] = frozenset()
         self.total = 0
+        self.ending = ""
+        """What all names of conversations end in, which the list then leaves out: `easy` of `login-easy`."""
 
     @property
     def rows(self) -> list[Row]:
@@ -66,6 +68,15 @@ class Board:
     def filters(self) -> list[Filter]:
         """The filters that mean something here."""
         return [each for each in Filter if each is not Filter.DIFFERING or len(self._state.arms) > 1]
+
+    def short(self, row: Row) -> str:
+        """A row's name without the ending of all."""
+        return row.conversation.removesuffix(f"-{self.ending}") if self.ending else row.conversation
+
+    @property
+    def longest(self) -> int:
+        """The characters of the longest such name."""
+        return max((len(self.short(row)) for row in self.rows), default=0)
 
     def next_filter(self) -> None:
         """Change to the next filter, in a circle."""
@@ -114,6 +125,7 @@ class Board:
     def _arrange(self) -> None:
         rows = list(dict.fromkeys(Row(each.conversation, each.repeat) for each in self._state.conversations))
         self.total = len(rows)
+        self.ending = _common_ending([row.conversation for row in rows])
         self.differing = frozenset(row for row in rows if differ(self.cells(row), self._state.declaration))
         kept = [row for row in rows if self._passes(row)]
         if self.differing_first:
@@ -131,6 +143,12 @@ class Board:
                 return any(cell.incorrect_actions for cell in self.cells(row))
             case Filter.DIFFERING:
                 return row in self.differing
+
+
+def _common_ending(names: Sequence[str]) -> str:
+    endings = {name.rpartition("-")[2] for name in names if name.rpartition("-")[0]}
+    is_common = len(names) > 1 and len(endings) == 1 and all("-" in name for name in names)
+    return endings.pop() if is_common else ""
 
 
 def differ(cells: Iterable[ConversationState], declaration: Declaration) -> bool:

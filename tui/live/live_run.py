@@ -3,11 +3,14 @@
 import time
 from collections.abc import Callable
 
-from rig.displays.progress import Progress
-from rig.events import Event, PersonAsked
+from rig.displays.progress import Progress, Remaining
+from rig.events import Event, PersonAsked, Where
 from rig.running.control import Control
+from rig.verdicts import StepPlace
 from tui.live.feed import Feed
 from tui.live.state import RunState, StoredBefore
+from tui.live.token_rate import TokenRate
+from tui.live.transcript import Draft
 
 
 class LiveRun:
@@ -35,11 +38,17 @@ class LiveRun:
         self._held_s = 0.0
         self._began = clock()
         self._ended: float | None = None
+        self._rate = TokenRate()
 
     @property
     def over(self) -> bool:
         """Whether no event will follow those taken in."""
         return self._ended is not None
+
+    @property
+    def through(self) -> bool:
+        """Whether all that is to be seen was seen."""
+        return self.over
 
     @property
     def stopping(self) -> bool:
@@ -79,9 +88,9 @@ class LiveRun:
         return (self._now() if self._ended is None else self._ended) - self._began
 
     @property
-    def remaining_s(self) -> float | None:
-        """Seconds left, as far as that can be told."""
-        return None if self.over else self.progress.remaining_s
+    def remaining(self) -> Remaining | None:
+        """The time left, as far as that can be told."""
+        return None if self.over else self.progress.remaining
 
     @property
     def condition(self) -> str:
@@ -93,6 +102,15 @@ class LiveRun:
         if self.paused:
             return "pausing" if self.state.playing else "paused"
         return "loading the model" if any(arm.loading for arm in self.state.arms) else ""
+
+    def pace_of(self, where: Where | None) -> float | None:
+        """Tokens a second of what is being written in a conversation; None where nothing is."""
+        conversation = self.state.conversations.get(where) if where else None
+        entries = conversation.transcript.entries if conversation and conversation.transcript else []
+        draft = entries[-1] if entries and isinstance(entries[-1], Draft) else None
+        step = StepPlace(draft.turn, draft.step) if draft and not self.over else None
+        self._rate.tell(where, step, draft.tokens if draft else 0, self.elapsed_s)
+        return self._rate.per_second
 
     def catch_up(self) -> list[Event | StoredBefore]:
         """Take in what happened since the last time; the events of it."""

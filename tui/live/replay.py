@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from rig.displays.progress import Remaining
 from rig.errors import RigError
 from rig.events import Event, RunStarted
 from rig.replay import Player
@@ -39,8 +40,13 @@ class Replay(LiveRun):
         return self.player.position_s
 
     @property
-    def remaining_s(self) -> float | None:
-        return self.player.remaining_s
+    def through(self) -> bool:
+        return self.player.is_over and not self.player.is_stopped
+
+    @property
+    def remaining(self) -> Remaining | None:
+        seconds = self.player.remaining_s
+        return None if seconds is None else Remaining.exactly(seconds)
 
     @property
     def condition(self) -> str:

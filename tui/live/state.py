@@ -199,7 +199,7 @@ class RunState:
         match event:
             case PieceGenerated():
                 self._transcript(event.where).draft(event.turn, event.step).add(
-                    event.text, event.tokens, thought=event.thought
+                    event.text, event.tokens, thought=event.thought, read=event.read
                 )
             case PredictionMade():
                 self.arm(event.where.arm).evaluated = self._answered.evaluated(event.where.arm)

@@ -19,6 +19,7 @@ from rig.displays.steps import (
     Said,
     Thought,
     TurnHeading,
+    is_alike,
     judged,
     made,
     returned,
@@ -27,7 +28,7 @@ from rig.displays.steps import (
 from rig.displays.trees import Back
 from rig.episodes import ASSISTANT
 from rig.models import Prediction
-from rig.verdicts import Verdict
+from rig.verdicts import StepPlace, Verdict
 
 LENGTHS = Lengths(text=LIMIT, name=80, value=400, differences=12)
 
@@ -40,7 +41,10 @@ _WEIGHT = 400
 
 @dataclass(slots=True)
 class Draft:
-    """A prediction being made. `revision` grows with every piece; of thoughts only the tokens are counted."""
+    """A prediction being made. `revision` grows with every piece; of thoughts only the tokens are counted.
+
+    `read` is how many tokens of the prompt were read before it, of how many that have to be.
+    """
 
     turn: int
     step: int
@@ -49,9 +53,11 @@ class Draft:
     tokens: int = 0
     thoughts: int = 0
     revision: int = 0
+    read: tuple[int, int] = (0, 0)
 
-    def add(self, text: str, tokens: int, *, thought: bool = False) -> None:
+    def add(self, text: str, tokens: int, *, thought: bool = False, read: tuple[int, int] = (0, 0)) -> None:
         """Append a piece; beyond the limit it is only counted, and so are thoughts."""
+        self.read = read
         if thought:
             self.thoughts += tokens
             text = ""
@@ -69,6 +75,18 @@ class Remark:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A call that was made again and again, with the same answer and the same verdict: all its entries."""
+
+    entries: "tuple[Entry, ...]"
+
+    @property
+    def times(self) -> int:
+        """How many times more."""
+        return sum(isinstance(entry, Called) for entry in self.entries)
+
+
 Entry: TypeAlias = (
     TurnHeading
     | Said
@@ -82,6 +100,7 @@ Entry: TypeAlias = (
     | Failed
     | Ended
     | Remark
+    | Repeated
 )
 
 
@@ -151,9 +170,22 @@ class Transcript:
         self.add(returned(turn, step, outcome, LENGTHS))
         if verdict is not None:
             self.add(judged(turn, step, verdict, LENGTHS))
+        self._fold(2 if verdict is None else 3)
+
+    def _fold(self, size: int) -> None:
+        """Let the last call, of so many entries, only be counted if it is the one before it once more."""
+        last, before = self.entries[-size:], self.entries[:-size]
+        folded = before[-1] if before and isinstance(before[-1], Repeated) else None
+        first = before[-size - 1 : -1] if folded else before[-size:]
+        if len(first) == len(last) and isinstance(last[0], Called) and all(map(is_alike, first, last)):
+            entries = (*folded.entries, *last) if folded else tuple(last)
+            self.entries[len(before) - bool(folded) :] = [Repeated(entries)]
 
     def rejudged(self, turn: int, step: int, verdict: Verdict) -> None:
         """An earlier call matches another ground truth than was said."""
+        for number, entry in enumerate(self.entries):
+            if isinstance(entry, Repeated) and StepPlace(turn, step) in map(_place, entry.entries):
+                self.entries[number : number + 1] = entry.entries
         for number, entry in enumerate(self.entries):
             if isinstance(entry, Judged) and (entry.turn, entry.step) == (turn, step):
                 self.entries[number] = judged(turn, step, verdict, LENGTHS)
@@ -164,6 +196,12 @@ class Transcript:
         self.add(end)
 
 
+def _place(entry: Entry) -> StepPlace | None:
+    return entry.place if isinstance(entry, Called) else None
+
+
 def _characters(entry: Entry) -> int:
+    if isinstance(entry, Repeated):
+        return sum(map(_characters, entry.entries))
     clips = (getattr(entry, name) for name in entry.__dataclass_fields__)
     return _WEIGHT + sum(len(value.text) for value in clips if isinstance(value, Clip))

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from textual.screen import Screen, ScreenResultType
 
+from rig.displays.signs import Glyph
 from tui.keys import Section
 
 
@@ -19,7 +20,7 @@ class RigScreen(Screen[ScreenResultType]):
     AUTO_FOCUS = ""
     SUBJECT: ClassVar[str] = ""
     KEYS: ClassVar[tuple[Section, ...]] = ()
-    SIGNS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    SIGNS: ClassVar[tuple[tuple[Glyph, str], ...]] = ()
     LISTS_RUNS: ClassVar[bool] = False
 
     def leave(self) -> None:

@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from rig.displays.signs import Glyph
 from tui.keys import Key, Section, keys_of
 
 
@@ -20,7 +21,7 @@ class HelpScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
 
     def __init__(
-        self, subject: str, sections: Sequence[Section], signs: Sequence[tuple[str, str]] = ()
+        self, subject: str, sections: Sequence[Section], signs: Sequence[tuple[Glyph, str]] = ()
     ) -> None:
         super().__init__()
         self._signs = tuple(signs)
@@ -38,7 +39,11 @@ class HelpScreen(ModalScreen[None]):
     def parts(self) -> list[tuple[str, list[Key]]]:
         """What it lists, under titles."""
         parts = [(section.title, keys_of(section)) for section in self._sections]
-        return [*parts, ("Signs", [Key(*sign) for sign in self._signs])] if self._signs else parts
+        return (
+            [*parts, ("Signs", [Key(str(sign), does) for sign, does in self._signs])]
+            if self._signs
+            else parts
+        )
 
     @property
     def text(self) -> Text:

@@ -55,6 +55,7 @@ _CONVERSATIONS = Section(
         _key("g", "move(-1000000)", "first", "read the first conversation", show=False),
         _key("G", "move(1000000)", "last", "read the last conversation", show=False),
         _key("T", "groups", "by tool", "how much was right by tool, by tag and by suite", show=False),
+        _key("C", "card", "result", "the result so far on one screen", show=False),
         _key("R", "runs", "runs", "all stored runs", show=False),
     ),
 )

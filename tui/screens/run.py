@@ -1,6 +1,7 @@
 """The run as it happens: conversations, the transcript of one of them, its ground truth, the numbers."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,9 +10,11 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 
+from rig.displays.pages.card import Card
 from rig.errors import RigError
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
+from rig.store import Runs
 from tui.keys import Section, bindings_of
 from tui.live.glyphs import SIGNS
 from tui.live.live_run import LiveRun
@@ -20,6 +23,7 @@ from tui.live.state import ConversationState, Status, StoredBefore
 from tui.messages import Answered, ConversationOpened, Rearranged, RunsOpened
 from tui.screens import keys
 from tui.screens.ask import QuitScreen
+from tui.screens.card import QUIT, CardScreen
 from tui.screens.reading import ReadingScreen
 from tui.screens.text import TextScreen
 from tui.stored.groups import heat_map
@@ -40,6 +44,11 @@ LINGER_S = 1.0
 
 NOTICE_S = 8.0
 
+BOARD = 24, 0.38
+"""Cells that the list of conversations has at least, and the share of the screen that it has at most."""
+NAME_MARGIN = 9
+"""Cells of a row of that list beside the name: mark, sign, how far it is."""
+
 
 class RunScreen(ReadingScreen):
     """Shows a run under watch."""
@@ -48,13 +57,16 @@ class RunScreen(ReadingScreen):
     KEYS: ClassVar[tuple[Section, ...]] = keys.RUN
     SIGNS = SIGNS
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.RUN)
+    is_kept = True
+    """Whether the run is still there when the view is left."""
 
     def __init__(self, live_run: LiveRun) -> None:
         super().__init__(live_run)
         self._pace = Pace(os.environ)
         self._spending = Spending()
         self._possible: tuple[object, ...] = ()
-        self._ended = False
+        self._ended = self._was_under_way = False
+        self._board_width = 0
         self._moment: tuple[int, str] | None = None
         self._estimated: tuple[int, int] | None = None
         self._estimates: dict[str, Estimate] = {}
@@ -75,8 +87,13 @@ class RunScreen(ReadingScreen):
                 yield AnswerBar(id="answer")
             yield Script(id="script")
             yield Expectations(id="expectations")
+        yield from self.compose_above_meters()
         yield Meters(id="meters")
         yield KeyBar()
+
+    def compose_above_meters(self) -> ComposeResult:
+        """Widgets that a screen has between what is read and the numbers; none here."""
+        yield from ()
 
     # Time
 
@@ -92,9 +109,11 @@ class RunScreen(ReadingScreen):
         """Take in what happened since the last time, and show it."""
         events = self.live_run.catch_up()
         self._announce(events)
-        if self.live_run.over and not self._ended:
-            self._ended = True
+        self._was_under_way |= bool(self.state.playing)
+        through = self.live_run.through
+        if through and not self._ended:
             self._run_ended()
+        self._ended = through
         moment = int(self.live_run.elapsed_s), self.live_run.condition
         if events or moment != self._moment:
             self._moment = moment
@@ -113,13 +132,38 @@ class RunScreen(ReadingScreen):
     def _run_ended(self) -> None:
         if isinstance(self.app.screen, QuitScreen):
             self.app.screen.dismiss(None)
-        if self.live_run.ours:
-            self.set_timer(0.01 if self.live_run.broke_off else LINGER_S, self._exit_unless_reading)
+        if self.live_run.ours and self.live_run.broke_off:
+            self.set_timer(0.01, self.app.exit)
+        elif self.live_run.ours or self._was_under_way:
+            self.set_timer(LINGER_S, self._end_unless_reading)
 
-    def _exit_unless_reading(self) -> None:
-        """End with the run, unless somebody is still reading; they leave when they like."""
-        if self.live_run.broke_off or (self.following and self.is_current):
+    def _end_unless_reading(self) -> None:
+        """Show how the run ended, unless somebody is still reading; they see it when they like."""
+        if self.following and self.is_current:
+            self.action_card()
+
+    def action_card(self) -> None:
+        """Show the run as a card, as far as it is stored."""
+        store, run = Path(self.state.store), self.state.run
+        self.run_worker(lambda: self._make_card(store, run), thread=True, group="card", exclusive=True)
+
+    def _make_card(self, store: Path, run: str) -> None:
+        card = None
+        with suppress(RigError), Runs.open(store) as runs:
+            card = Card.of(runs, run, is_kept=self.is_kept)
+        self.app.call_from_thread(self._show_card, card)
+
+    def _show_card(self, card: Card | None) -> None:
+        if card is not None and self.is_current:
+            self.app.push_screen(CardScreen(card), self._card_was_read)
+        elif card is None and self.live_run.ours and self.live_run.over:
             self.app.exit()
+        elif card is None:
+            self.notify("nothing is stored yet", timeout=3)
+
+    def _card_was_read(self, answer: str | None) -> None:
+        if answer == QUIT:
+            self.leave()
 
     # Showing
 
@@ -152,6 +196,7 @@ class RunScreen(ReadingScreen):
 
     def _show_board(self) -> None:
         is_grid = self.has_class("-grid")
+        self._make_room_for_names()
         rows = self.query_one(ConversationList)
         if is_grid:
             self.query_one(ConversationGrid).show_run(self.state, self.reading)
@@ -160,12 +205,26 @@ class RunScreen(ReadingScreen):
         columns = range(0) if is_grid else rows.arms_in_sight
         self.query_one(BoardTitle).show_board(self.board, self.state, columns)
 
+    def _make_room_for_names(self) -> None:
+        """Make the list as wide as its names need, within bounds; in a grid every cell is of use."""
+        least, share = BOARD
+        columns = 2 * (len(self.state.arms) - 1)
+        least += columns and columns - 1
+        wanted = self.board.longest + NAME_MARGIN + columns
+        most = max(least, int(self.size.width * share))
+        width = most if self.has_class("-grid") else min(max(wanted, least), most)
+        if self._board_width != width:
+            self._board_width = width
+            self.query_one("#board").styles.width = width
+
     def _show_transcript(self, conversation: ConversationState | None, instead: str) -> None:
         self.transcript.show_conversation(conversation, f" {instead}")
         several = self.reading is not None and len(self.state.arms) > 1
         arm = self.state.arm(self.reading.arm).info.name if several and self.reading else ""
-        found = self.transcript.search.count
-        self.query_one(Title).show_conversation(conversation, self.following, note=arm, found=found)
+        found, pace = self.transcript.search.count, self.live_run.pace_of(self.reading)
+        self.query_one(Title).show_conversation(
+            conversation, self.following, note=arm, found=found, pace=pace
+        )
 
     def _show_sides(self, conversation: ConversationState | None) -> None:
         found = [self.shown(where) for where in self.sides()]
@@ -195,9 +254,9 @@ class RunScreen(ReadingScreen):
 
     def _show_numbers(self, arm: int) -> None:
         known = self.state.arm(arm) if self.state.arms else None
-        elapsed_s, remaining_s = self.live_run.elapsed_s, self.live_run.remaining_s
+        elapsed_s, remaining = self.live_run.elapsed_s, self.live_run.remaining
         self.query_one(Meters).show_arm(
-            known, self.state.declaration, self._estimates_of(arm), elapsed_s, remaining_s
+            known, self.state.declaration, self._estimates_of(arm), elapsed_s, remaining
         )
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
@@ -274,7 +333,7 @@ class RunScreen(ReadingScreen):
                 return question is not None and bool(question.phrases)
             case "write" | "steps":
                 return self.reading is not None
-            case "groups":
+            case "groups" | "card":
                 return bool(self.state.store)
             case "runs":
                 return bool(self.state.store) and not self._is_above_runs

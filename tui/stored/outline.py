@@ -7,12 +7,12 @@ from rig.displays.signs import Sign
 from tui.stored.record import Record, StepRecord
 
 SIGNS = (
-    (signs.MATCH.sign, "matches, or all calls of the turn were made"),
-    (signs.NO_MATCH.sign, "does not match, or a call is missing"),
-    *((each.sign, said) for each, said in signs.SAID.items()),
-    (signs.REPLY.sign, "reply"),
-    (signs.WAITING.sign, "not played yet"),
-    (signs.RUNNING.sign, "being played"),
+    (signs.MATCH.glyph, "matches, or all calls of the turn were made"),
+    (signs.NO_MATCH.glyph, "does not match, or a call is missing"),
+    *((each.glyph, said) for each, said in signs.SAID.items()),
+    (signs.REPLY.glyph, "reply"),
+    (signs.WAITING.glyph, "not played yet"),
+    (signs.RUNNING.glyph, "being played"),
 )
 """What the signs mean, for help and documentation."""
 

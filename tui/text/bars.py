@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rig.displays.signs import FULL, PARTS, TRACK
 from tui.text.lines import Line, Span, Tint
 
 
@@ -31,6 +32,9 @@ def bar(kinds: Sequence[tuple[Span, int]], width: int) -> Line:
 
 
 def progress(done: int, total: int, width: int) -> Line:
-    """How much of something is done. Where there are no colours, it is told by `=` and `-`."""
-    full = min(width * done // total, width) if total else 0
-    return (("=" * full, Tint.BAR), ("-" * (width - full), Tint.TRACK))
+    """How much of something is done, to an eighth of a cell. It is told without colour, too."""
+    parts = str(PARTS)
+    size = len(parts) + 1
+    full, eighths = divmod(min(width * size * done // total, width * size) if total else 0, size)
+    part = parts[eighths - 1] if eighths else ""
+    return ((str(FULL) * full + part, Tint.BAR), (str(TRACK) * (width - full - len(part)), Tint.TRACK))

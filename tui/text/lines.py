@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
+from rig.displays.signs import ELLIPSIS
+
 
 class Tint(StrEnum):
     """What a piece of text is, so that a theme can say how it looks."""
@@ -29,6 +31,7 @@ class Tint(StrEnum):
     ALARM = "alarm"
     BAR = "bar"
     TRACK = "track"
+    RULE = "rule"
     CURSOR = "cursor"
     CHOSEN = "chosen"
     FOUND = "found"
@@ -48,13 +51,14 @@ def width_of(line: Iterable[Span]) -> int:
 
 
 def fit(line: Sequence[Span], width: int) -> Line:
-    """`line` in at most `width` cells; what does not fit ends in two dots."""
+    """`line` in at most `width` cells; what does not fit ends in an ellipsis."""
     if width_of(line) <= width:
         return tuple(line)
-    if width <= 2:
-        return (("." * max(width, 0), Tint.MUTED),)
+    cut = str(ELLIPSIS)
+    if width <= len(cut):
+        return ((cut[: max(width, 0)], Tint.MUTED),)
     kept: list[Span] = []
-    left = width - 2
+    left = width - len(cut)
     for text, tint in line:
         cells = cell_len(text)
         if cells > left:
@@ -62,7 +66,7 @@ def fit(line: Sequence[Span], width: int) -> Line:
             break
         kept.append((text, tint))
         left -= cells
-    return (*kept, ("..", Tint.MUTED))
+    return (*kept, (cut, Tint.MUTED))
 
 
 def spread(left: Sequence[Span], right: Sequence[Span], width: int) -> Line:

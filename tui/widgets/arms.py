@@ -8,6 +8,7 @@ from textual import events
 
 from rig.displays.numbers import measured, rate
 from rig.displays.progress import NOT_EVALUATED
+from rig.displays.signs import CURSOR
 from rig.metrics import Declaration
 from tui.live.glyphs import IN_ORDER, cell
 from tui.live.state import ArmState, ConversationState, RunState
@@ -18,7 +19,6 @@ from tui.text.lines import Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
 
 _NAME = 30
-_ORDER = [each.sign for each in IN_ORDER]
 
 
 class _Known(NamedTuple):
@@ -66,7 +66,8 @@ class Arms(Lines):
 
 def _known(arm: ArmState, conversations: Sequence[ConversationState]) -> _Known:
     counts = Counter(cell(each) for each in conversations)
-    kinds = sorted(counts.items(), key=lambda kind: _ORDER.index(kind[0][0]))
+    order = [each.sign for each in IN_ORDER]
+    kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
     over = sum(each.status.over for each in conversations)
     return _Known(arm, tuple(kinds), over, len(conversations))
 
@@ -77,7 +78,7 @@ def _line(
     arm = known.arm
     name = fit([(inert_line(arm.info.name), Tint.STRONG if is_read else Tint.PLAIN)], names)
     head: list[Span] = [
-        ("|" if is_read else " ", Tint.RUNNING),
+        (str(CURSOR) if is_read else " ", Tint.RUNNING),
         (f"{number + 1} ", Tint.MUTED),
         *name,
         (" " * (names - width_of(name) + 1), Tint.PLAIN),

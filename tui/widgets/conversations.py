@@ -9,7 +9,7 @@ from rig.displays import signs
 from rig.displays.numbers import out_of
 from rig.events import Where
 from tui.live.board import Board, Row
-from tui.live.glyphs import cell
+from tui.live.glyphs import cell, sign_of
 from tui.live.state import ConversationState, RunState, Status
 from tui.messages import ConversationPicked
 from tui.text.inert import inert_line
@@ -31,7 +31,7 @@ class _Look(NamedTuple):
 
 
 class ConversationList(Lines):
-    """With several arms, `~` marks the rows in which they differ, and the cell being read is reversed."""
+    """With several arms, `≠` marks the rows in which they differ, and the cell being read is reversed."""
 
     def __init__(self, board: Board, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -97,12 +97,12 @@ class ConversationList(Lines):
         repeat = f" #{row.repeat + 1}" if self._repeats > 1 else ""
         return _Look(
             self.size.width,
-            f"{row.conversation}{repeat}",
+            f"{self._board.short(row)}{repeat}",
             tuple(cell(each) for each in shown),
             self.cursor.arm - self._arms.start if at_row and self.cursor else None,
             several and row in self._board.differing,
             all(each.status is Status.WAITING for each in cells),
-            any(each.incorrect_actions for each in cells),
+            any(each.incorrect_actions and sign_of(each) is not signs.INCORRECT for each in cells),
             "" if several else "".join(_progress(each) for each in running),
         )
 
@@ -129,14 +129,14 @@ def _line(look: _Look) -> Line:
         inert_line(look.name),
         Tint.STRONG if chosen else Tint.MUTED if look.waiting else Tint.PLAIN,
     )
-    bar: Span = ("|" if chosen else " ", Tint.RUNNING)
+    bar: Span = (str(signs.CURSOR) if chosen else " ", Tint.RUNNING)
     if len(look.cells) < 2:
         right: list[Span] = (
             [(signs.INCORRECT.sign, Tint.ALARM)] if look.alarm else [(look.progress, Tint.RUNNING)]
         )
         shown: list[Span] = [span for each in look.cells for span in (each, (" ", Tint.PLAIN))]
         return spread([bar, *shown, name], [*right, (" ", Tint.PLAIN)], look.width)
-    differs: Span = ("~ " if look.differs else "  ", Tint.ERROR)
+    differs: Span = (f"{signs.DIFFERS} " if look.differs else "  ", Tint.ERROR)
     right = []
     for column, (sign, tint) in enumerate(look.cells):
         right += [(" ", Tint.PLAIN), (sign, Tint.CHOSEN if column == look.chosen else tint)]

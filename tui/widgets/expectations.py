@@ -1,6 +1,7 @@
 """The ground truth of the turn being shown, ticked off as calls match."""
 
 from rig.displays import signs
+from rig.displays.signs import Glyph
 from tui.live.state import ConversationState, Expected
 from tui.text.flow import wrap
 from tui.text.inert import inert_line
@@ -8,15 +9,18 @@ from tui.text.json_tint import tint_json
 from tui.text.lines import BLANK, Line, Span, Tint
 from tui.widgets.lines import Lines
 
-_BOXES = {signs.MADE: " [+] ", signs.MISSED: "  x  ", signs.OPEN: " [ ] "}
-_INDENT = 5
+_BOXES = {
+    signs.MADE: Glyph(" ✓ ", " [+] "),
+    signs.MISSED: Glyph(" ✗ ", "  x  "),
+    signs.OPEN: Glyph(" ○ ", " [ ] "),
+}
 _LINES = 4
 
 
 class Expectations(Lines):
     """The current turn of a conversation that runs, every turn of one that is over.
 
-    `[+]` is matched, `[ ]` still open, `x` missed: a cross in brackets would look like a tick.
+    In ASCII `[+]` is matched, `[ ]` still open, `x` missed: a cross in brackets would look like a tick.
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -63,17 +67,16 @@ class Expectations(Lines):
         return lines, first_open
 
     def _expected(self, expected: Expected, is_matched: bool, over: bool) -> list[Line]:
-        width = max(self.size.width - _INDENT - 1, 8)
         due = signs.due(made=is_matched, over=over)
-        sign: Span = (_BOXES[due], Tint(due.tint))
+        sign: Span = (str(_BOXES[due]), Tint(due.tint))
+        indent: Span = (" " * len(sign[0]), Tint.PLAIN)
+        width = max(self.size.width - len(sign[0]) - 1, 8)
         missed: list[Span] = [(f" {due.word}", Tint(due.tint))] if due is signs.MISSED else []
         name, *rest = wrap([(inert_line(expected.name.text), Tint.CALL), *missed], width)
-        lines: list[Line] = [(sign, *name), *(((" " * _INDENT, Tint.PLAIN), *line) for line in rest)]
+        lines: list[Line] = [(sign, *name), *((indent, *line) for line in rest)]
         for name_of, value in expected.arguments:
             spans = [(f"{inert_line(name_of.text)} ", Tint.KEY), *tint_json(inert_line(value.text))]
-            lines += [
-                ((" " * _INDENT, Tint.PLAIN), *line) for line in _shortened(spans, value.omitted, width)
-            ]
+            lines += [(indent, *line) for line in _shortened(spans, value.omitted, width)]
         return lines
 
 
@@ -88,5 +91,5 @@ def _state(conversation: ConversationState | None, width: int) -> tuple[object, 
 def _shortened(spans: list[Span], omitted: int, width: int) -> list[Line]:
     lines = wrap(spans, width)
     if len(lines) > _LINES or omitted:
-        return [*lines[: _LINES - 1], (("..", Tint.MUTED),)]
+        return [*lines[: _LINES - 1], ((str(signs.ELLIPSIS), Tint.MUTED),)]
     return lines

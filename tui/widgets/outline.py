@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from textual import events
 
+from rig.displays.signs import CURSOR
 from tui.messages import RowPicked
 from tui.stored.outline import Row
 from tui.text.inert import inert_line
@@ -42,7 +43,7 @@ class Outline(Lines):
 
 
 def _line(row: Row, is_chosen: bool, width: int) -> Line:
-    bar: Span = ("|" if is_chosen else " ", Tint.RUNNING)
+    bar: Span = (str(CURSOR) if is_chosen else " ", Tint.RUNNING)
     indent = "  " if row.step is not None else ""
     tint = Tint.STRONG if is_chosen else Tint.PLAIN if row.step is not None else Tint.TITLE
     sign: Span = (row.sign.sign, Tint(row.sign.tint))

@@ -2,6 +2,7 @@
 
 from textual import events
 
+from rig.displays import signs
 from rig.displays.numbers import headline, out_of
 from rig.store import StoredRun
 from tui.messages import RowOpened, RowPicked
@@ -10,14 +11,9 @@ from tui.text.inert import inert_line
 from tui.text.lines import Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
 
-STATES: dict[str, Span] = {
-    "finished": ("=", Tint.SUCCESS),
-    "running": (">", Tint.RUNNING),
-    "interrupted": ("!", Tint.ERROR),
-}
+STATES = {each.word: each for each in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
 
-
-SIGNS = (*((sign, state) for state, (sign, _) in STATES.items()), ("*", "marked for comparing"))
+SIGNS = tuple((each.glyph, each.word) for each in (*STATES.values(), signs.MARKED))
 """What the signs mean, for help and documentation."""
 
 
@@ -57,10 +53,11 @@ def _header(names: int, width: int) -> Line:
 
 
 def _row(run: StoredRun, is_chosen: bool, is_marked: bool, names: int, width: int) -> Line:
-    bar: Span = ("|" if is_chosen else " ", Tint.RUNNING)
-    mark: Span = ("*" if is_marked else " ", Tint.CALL)
+    bar: Span = (str(signs.CURSOR) if is_chosen else " ", Tint.RUNNING)
+    mark: Span = (signs.MARKED.sign if is_marked else " ", Tint.CALL)
     tint = Tint.STRONG if is_chosen else Tint.PLAIN
-    line: list[Span] = [bar, mark, STATES[run.state]]
+    state = STATES[run.state]
+    line: list[Span] = [bar, mark, (state.sign, Tint(state.tint))]
     name = fit([(inert_line(run.name or ""), tint)], names)
     line += [(f" {inert_line(run.id):<7}", tint), *name, (" " * (names - width_of(name) + 1), Tint.PLAIN)]
     line.append((f"{run.created.astimezone():%Y-%m-%d %H:%M} ", Tint.MUTED))

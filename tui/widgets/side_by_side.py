@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from rig.displays.signs import MODEL, SIDE
 from rig.displays.steps import TurnHeading
 from tui.live.blocks import Form, block
 from tui.live.glyphs import cell
@@ -80,14 +81,16 @@ def _column(side: Side, arm: int, number: int, width: int, is_read: bool) -> lis
 
 def _draft(entry: Draft, form: Form) -> list[Line]:
     """A prediction being made: how far it is; its text is in the transcript."""
-    return [fit([(" ~ ", Tint.RUNNING), (f"writing, {entry.tokens} tokens", Tint.MUTED)], form.width)]
+    return [
+        fit([(f" {MODEL.sign} ", Tint.RUNNING), (f"writing, {entry.tokens} tokens", Tint.MUTED)], form.width)
+    ]
 
 
 def _beside(row: Sequence[Line], room: int) -> Line:
     joined: list[Span] = []
     for number, line in enumerate(row):
         if number:
-            joined.append(("|", Tint.MUTED))
+            joined.append((str(SIDE), Tint.TRACK))
         joined.extend(line)
         joined.append((" " * max(room - width_of(line), 0), Tint.PLAIN))
     return tuple(joined)

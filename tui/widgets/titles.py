@@ -1,5 +1,7 @@
 """The lines above: of the run, of its conversations, and of the transcript."""
 
+from rig.displays.numbers import rate
+from rig.displays.signs import DOT
 from tui.live.board import Board, Filter
 from tui.live.glyphs import sign_of
 from tui.live.state import ConversationState, RunState
@@ -14,19 +16,31 @@ class Title(Lines):
     """One line."""
 
     def show_conversation(
-        self, conversation: ConversationState | None, following: bool, *, note: str = "", found: str = ""
+        self,
+        conversation: ConversationState | None,
+        following: bool,
+        *,
+        note: str = "",
+        found: str = "",
+        pace: float | None = None,
     ) -> None:
-        """Bring the line up to date. `note` stands beside the name, `found` is what a search says."""
+        """Bring the line up to date. `note` stands beside the name, `found` is what a search says.
+
+        `pace` are the tokens a second of what is being written.
+        """
         left: list[Span] = [(" ", Tint.PLAIN)]
         if conversation is not None:
             sign = sign_of(conversation)
             left += [
                 (inert_line(conversation.where.conversation), Tint.STRONG),
                 (f" #{conversation.where.repeat + 1}" if conversation.where.repeat else "", Tint.STRONG),
-                (f"  {sign.label}", Tint(sign.tint)),
+                ("  ", Tint.PLAIN),
+                (sign.label, Tint(sign.tint)),
                 (f"  {inert_line(note)}" if note else "", Tint.MUTED),
             ]
         right: list[Span] = [(f"{found}  ", Tint.FOUND_HERE)] if found else []
+        if pace is not None:
+            right += [(f"{rate(pace):>4}", Tint.STRONG), (" tok/s   ", Tint.MUTED)]
         right.append(("following ", Tint.RUNNING) if following else ("reading ", Tint.MUTED))
         self.show([spread(left, right, self.size.width)])
 
@@ -42,6 +56,8 @@ class BoardTitle(Lines):
         count = f"{len(rows)} of {board.total}" if board.filter is not Filter.ALL else str(board.total)
         tint = Tint.TITLE if board.filter is Filter.ALL else Tint.RUNNING
         left: list[Span] = [(f" {board.filter} ", tint), (count, Tint.MUTED)]
+        if board.ending and board.filter is Filter.ALL:
+            left.append((f" {DOT} {inert_line(board.ending)}", Tint.MUTED))
         right: list[Span] = []
         if len(state.arms) > 1:
             right = [(f" {(arm + 1) % 10}", Tint.MUTED) for arm in columns]
@@ -86,7 +102,8 @@ def _progress(state: RunState, width: int) -> Line:
     is_known = all(conversation.turns for conversation in state.conversations.values())
     parts = (state.turns_done, state.turns_total) if is_known else (over, len(state.conversations))
     size = BAR if width >= 100 else BAR // 2
+    total = str(len(state.conversations))
     return (
         *progress(*parts, size),
-        (f" {over}/{len(state.conversations)} ", Tint.STRONG),
+        (f" {over:>{len(total)}}/{total} ", Tint.STRONG),
     )

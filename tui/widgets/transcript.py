@@ -2,6 +2,7 @@
 
 from textual import events
 
+from rig.displays.signs import CURSOR
 from rig.displays.steps import Called
 from rig.verdicts import StepPlace
 from tui.live.blocks import Form
@@ -191,7 +192,7 @@ class TranscriptView(Lines):
     def look_of(self, number: int) -> Line:
         line = self.search.look_of(number, super().look_of(number))
         if number in self._chosen_lines:
-            line = (("|", Tint.RUNNING), *without_first(line))
+            line = ((str(CURSOR), Tint.RUNNING), *without_first(line))
         return line
 
     def on_mouse_scroll_up(self) -> None:

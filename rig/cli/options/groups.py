@@ -55,7 +55,18 @@ GROUPS = {
         "prefix_cache",
     ),
     "Grading": ("grader", "similarity", "threshold"),
-    "Output": ("display", "name", "runs", "resume", "retry_failed", "where", "bell", "notify", "as_json"),
+    "Output": (
+        "display",
+        "name",
+        "runs",
+        "resume",
+        "retry_failed",
+        "where",
+        "bell",
+        "notify",
+        "as_json",
+        "full",
+    ),
 }
 """The names of parameters by the group that they are in."""
 

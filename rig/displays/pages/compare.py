@@ -11,7 +11,7 @@ from rig.displays.pages.compare_rows import (
     how_often,
     quality_rows,
 )
-from rig.displays.table import Row, columns
+from rig.displays.table import Row, fitted
 
 _MOST_FLIPS = 20
 """Conversations shown of an arm that flipped, and of those in which only turns did; `--json` has all."""
@@ -21,7 +21,7 @@ _OF_NO_USE = {VerdictKind.NOTHING_TO_LOSE, VerdictKind.CANNOT_TELL}
 def compare_text(comparison: Comparison, width: int | None = None) -> str:
     """Everything but the transcripts; the verdicts last, where a reader of a terminal is.
 
-    Arms that do not fit into `width` cells follow below.
+    Where arms do not fit into `width` cells, they are told in less room, or follow below.
     """
     arms = comparison.arms
     parts = [
@@ -80,5 +80,5 @@ def _hint(comparison: Comparison) -> list[str]:
 
 
 def table(corner: str, header: Sequence[str], rows: Sequence[Row], width: int | None = None) -> str:
-    """Labels, and a column of numbers under each heading; what does not fit into `width` follows below."""
-    return "\n".join(columns([Row(corner, header), *rows], width))
+    """Labels, and a column of numbers under each heading; in less room where `width` asks for that."""
+    return "\n".join(fitted([Row(corner, header), *rows], width))

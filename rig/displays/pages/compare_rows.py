@@ -164,12 +164,12 @@ def _difference(metric: Metric, difference: Difference) -> str:
     if difference.value is None:
         return UNKNOWN
     if difference.low is None or difference.high is None:
-        return _signed(metric, difference.value)
-    bounds = " to ".join(_signed(metric, end) for end in (difference.low, difference.high))
-    return f"{_signed(metric, difference.value)} ({bounds})"
+        return signed(metric, difference.value)
+    bounds = " to ".join(signed(metric, end) for end in (difference.low, difference.high))
+    return f"{signed(metric, difference.value)} ({bounds})"
 
 
-def _signed(metric: Metric, difference: float) -> str:
+def signed(metric: Metric, difference: float) -> str:
     """A difference that rounds to nothing has no sign."""
     text = metric.amount(difference, "+")
     return text if float(text) else text.lstrip("+-")

@@ -12,9 +12,11 @@ from rig.displays.steps import (
     Judged,
     Replied,
     StepView,
+    again,
     ended,
     errors_of,
     expected,
+    repeats,
     step_view,
 )
 from rig.displays.trees import back, branches, parent_of
@@ -52,10 +54,19 @@ def transcript_text(
         played = transcript.turns.get(index)
         steps = played.steps if played else ()
         lines += [f"  {line}" for line in _outline(index, steps, path)]
+        before: StepView | None = None
+        same = 0
         for number, step in enumerate(steps):
             went = back(index, number, step)
+            view = step_view(index, number, step, _LONGEST)
+            if before is not None and effects is None and went is None and repeats(before, view):
+                same += 1
+                lines[-1:] = [] if same > 1 else lines[-1:]
+                lines.append(f"     {again(same)}")
+                continue
+            before, same = view, 0
             lines += [f"  {went.sign.label}: {went.text}"] if went else []
-            lines += [f"  {line}" for line in _step(step_view(index, number, step, _LONGEST))]
+            lines += [f"  {line}" for line in _step(view)]
             effect = effects.by_call.get(StepPlace(index, number)) if effects else None
             lines += [f"     {line}" for line in (effect_lines(effect) if effect else ())]
         if played is None:

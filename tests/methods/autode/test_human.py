@@ -124,6 +124,8 @@ def test_a_person_in_the_live_view_from_the_first_word_to_the_last(
     terminal.type("rent for March, today")
     answered(terminal, "the card type and the", "Raul wants his card")
     terminal.press("C-g")
+    terminal.wait("read the run")
+    terminal.press("q")
     terminal.wait("is stored in")
     cells = rig("show", "latest", "--runs", tmp_path / "human.sqlite", "--json").json["conversations"]
     assert [each["metrics"]["f1"] for each in cells] == [1, 0]
@@ -142,6 +144,8 @@ def test_a_person_in_the_live_view_of_tooltalks_world(rig: Rig, terminal: Termin
     terminal.type(f"clear; {RIG} run --resume latest --runs live.sqlite")
     answered(terminal, "Your alarm is set for 4:50", "ten to five")
     terminal.press("C-g")
+    terminal.wait("read the run")
+    terminal.press("q")
     terminal.wait("is stored in")
     (arm,) = rig("show", "latest", "--runs", tmp_path / "live.sqlite", "--json").json["arms"]
     assert (arm["success_rate"], arm["length"]) == (1, 4)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from rig.displays.signs import SIDE
 from rig.events import Where
 from tui.stored.outline import sign_of
 from tui.stored.pages.story import write_conversation, write_step
@@ -56,7 +57,7 @@ def _beside(row: Sequence[Line], room: int) -> Line:
     joined: list[Span] = []
     for number, line in enumerate(row):
         if number:
-            joined.append(("|", Tint.MUTED))
+            joined.append((str(SIDE), Tint.TRACK))
         joined.extend(line)
         joined.append((" " * max(room - width_of(line), 0), Tint.PLAIN))
     return tuple(joined)

@@ -1,5 +1,6 @@
 """The text as it was generated, before anything was made of it."""
 
+from rig.displays.signs import ELLIPSIS
 from tui.stored.record import StepRecord
 from tui.text.inert import inert, inert_line
 from tui.text.lines import Tint, fit
@@ -20,4 +21,4 @@ def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -
         return
     page.flush([(inert(raw[:FULL]), Tint.PLAIN)])
     if len(raw) > FULL:
-        page.note(f".. {len(raw) - FULL:,} more characters")
+        page.note(f"{ELLIPSIS} {len(raw) - FULL:,} more characters")

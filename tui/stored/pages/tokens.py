@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rich.cells import set_cell_size
 
+from rig.displays.signs import ELLIPSIS
 from rig.models import Prediction
 from tui.stored.record import StepRecord
 from tui.text.inert import inert_line
@@ -85,7 +86,7 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
     for token in shown:
         page.lines.append(fit([(" ", Tint.PLAIN), *_line(token, page.width)], page.width))
     if len(shown) < len(tokens):
-        page.note(f".. {len(tokens) - len(shown):,} more tokens")
+        page.note(f"{ELLIPSIS} {len(tokens) - len(shown):,} more tokens")
 
 
 def write_token_counts(page: PageWriter, steps: Sequence[StepRecord]) -> None:

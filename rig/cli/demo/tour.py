@@ -1,0 +1,26 @@
+"""`rig tour`: the keys of the live view, learnt on a recorded run."""
+
+import importlib
+import sys
+
+import click
+
+from rig import displays
+from rig.cli.demo import recording
+from rig.errors import RigError
+from rig.replay import Player
+
+
+@click.command()
+def command() -> None:
+    """Learn the keys of the live view in a minute, on a recorded run.
+
+    It needs a terminal and no model. Nothing of it joins your own runs.
+    """
+    if displays.resolve("auto", sys.stdout) != "tui":
+        raise RigError(
+            "rig tour needs a terminal that keys can be pressed in; docs/screens/run.md lists them"
+        )
+    with recording() as (store, pace):
+        player = Player(store, "latest", speed=pace / 2, stay=True)
+        importlib.import_module("tui.watch").watch(player, is_kept=False, is_tour=True)

@@ -1,0 +1,307 @@
+"""The end of a run on one screen: a row for each arm, the commonest faults, and the command to type next."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import NamedTuple, TypeAlias
+
+from rig.compare import Comparison, Pair, Question, VerdictKind, compare
+from rig.displays import signs
+from rig.displays.numbers import UNKNOWN, clock_time, file_size, measured, out_of, rate
+from rig.displays.pages.compare_rows import signed
+from rig.displays.pages.summary import summary, whereabouts
+from rig.displays.signs import DELTA, DOT, FULL, RULE, TRACK, Glyph, Sign
+from rig.displays.table import Row, columns, middle, one_line
+from rig.errors import RigError
+from rig.metrics import TASKS, UNCLEAR, Metric
+from rig.paths import runs_file
+from rig.store import Runs, StoredArm, StoredRun
+
+Span: TypeAlias = tuple[str, str]
+"""A text, and the name of its tint."""
+Line: TypeAlias = tuple[Span, ...]
+
+_GAP = "  "
+_BAR = 10
+_NAME = 16
+"""Characters of an arm's name that are left of it, at least."""
+_FAULTS = 3
+_SENTENCES = 4
+"""Verdicts that are also told as sentences; of others `rig compare` tells."""
+
+_KINDS = {
+    VerdictKind.LOSS: Sign(signs.FAILED.glyph, VerdictKind.LOSS, "failure"),
+    VerdictKind.SUSPECTED: Sign(signs.ERROR.glyph, VerdictKind.SUSPECTED, "error"),
+    VerdictKind.GAIN: Sign(signs.SUCCESS.glyph, VerdictKind.GAIN, "success"),
+    VerdictKind.NO_LOSS_FOUND: Sign(Glyph("=", "="), VerdictKind.NO_LOSS_FOUND, "plain"),
+    VerdictKind.NOTHING_TO_LOSE: Sign(signs.WAITING.glyph, VerdictKind.NOTHING_TO_LOSE, "muted"),
+    VerdictKind.CANNOT_TELL: Sign(Glyph("?", "?"), VerdictKind.CANNOT_TELL, "muted"),
+    VerdictKind.NO_RATE: Sign(Glyph("?", "?"), VerdictKind.NO_RATE, "muted"),
+}
+_REFERENCE = Sign(signs.CALL.glyph, "reference", "call")
+_FAILED = Sign(signs.ERROR.glyph, "failed", "error")
+_NOT_EVALUATED = Sign(signs.ERROR.glyph, "not evaluated", "error")
+
+
+class _Column(NamedTuple):
+    """A title and a cell for each arm. `last` is how late it is left out where there is little room."""
+
+    title: str
+    cells: Sequence[Span]
+    last: int
+    is_text: bool = False
+
+    @property
+    def width(self) -> int:
+        return max(*(len(part) for part in _heading(self.title)), *(len(text) for text, _ in self.cells))
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What there is to say at the end of a run.
+
+    `comparison` holds its arms against the first of them; None where there is nothing to compare. `failing`
+    is the first conversation that was no success. One that is not kept is gone when this is read.
+    """
+
+    run: StoredRun
+    store: str
+    comparison: Comparison | None = None
+    failing: str | None = None
+    is_kept: bool = True
+
+    @classmethod
+    def of(cls, runs: Runs, run: str, *, is_kept: bool = True) -> "Card":
+        """The card of a stored run, as far as it is stored. Raises RigError where there is no such run."""
+        stored = runs.get(run)
+        try:
+            comparison = compare(runs, [stored.id], Question(across_settings=True))
+        except RigError:
+            comparison = None
+        told = stored.declaration
+        scored = (each for each in runs.cells(stored) if each.counts is not None)
+        failing = (each.conversation for each in scored if not told.succeeded(each.counts or {}))
+        return cls(stored, str(runs.path), comparison, next(failing, None), is_kept)
+
+    def text(self, width: int | None = None) -> str:
+        """The card as text of so many cells."""
+        return "\n".join("".join(text for text, _ in line).rstrip() for line in self.lines(width or 100))
+
+    def lines(self, width: int) -> list[Line]:
+        """The card as lines of so many cells, in tints."""
+        run = self.run
+        lines = [self._title(), _rule(width), *self._table(width), _rule(width)]
+        for label, said in self._notes():
+            lines += _beside(label, said, width)
+        if run.declaration.caution:
+            lines += _beside("caution", run.declaration.caution, width)
+        return lines
+
+    def _title(self) -> Line:
+        run = self.run
+        states = {each.word: each for each in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
+        sign = states[run.state]
+        played = sum(arm.counts.get(TASKS, 0) for arm in run.arms)
+        planned = len(run.conversations) * run.repeats * len(run.arms)
+        arms = f" by {len(run.arms)} arms" if len(run.arms) > 1 else ""
+        seconds = sum(arm.speed.wall_s for arm in run.arms)
+        return (
+            (f"{sign.sign} ", sign.tint),
+            (f"run {run.id} {run.state}", "strong"),
+            (f"   {out_of(int(played), planned)} conversations{arms}, {clock_time(seconds)}", "muted"),
+        )
+
+    # The table
+
+    def _table(self, width: int) -> list[Line]:
+        arms, metrics = self.run.arms, self._metrics()
+        first = metrics[0] if metrics else None
+        found = [_Column("model", [(one_line(arm.name), "strong") for arm in arms], 9, is_text=True)]
+        sizes = [file_size((arm.fingerprint or {}).get("model.file_bytes")) for arm in arms]
+        if set(sizes) != {UNKNOWN}:
+            found.append(_Column("size", [(size, "muted") for size in sizes], 3))
+        if first is not None:
+            if first.format == "percent":
+                bars = [_bar(first.rate(arm.rated)) for arm in arms]
+                found.append(_Column("", bars, 0, is_text=True))
+            found.append(_of_metric(first, arms, 9))
+            if self.comparison is not None:
+                found.append(_Column(str(DELTA), [self._difference(first, arm) for arm in arms], 9))
+        for late, metric in enumerate(metrics[1:]):
+            found.append(_of_metric(metric, arms, 2 if late else 8))
+        found.append(_Column("tok/s", [(rate(arm.speed.decode_rate), "plain") for arm in arms], 7))
+        verdicts = [self._verdict(arm) for arm in arms]
+        if any(verdict is not None for verdict in verdicts):
+            cells = [(each.label, each.tint) if each else ("", "plain") for each in verdicts]
+            found.append(_Column("verdict", cells, 9, is_text=True))
+        for least in range(5):
+            kept = [column for column in found if column.last >= least]
+            over = sum(column.width + len(_GAP) for column in kept) - len(_GAP) - width
+            if over <= 0 or (least == 4 and kept[0].width - over >= _NAME):
+                return _rows([kept[0]._replace(cells=_shortened(kept[0], over)), *kept[1:]])
+        shown = [column for column in found if column.title]
+        room = (width - max(len(column.title) for column in shown)) // 2 - len(_GAP)
+        names = _shortened(shown[0], shown[0].width - room)
+        told = [
+            Row(column.title, [text for text, _ in (column.cells if number else names)])
+            for number, column in enumerate(shown)
+        ]
+        return [((line, "plain"),) for line in columns(told, width)]
+
+    def _metrics(self) -> list[Metric]:
+        """The rate of success, or the first there is; then what is better low, then the others of a line."""
+        declaration = self.run.declaration
+        shown = declaration.shown("lines")
+        first = declaration.success_metric or next(iter(declaration.metrics), None)
+        others = sorted((each for each in shown if each != first), key=lambda each: each.better == "higher")
+        return [first, *others] if first else []
+
+    def _pair(self, arm: StoredArm) -> Pair | None:
+        if self.comparison is None:
+            return None
+        labels = {each.label: each.position for each in self.comparison.arms}
+        return next((each for each in self.comparison.pairs if labels[each.arm] == arm.position), None)
+
+    def _difference(self, metric: Metric, arm: StoredArm) -> Span:
+        pair = self._pair(arm)
+        value = pair.differences[metric.name].value if pair and metric.name in pair.differences else None
+        return (UNKNOWN, "muted") if value is None else (signed(metric, value), "strong")
+
+    def _verdict(self, arm: StoredArm) -> Sign | None:
+        if arm.failure:
+            return _FAILED
+        if arm.not_evaluated:
+            return _NOT_EVALUATED
+        if self.comparison is None:
+            return None
+        pair = self._pair(arm)
+        if pair is not None:
+            return _KINDS[pair.verdict.kind]
+        return _REFERENCE if self.comparison.baseline.position == arm.position else None
+
+    # Below it
+
+    def _notes(self) -> Iterator[tuple[str, str]]:
+        """What is said below the table, each with a word for the margin."""
+        run = self.run
+        for arm in run.arms:
+            if said := arm.failure or arm.not_evaluated:
+                yield "failed" if arm.failure else "no answer", f"{arm.name}: {said}"
+        if self.comparison is not None:
+            verdicts: dict[str, list[str]] = {}
+            for pair in self.comparison.pairs:
+                verdicts.setdefault(pair.verdict.text, []).append(pair.arm)
+            for number, (text, arms) in enumerate(list(verdicts.items())[:_SENTENCES]):
+                yield "" if number else "verdicts", f"{_told(arms)}: {text}"
+            if len(verdicts) > _SENTENCES:
+                yield "", f"{len(verdicts) - _SENTENCES} more: rig compare {run.id}"
+        elif estimate := self._alone():
+            yield "verdict", estimate
+        kinds: Counter[str] = Counter()
+        for arm in run.arms:
+            kinds.update(arm.faults or arm.error_types or arm.errors)
+        found = [f"{kind} {count}" for kind, count in kinds.most_common(_FAULTS)]
+        yield "faults", f" {DOT} ".join(found) or "none"
+        if unclear := sum(arm.counts.get(UNCLEAR, 0) for arm in run.arms):
+            yield "unclear", f"{unclear:g} texts count as wrong until somebody says: rig adjudicate {run.id}"
+        command, why = self._next()
+        yield "next", command
+        yield "", why
+
+    def _alone(self) -> str:
+        """What can be said of a single arm."""
+        metrics, arm = self._metrics(), self.run.arms[0]
+        if len(self.run.arms) > 1 or not metrics or not arm.rated:
+            return ""
+        rated = measured(metrics[0], arm.rated)
+        played = f"{arm.counts.get(TASKS, 0):g} conversations"
+        return f"{metrics[0].noun} {rated} of {played}; there is no second arm to compare it with"
+
+    def _next(self) -> tuple[str, str]:
+        """The command to type next, and what for."""
+        run = self.run
+        runs = "" if self.store == str(runs_file()) else f" --runs {shlex.quote(self.store)}"
+        if not self.is_kept:
+            return "rig run MODEL", "evaluates a model of yours; this was a recording"
+        if run.state == "interrupted":
+            return f"rig run --resume {run.id}{runs}", f"{run.turns_left} left"
+        if run.state == "running":
+            return f"rig watch {run.id}{runs}", f"{run.turns_left} still to be made"
+        if self.comparison is not None:
+            return f"rig compare {run.id}{runs}", "what each arm won and lost"
+        if self.failing is not None:
+            return f"rig show {run.id} {shlex.quote(self.failing)}{runs}", "the first failure, call by call"
+        return f"rig report {run.id}{runs}", "all of it as a page to keep"
+
+
+def ending(run: StoredRun, store: Path, width: int | None, *, full: bool, is_kept: bool = True) -> str:
+    """What is printed when a run is through: its card, or all numbers and where it is, if it is kept."""
+    if full:
+        place = f"\n\n{whereabouts(run, str(store))}" if is_kept else ""
+        return summary(run, width) + place
+    with Runs.open(store) as runs:
+        card = Card.of(runs, run.id, is_kept=is_kept).text(width)
+    return f"{card}\n\nrun {run.id} is stored in {store}" if is_kept else card
+
+
+def _of_metric(metric: Metric, arms: Sequence[StoredArm], last: int) -> _Column:
+    tint = "strong" if metric.better == "higher" else "plain"
+    return _Column(metric.title, [(measured(metric, arm.rated), tint) for arm in arms], last)
+
+
+def _told(arms: Sequence[str]) -> str:
+    return arms[0] if len(arms) == 1 else f"{len(arms)} arms"
+
+
+def _bar(share: float | None) -> Span:
+    full = round(_BAR * (share or 0.0))
+    return str(FULL) * full + str(TRACK) * (_BAR - full), "bar"
+
+
+def _heading(title: str) -> tuple[str, str]:
+    """A title on two lines where it has two words."""
+    above, _, below = title.rpartition(" ") if len(title) > 9 else ("", "", title)
+    return above, below
+
+
+def _shortened(column: _Column, over: int) -> list[Span]:
+    """Names without their middles, so that the column is `over` cells less wide; they differ at the ends."""
+    room = column.width - max(over, 0)
+    return [(middle(text, room), tint) for text, tint in column.cells]
+
+
+def _rows(found: Sequence[_Column]) -> list[Line]:
+    headings = [_heading(column.title) for column in found]
+    rows = [[(text, "muted") for text in row] for row in zip(*headings, strict=True) if any(row)]
+    rows += [list(row) for row in zip(*(column.cells for column in found), strict=True)]
+    return [
+        tuple(
+            part
+            for column, (text, tint) in zip(found, row, strict=True)
+            for part in (
+                (text.ljust(column.width) if column.is_text else text.rjust(column.width), tint),
+                (_GAP, "plain"),
+            )
+        )
+        for row in rows
+    ]
+
+
+def _rule(width: int) -> Line:
+    return ((str(RULE) * width, "rule"),)
+
+
+def _beside(label: str, text: str, width: int) -> list[Line]:
+    """A text with a word in the margin; a command is never broken."""
+    margin = 10
+    if label == "next":
+        return [((label.ljust(margin), "muted"), (text, "call"))]
+    found = wrap(one_line(text), max(width - margin, 20), break_long_words=False, break_on_hyphens=False)
+    tint = "plain"
+    return [
+        ((("" if number else label).ljust(margin), "muted"), (line, tint))
+        for number, line in enumerate(found)
+    ]

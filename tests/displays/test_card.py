@@ -1,0 +1,133 @@
+"""The end of a run on one screen."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import small_talks
+import stored_runs
+
+from rig.displays import signs
+from rig.displays.pages.card import Card, ending
+from rig.methods.scripted import Scripted
+from rig.store import Runs
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Card:
+    """Of a run of two arms, the second of which is wrong."""
+    with Runs.open(stored_runs.write(tmp_path / "runs.sqlite")) as runs:
+        return Card.of(runs, "abcde")
+
+
+def test_it_has_a_row_for_each_arm_with_the_verdict(card: Card) -> None:
+    text = card.text(100)
+    title, _, *_, heading, first, second = text.splitlines()[:6]
+    assert "run abcde" in title
+    assert heading.split()[0] == "model"
+    assert {"success", "diff", "tok/s", "verdict"} <= set(heading.split())
+    assert "> reference" in first
+    assert second.split()[0] == card.run.arms[1].name
+    assert any(kind in second for kind in ("loss", "cannot tell", "no loss"))
+
+
+def test_metrics_are_those_that_the_method_declares(card: Card) -> None:
+    shown = card.run.declaration.shown("lines")
+    words = card.text(150).split()
+    for metric in shown:
+        assert metric.title.split()[-1] in words
+    other = card.run.declaration._replace(
+        success="", metrics=tuple(each._replace(label="needle", noun="needle") for each in shown[:1])
+    )
+    text = Card(card.run.__class__(**{**_parts(card.run), "declaration": other}), "runs.sqlite").text(100)
+    assert "needle" in text
+    assert "recall" not in text
+
+
+def _parts(run: object) -> dict[str, object]:
+    return {name: getattr(run, name) for name in run.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+@pytest.mark.parametrize("ascii_only", [True, False], ids=["ascii", "unicode"])
+def test_no_line_but_a_command_is_longer_than_the_terminal_is_wide(
+    card: Card, width: int, *, ascii_only: bool
+) -> None:
+    signs.use(ascii_only=ascii_only)
+    lines = card.text(width).splitlines()
+    assert all(len(line) <= width for line in lines if not line.startswith("next"))
+    assert all(line.isascii() for line in lines) == ascii_only
+    if width >= 80:
+        assert len(lines) <= 22  # below 24 rows, with room for a prompt
+
+
+def test_it_is_transposed_where_the_terminal_is_narrow(card: Card) -> None:
+    lines = card.text(46).splitlines()
+    starts = [line.split()[0] for line in lines if line]
+    assert starts.index("model") < starts.index("success") < starts.index("verdict")
+    assert "> reference" in next(line for line in lines if line.startswith("verdict"))
+
+
+def test_the_commonest_faults_come_first_and_are_three(card: Card) -> None:
+    line = next(line for line in card.text(120).splitlines() if line.startswith("faults"))
+    counts = [int(part.rsplit(maxsplit=1)[1]) for part in line.removeprefix("faults").split("|")]
+    assert counts == sorted(counts, reverse=True)
+    assert 1 <= len(counts) <= 3
+
+
+def test_the_next_command_follows_from_how_it_ended(card: Card, tmp_path: Path) -> None:
+    assert "next      rig compare abcde --runs" in card.text(100)
+    alone = tmp_path / "alone.sqlite"
+    small_talks.play(small_talks.plan(alone, Scripted(small_talks.erratic), run="aaaaa"))
+    with Runs.open(alone) as runs:
+        found = Card.of(runs, "aaaaa")
+        assert found.comparison is None
+        assert f"next      rig show aaaaa {found.failing} --runs" in found.text(100)
+        assert "verdict" not in found.text(100).splitlines()[2]
+        recorded = Card.of(runs, "aaaaa", is_kept=False).text(100)
+    assert "next      rig run MODEL" in recorded
+    assert "--runs" not in recorded
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
+
+    store = stored_runs.write(tmp_path / "runs.sqlite")
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE runs SET finished = NULL")
+    with Runs.open(store) as runs:
+        text = Card.of(runs, "abcde").text(100)
+    assert text.startswith("! run abcde interrupted")
+    assert "rig run --resume abcde" in text
+
+
+def test_names_lose_their_middle_and_stay_apart(card: Card) -> None:
+    arms = [
+        arm.__class__(**{**_parts(arm), "name": f"a-model-with-a-very-long-name-indeed temperature={number}"})
+        for number, arm in enumerate(card.run.arms)
+    ]
+    run = card.run.__class__(**{**_parts(card.run), "arms": tuple(arms)})
+    rows = Card(run, card.store, card.comparison).text(80).splitlines()[3:6]
+    names = [row.split("  ")[0] for row in rows if row.startswith("a-model")]
+    assert len(set(names)) == 2
+    assert all(".." in name and name.endswith(("=0", "=1")) for name in names)
+
+
+def test_all_numbers_are_printed_where_they_are_asked_for(card: Card) -> None:
+    store = Path(card.store)
+    full = ending(card.run, store, 100, full=True)
+    assert "prompt from cache" in full
+    assert f"run abcde is stored in {store}" in full
+    short = ending(card.run, store, 100, full=False)
+    assert len(short.splitlines()) < 22 < len(full.splitlines())
+    assert "is stored in" not in ending(card.run, store, 100, full=True, is_kept=False)
+
+
+def test_what_files_and_models_say_cannot_steer_the_terminal(card: Card) -> None:
+    arm = card.run.arms[0]
+    hostile = arm.__class__(**{**_parts(arm), "name": "a\x1b[2J\nb", "failure": "no\x1b]0;x\x07 memory"})
+    run = card.run.__class__(**{**_parts(card.run), "arms": (hostile, *card.run.arms[1:])})
+    text = Card(run, card.store, card.comparison).text(100)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "! failed" in text

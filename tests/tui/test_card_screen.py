@@ -1,0 +1,103 @@
+"""The card at the end of a run: it stays until it is dismissed."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stored_runs
+from textual.pilot import Pilot
+
+from rig.replay import Player
+from tui.app import RigApp
+from tui.live.blocks import plain
+from tui.live.replay import Replay
+from tui.screens.card import CardScreen
+from tui.screens.run import LINGER_S
+from tui.screens.watch import WatchScreen
+from tui.widgets.lines import Lines
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return stored_runs.write(tmp_path / "runs.sqlite")
+
+
+def begin(store: Path) -> WatchScreen:
+    return WatchScreen(Replay(Player(store, "abcde", speed=math.inf, stay=True)))
+
+
+async def card_of(pilot: Pilot[Any], seconds: float = 20.0) -> CardScreen:
+    for _ in range(int(seconds / 0.05)):
+        screen = pilot.app.screen
+        if isinstance(screen, CardScreen) and screen.is_mounted and screen.query("#card"):
+            return screen
+        await pilot.pause(0.05)
+    raise AssertionError("no card came")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
+async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int, int]) -> None:
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=size) as pilot:
+        while not screen.state.finished:
+            await pilot.pause(0.05)
+        await pilot.press("C")
+        card = await card_of(pilot)
+        await pilot.pause()
+        text = plain(card.query_one("#card", Lines).lines)
+        for said in ("run abcde", "> reference", "faults", "rig compare abcde", "enter read the run"):
+            assert said in text
+        assert all(len(line) <= size[0] for line in text.splitlines())
+        await pilot.press("enter")
+        await pilot.pause()
+        assert pilot.app.screen is screen
+        assert pilot.app.is_running
+
+
+async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=(60, 10)) as pilot:
+        while not screen.state.finished:
+            await pilot.pause(0.05)
+        await pilot.press("C")
+        card = (await card_of(pilot)).query_one("#card", Lines)
+        await pilot.pause()
+        for key, line in (("down", 1), ("j", 2), ("up", 1), ("k", 0), ("k", 0)):
+            await pilot.press(key)
+            assert card.scroll_offset.y == line
+        await pilot.press("escape")
+        await pilot.pause()
+        assert pilot.app.screen is screen
+
+
+async def test_leaving_it_leaves_the_run(store: Path) -> None:
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=(100, 30)) as pilot:
+        while not screen.state.finished:
+            await pilot.pause(0.05)
+        await pilot.press("C")
+        await card_of(pilot)
+        await pilot.press("q")
+        await pilot.pause()
+        assert not pilot.app.is_running
+
+
+async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) -> None:
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=(100, 30)) as pilot:
+        screen._was_under_way = True  # at this speed no look may fall into a turn
+        await card_of(pilot)
+        await pilot.pause(LINGER_S)
+        assert isinstance(pilot.app.screen, CardScreen)
+
+
+async def test_it_does_not_come_over_somebody_who_reads(store: Path) -> None:
+    screen = begin(store)
+    async with RigApp(screen).run_test(size=(100, 30)) as pilot:
+        screen._was_under_way = True
+        screen.following = False
+        while not screen.state.finished:
+            await pilot.pause(0.05)
+        await pilot.pause(LINGER_S + 0.5)
+        assert pilot.app.screen is screen

@@ -1,0 +1,76 @@
+"""The end of a run, or the run so far, on one screen that stays until it is dismissed."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from rig.displays.pages.card import Card
+from rig.displays.pages.card import Line as CardLine
+from tui.messages import Rearranged
+from tui.text.inert import inert_line
+from tui.text.lines import BLANK, Line, Tint
+from tui.widgets.lines import Lines
+
+QUIT = "quit"
+_MARGIN = 2
+_WIDEST = 112
+
+
+class CardScreen(ModalScreen[str | None]):
+    """Dismissed with `QUIT` where the reader wants to leave altogether, else with None: they read on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,enter,C", "read", "read the run"),
+        Binding("q", "leave", "leave"),
+        Binding("down,j", "scroll(1)", "down"),
+        Binding("up,k", "scroll(-1)", "up"),
+    ]
+
+    def __init__(self, card: Card) -> None:
+        super().__init__()
+        self.card = card
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="card-room"):
+            yield Lines(id="card")
+
+    def on_mount(self) -> None:
+        self._lay_out()
+
+    def on_rearranged(self, message: Rearranged) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        size = self.app.size
+        width = max(min(size.width - 2 * (_MARGIN + 1), _WIDEST), 20)
+        margin = (" " * _MARGIN, Tint.PLAIN)
+        keys: Line = (
+            margin,
+            ("enter", Tint.CALL),
+            (" read the run   ", Tint.MUTED),
+            ("q", Tint.CALL),
+            (" leave", Tint.MUTED),
+        )
+        lines = [(margin, *_tinted(line)) for line in self.card.lines(width)]
+        shown = [BLANK, *lines, BLANK, keys, BLANK]
+        room, card = self.query_one("#card-room"), self.query_one("#card", Lines)
+        room.styles.width = width + 2 * _MARGIN
+        room.styles.height = min(len(shown), size.height)
+        card.show(shown)
+
+    def action_scroll(self, lines: int) -> None:
+        card = self.query_one("#card", Lines)
+        card.jump_to(max(card.scroll_offset.y + lines, 0))
+
+    def action_read(self) -> None:
+        self.dismiss(None)
+
+    def action_leave(self) -> None:
+        self.dismiss(QUIT)
+
+
+def _tinted(line: CardLine) -> Line:
+    return tuple((inert_line(text), Tint(tint)) for text, tint in line)

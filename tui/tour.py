@@ -1,0 +1,85 @@
+"""A tour of the run screen: one key after the other, on a recorded run that goes on behind."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from textual import events
+from textual.app import ComposeResult
+
+from rig.displays.signs import OPEN, RUNNING, SUCCESS
+from tui.live.replay import Replay
+from tui.screens.watch import WatchScreen
+from tui.text.lines import BLANK, Line, Span, Tint, fit
+from tui.widgets.lines import Lines
+
+
+class Step(NamedTuple):
+    """A key to press, as it is written and as the application calls it, and what it is good for."""
+
+    key: str
+    pressed: str
+    says: str
+    then: str = ""
+
+
+STEPS = (
+    Step("p", "p", "This is a recorded run, told again. Pause it.", "It waits. Nothing is lost."),
+    Step("x", "x", "Read the first conversation that failed.", "The verdict is below each call."),
+    Step("tab", "tab", "Go to its first call.", "A call, what came back, and whether it was right."),
+    Step("r", "r", "Show all of that call, not only its beginning.", "Once more shows less."),
+    Step("e", "e", "See what was expected, or hide it.", "In a wide terminal it is there at once."),
+    Step("j", "j", "Read the next conversation; k is the one before.", "The list at the left shows which."),
+    Step("enter", "enter", "Take this conversation apart, step by step.", "q brings you back here."),
+    Step("/", "slash", "Search the transcript; enter ends the typing.", "n goes to the next match."),
+    Step("f", "f", "Follow what happens again.", "The view goes along with the run."),
+    Step("p", "p", "Let the run go on.", "Above, how far it is; below, the rates so far."),
+    Step("+", "plus", "Tell it twice as fast; - is half as fast.", "Only a recording can do that."),
+    Step("C", "C", "See the result so far on one screen.", "At the end it comes by itself."),
+    Step("?", "question_mark", "All keys of a screen are behind this one.", "Every screen has it."),
+)
+
+
+class TourScreen(WatchScreen, inherit_bindings=False):
+    """The run screen with a guide above the numbers. Every key works as ever; the guide waits for its own."""
+
+    SUBJECT = "A tour of the live view"
+    BINDINGS = WatchScreen.BINDINGS
+
+    def __init__(self, replay: Replay) -> None:
+        super().__init__(replay)
+        self.is_kept = False
+        self.step = 0
+
+    def compose_above_meters(self) -> ComposeResult:
+        yield Lines(id="guide")
+
+    def show_state(self) -> None:
+        super().show_state()
+        guide = self.query_one("#guide", Lines)
+        if guide.size.width:
+            guide.show([BLANK, *(fit(line, guide.size.width) for line in self._guide()), BLANK])
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and self.step < len(STEPS):
+            is_meant = event.key == STEPS[self.step].pressed and self.is_current
+            self.step += is_meant and self.focused is None
+        await super().on_event(event)
+        if isinstance(event, events.Key) and self.is_current:
+            self.show_state()
+
+    def _guide(self) -> Iterable[Line]:
+        done: Span = (SUCCESS.sign * self.step, Tint.SUCCESS)
+        rest = len(STEPS) - self.step
+        left: Span = (RUNNING.sign * bool(rest) + OPEN.sign * (rest - 1), Tint.MUTED)
+        before: Span = (
+            STEPS[self.step - 1].then if self.step else "Thirteen keys, about a minute.",
+            Tint.MUTED,
+        )
+        yield ((" ", Tint.PLAIN), done, left, ("   ", Tint.PLAIN), before)
+        if not rest:
+            end = "That is all. q leaves; rig run MODEL shows a run of your own like this."
+            yield ((" ", Tint.PLAIN), (end, Tint.STRONG))
+            return
+        step = STEPS[self.step]
+        key: Span = (f" {step.key} ", Tint.BRAND)
+        yield ((" Press ", Tint.STRONG), key, (f"  {step.says}", Tint.STRONG))
