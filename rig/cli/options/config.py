@@ -42,8 +42,8 @@ def command(context: click.Context, verb: str | None, as_json: bool) -> None:
       [keys]
       next_theme = "f2"                # `rig config keys` lists the actions
 
-    Options that can run code (notify, on, plugins, toolbox, set, similarity) are only read from your own
-    file. With any setting from a file, a verb says so on stderr.
+    Options that can run code or use another machine (notify, on, plugins, toolbox, set, similarity) are only
+    read from your own file.
     """  # noqa: D301 - for click
     group = context.find_root().command
     assert isinstance(group, Verbs)
