@@ -45,8 +45,11 @@ def back(turn: int, number: int, step: Step) -> Back | None:
 
 
 def parent_of(number: int, step: Step) -> int:
-    """The number of the step that a step follows, -1 for none. One that cannot be is the step before."""
-    return step.parent if step.parent is not None and -1 <= step.parent < number else number - 1
+    """The number of the step that a step follows, -1 for none. One that cannot be is the step before.
+
+    A damaged store can hold anything, also what is no number.
+    """
+    return step.parent if isinstance(step.parent, int) and -1 <= step.parent < number else number - 1
 
 
 def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:

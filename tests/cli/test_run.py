@@ -329,7 +329,7 @@ def test_ctrl_c_stops_says_how_to_go_on_and_going_on_completes_the_run(
     assert done.code == 130
     assert "stopping after this step" in done.err
     resume = next(line for line in done.out.splitlines() if "--resume" in line)
-    run = resume.split()[3]
+    run = resume.split()[4]
     monkeypatch.setattr(method, "Oracle", lambda conversations: Scripted(small_talks.erratic))
     again = rig("run", "--resume", run, "--json")
     assert again.code == 0

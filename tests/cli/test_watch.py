@@ -131,7 +131,7 @@ def test_whoever_watches_a_run_that_is_killed_is_told_how_to_go_on(
         out, err = each.communicate(timeout=PATIENCE_S)
         assert each.returncode == 1, err
         assert "run abcde broke off: the process that wrote it is gone; 5 turns are left" in out
-        assert "rig run --resume abcde" in out.splitlines()[-1]
+        assert "next      rig run --resume abcde" in out
 
 
 def test_whoever_leaves_does_not_disturb_the_run(writer: "subprocess.Popen[bytes]", tmp_path: Path) -> None:

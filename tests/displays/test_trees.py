@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from searches import astray, searched
@@ -97,3 +98,9 @@ def test_a_search_is_shown_as_a_tree_by_every_display(rig: Rig, tmp_path: Path) 
 def replayed(record: Record) -> list[Moment]:
     moments = turn_moments(record.where, record.transcript.conversation, record.transcript.turns[0])
     return [each for each in moments if isinstance(each.event, WentBack)]
+
+
+@pytest.mark.parametrize("parent", ["0", 0.0, b"0", -2, 2, 10**30])
+def test_a_parent_that_cannot_be_is_the_step_before(parent: Any) -> None:
+    """As a damaged store may have it."""
+    assert parent_of(2, Step(replied("x"), parent=parent)) == 1

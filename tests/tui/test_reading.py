@@ -45,7 +45,7 @@ async def test_conversations_are_filtered(watch: Watch, mid_run: list[Event]) ->
         await pilot.press("F")
         assert "failed 2 of 12" in watched.screen
         names = [line.split()[1] for line in plain(listed.lines).splitlines()]
-        assert names == ["AddReminder-easy", "CurrentWeather-easy"]
+        assert names == ["AddReminder", "CurrentWeather"]
         await pilot.press("F")
         assert "incorrect 1 of 12" in watched.screen
         await pilot.press("G")

@@ -75,6 +75,8 @@ def test_an_interrupted_run_is_resumed_from_the_list(terminal: Terminal, tmp_pat
     terminal.wait("interrupted", "r resume")
     terminal.press("r")
     terminal.wait("following", "p pause")
+    terminal.wait("read the run")
+    terminal.press("q")
     terminal.wait("code 0", "success")
     with Runs.open(tmp_path / "runs.sqlite") as runs:
         assert [run.state for run in runs.all()] == ["finished"]
@@ -100,7 +102,8 @@ def test_a_finished_run_is_watched_again_at_any_speed(terminal: Terminal, tmp_pa
     terminal.press(".")
     terminal.wait("paused", "following")
     terminal.press("p", *"++++++++++")
-    terminal.wait("finished")
+    terminal.wait("finished", "read the run")
+    terminal.press("Enter")
     terminal.press("-")
     terminal.wait("64x")
     terminal.press(*"------", "S")
@@ -108,7 +111,7 @@ def test_a_finished_run_is_watched_again_at_any_speed(terminal: Terminal, tmp_pa
     terminal.press("R")
     terminal.wait("enter open", "abcde")
     terminal.press("q", "q")
-    terminal.wait("code 0", "rig show abcde")
+    terminal.wait("code 0", "run abcde is stored in")
 
 
 WRITER = """

@@ -205,7 +205,7 @@ async def test_who_comes_between_two_conversations_has_the_numbers_at_once(tmp_p
     writing.start()
     small_talks.wait_for(path, 3)
     async with seeing(Player(path, "abcde", stay=True)) as seen:
-        await seen.shows("live", "x alarms", "waiting for the next turn", "recall 0.0%", "1/3")
+        await seen.shows("live", "x alarms", "waiting for the next turn", "recall", "0.0% 0-100", "1/3")
         go.release()
         await seen.shows("> reminders", "Good day 1.")
         control.stop()

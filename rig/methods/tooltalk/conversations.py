@@ -19,7 +19,7 @@ from rig import times
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.documents import ENDINGS
 from rig.errors import RigError
-from rig.files import PLAIN, beginning, read_json
+from rig.files import beginning, read_json
 from rig.methods.tooltalk.written import read_written
 from rig.paths import CONVERSATIONS
 from rig.scoring.matching import Terms
@@ -270,7 +270,7 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
 
 def load_conversation(path: Path) -> Conversation:
     """Read one conversation file. Raises RigError when it cannot be read or is no conversation."""
-    source = read_json(path, MAX_FILE_BYTES, PLAIN)
+    source = read_json(path, MAX_FILE_BYTES)
     if not isinstance(source, dict):
         raise RigError(f"{path}: not a conversation: the top level is not an object")
     return parse_conversation(source, str(path))
