@@ -43,6 +43,8 @@ def test_a_run_is_watched_to_its_end(terminal: Terminal, stored: Callable[[], di
         "stty -g > before; " + RIG + " run oracle --runs runs.sqlite; echo code $?; stty -g > after"
     )
     terminal.wait(" rig ", "oracle", "following", "? help")
+    terminal.wait("read the run")
+    terminal.press("q")
     screen = terminal.wait("code 0")
     assert "success" in screen
     assert "100.0%" in screen
@@ -82,7 +84,7 @@ def test_keys_work_while_a_run_goes_on_and_stopping_keeps_the_store(
     terminal.type(f"clear; {RIG} run --resume {run['run']} --runs runs.sqlite; echo code $?")
     terminal.wait("following", "running")
     terminal.press("p", "g")
-    terminal.wait("|+ AddAlarm-easy #1", "turn 1 of 2")
+    terminal.wait("|+ AddAlarm #1", "turn 1 of 2")
     terminal.press("q")
     terminal.wait("The run is still going")
     terminal.press("s")
