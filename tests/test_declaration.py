@@ -169,7 +169,8 @@ def test_meters_show_them_with_their_bounds() -> None:
     arm = ArmState(ArmInfo("slow"), counts=summed(0), speed=Speed())
     assert arm.counts is not None
     shown = meters._rights(NAVIGATION, arm.counts, estimates(finished, NAVIGATION))
-    said = ["".join(text for text, _ in part) for part in shown]
-    assert said[0].startswith("reaching the goal 50.0% [")
-    assert said[1].startswith("steps 7.50 [5-10]")
-    assert said[2].startswith("bumps 11.7% [")
+    said = [(number.title, "".join(text for text, _ in number.value)) for number in shown]
+    assert [title for title, _ in said] == ["reaching the goal", "steps", "bumps"]
+    assert said[0][1].startswith("50.0% ")
+    assert said[1][1] == "7.50 5-10"
+    assert said[2][1].startswith("11.7% ")
