@@ -33,11 +33,14 @@ class Attention:
         self._began = monotonic()
         self._said = ""
         self._is_titled = False
+        self._stream = sys.stderr
 
     @contextmanager
     def titles(self, *, is_wanted: bool) -> Iterator[None]:
         """While this lasts, the title says how far the run is, if somebody can see it."""
-        self._is_titled = is_wanted and is_terminal(sys.stderr)
+        # Kept from before there is a live view, which puts something without a descriptor in its place.
+        self._stream = sys.stderr
+        self._is_titled = is_wanted and is_terminal(self._stream)
         self._write(_SAVE_TITLE)
         try:
             yield
@@ -68,7 +71,7 @@ class Attention:
                 shell=True,
                 env=os.environ | told,
                 timeout=_PATIENCE_S,
-                stdout=sys.stderr.fileno(),
+                stdout=self._stream.fileno(),
             )
         except subprocess.TimeoutExpired:
             return f"--notify: {self._command}: took longer than {_PATIENCE_S:g} s and was ended"
@@ -77,7 +80,7 @@ class Attention:
     def _write(self, sequence: str) -> None:
         if self._is_titled:
             # In one piece: a live view writes to the same terminal.
-            os.write(sys.stderr.fileno(), sequence.encode())
+            os.write(self._stream.fileno(), sequence.encode())
 
 
 def _summary(run: StoredRun) -> str:

@@ -11,7 +11,7 @@ from conftest import Finished
 
 from rig.cli import attention
 from rig.cli.attention import Attention
-from rig.events import RunStarted, TurnFinished
+from rig.events import RunStarted, Speed, TurnFinished, Where
 from rig.store import Runs
 
 ORACLE = ("run", "oracle", "--limit", "1", "--display", "plain")
@@ -56,7 +56,7 @@ class _Talk:
 
 def _events() -> list[object]:
     started = RunStarted("abcde", "x", ("arm",), (_Talk(),))  # type: ignore[arg-type]
-    turns = [object.__new__(TurnFinished) for _ in range(4)]
+    turns = [TurnFinished(Where(0, "a"), turn, {}, Speed()) for turn in range(4)]
     return [started, *turns]
 
 
