@@ -15,17 +15,16 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import simulated_suites  # noqa: E402
 from simulated_suites import METRICS, Array, Scenario  # noqa: E402
 
+from benchmarks.published import publish  # noqa: E402
 from rig.compare import significance  # noqa: E402
 from rig.compare.bootstrap import PairedBootstrap  # noqa: E402
 from rig.rates import interval  # noqa: E402
 
-DOCS = ROOT / "docs" / "comparing.md"
-BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 ALPHA = 0.05
 RESAMPLES = 1_000
 NOUNS = {metric: metric.replace("_", " ") for metric in METRICS}
@@ -123,9 +122,7 @@ def main() -> None:
     lines = list(tables(asked.suites))
     print("\n".join(lines))
     if asked.write:
-        before, _, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        DOCS.write_text(before + "\n".join([BEGIN, "", *lines, "", END]) + after, encoding="utf-8")
+        publish("comparing.md", "tables", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.published import publish  # noqa: E402
 from rig.rates.sequential import LossTest  # noqa: E402
 
-DOCS = ROOT / "docs" / "comparing.md"
-BEGIN, END = "<!-- looking: begin -->", "<!-- looking: end -->"
 SIZE = 0.05
 SUITES_OF = (28, 78, 500)
 LOSSES = (0.0, 0.05, 0.1, 0.2)
@@ -100,9 +99,7 @@ def main() -> None:
     lines = list(tables(asked.suites))
     print("\n".join(lines))
     if asked.write:
-        before, _, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        DOCS.write_text(before + "\n".join([BEGIN, "", *lines, "", END]) + after, encoding="utf-8")
+        publish("comparing.md", "looking", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -20,10 +20,12 @@ from rig.toolbox.spec import Text
 from rig.tooltalk.texts import BODY, EVENT, KINDS, LOCATION, SUBJECT, TASK
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT))
+
+from benchmarks.published import publish  # noqa: E402
+
 CALIBRATION = ROOT / "rig" / "scoring" / "similarity" / "calibration.json"
 ERROR_COUNTS = CALIBRATION.with_name("error_counts.json")
-DOCS = ROOT / "docs" / "free-text.md"
-BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 LABELS = {
     EVENT: "event name, description",
     LOCATION: "location",
@@ -236,11 +238,7 @@ def _write(wording: Wording, chosen: Bands, text: str) -> None:
         "unclear": {kind.name: band.unclear for kind, band in chosen.items()},
     }
     CALIBRATION.write_text(json.dumps(fit_values, indent=2) + "\n", encoding="utf-8")
-    head, begin, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"{DOCS} has no place for the tables")
-    DOCS.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
+    publish("free-text.md", "tables", text)
 
 
 if __name__ == "__main__":

@@ -355,3 +355,15 @@ def held_by(run: dict[str, Any], store: Path) -> Holder | None:
     holder = Holder.from_text(run["writer"])
     heartbeat = datetime.fromisoformat(run["heartbeat"])
     return holder if holder.is_writing(store, run["id"], heartbeat) else None
+
+
+def check_unheld(database: Database, run: str, store: Path) -> None:
+    """Raises RigError where a run is not in its store any more, or a live process is writing it."""
+    row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]), None)
+    if row is None:
+        raise RigError(f"run {run} is not in {store} any more")
+    if holder := held_by(row, store):
+        raise RigError(
+            f"run {run} is being written by process {holder.pid} on {holder.host}; "
+            "stop it first, or wait for it"
+        )

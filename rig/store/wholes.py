@@ -14,7 +14,7 @@ from rig.errors import RigError
 from rig.files import json_text
 from rig.store.connect import connect_for_writing, connect_unnoticed, copy_to, faults, transaction
 from rig.store.identifiers import new_run_id
-from rig.store.reader import held_by
+from rig.store.reader import check_unheld, held_by
 from rig.store.views import refresh_views
 
 _MAGIC = b"SQLite format 3\0"
@@ -199,14 +199,6 @@ def delete_run(path: Path, run: str) -> None:
     if not path.is_file():
         raise RigError(f"{path}: no such file; it held run {run}")
     with closing(connect_for_writing(path)) as database, faults(path), transaction(database):
-        row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]), None)
-        if row is None:
-            raise RigError(f"run {run} is not in {path} any more")
-        holder = held_by(row, path)
-        if holder is not None:
-            raise RigError(
-                f"run {run} is being written by process {holder.pid} on {holder.host}; "
-                "stop it first, or wait for it"
-            )
+        check_unheld(database, run, path)
         database.execute("DELETE FROM runs WHERE id = ?", [run])
         database.execute("DELETE FROM sources WHERE sha256 NOT IN (SELECT source FROM conversations)")

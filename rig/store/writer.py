@@ -19,7 +19,6 @@ from sqlite_utils import Database
 from rig import __version__
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
-from rig.errors import RigError
 from rig.events import Where
 from rig.meters import Costs
 from rig.metrics import Declaration, Score
@@ -27,7 +26,7 @@ from rig.models import Sibling
 from rig.store.attempts import keep_failed_arm, set_aside
 from rig.store.connect import StoreError, connect_for_writing, copy_to, faults, transaction
 from rig.store.holder import Holder, RunLock
-from rig.store.reader import held_by
+from rig.store.reader import check_unheld
 from rig.store.records import ConversationScore, NewRun
 from rig.store.rows import fault_row, step_row, to_json, verdict_columns
 from rig.store.views import refresh_views
@@ -72,15 +71,7 @@ class RunWriter:
         lock = None
         try:
             with faults(path), transaction(database):
-                row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]), None)
-                if row is None:
-                    raise RigError(f"run {run} is not in {path} any more")
-                holder = held_by(row, path)
-                if holder is not None:
-                    raise RigError(
-                        f"run {run} is being written by process {holder.pid} on {holder.host}; "
-                        "stop that one first, or wait for it"
-                    )
+                check_unheld(database, run, path)
                 lock = RunLock(path, run)
                 database.table("runs").update(
                     run, {"writer": Holder.current().as_text(), "heartbeat": _now()}

@@ -72,7 +72,7 @@ def test_tasks_of_several_places_are_one_list_with_all_faults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("faults", "words"), [((), "no faults"), (("a",), "1 faults"), (("a", "b"), "2 faults")]
+    ("faults", "words"), [((), "no faults"), (("a",), "1 fault"), (("a", "b"), "2 faults")]
 )
 def test_a_report_counts_its_faults(faults: tuple[str, ...], words: str) -> None:
     report = Checked(Path("here"), 7, faults)

@@ -249,7 +249,7 @@ def test_answers_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(RigError, match="cannot be read"):
         read_answers(tmp_path)
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe\n")
-    with pytest.raises(RigError, match="cannot be read"):
+    with pytest.raises(RigError, match="not UTF-8"):
         read_answers(tmp_path / "a.jsonl")
     with pytest.raises(RigError, match="cannot be written"):
         add_answers(tmp_path / "no" / "a.jsonl", [Answer.now("a", "b", same=True)])

@@ -124,7 +124,7 @@ def test_a_writer_whose_process_cannot_be_seen_keeps_its_run(tmp_path: Path) -> 
             database.execute("UPDATE runs SET writer = ?, heartbeat = ?", [unseen.as_text(), long_ago])
             database.commit()
         assert small_talks.stored(path).state == "running"
-        with pytest.raises(RigError, match="on elsewhere; stop that one first"):
+        with pytest.raises(RigError, match="on elsewhere; stop it first"):
             RunWriter.claim(path, "abcde")
         with pytest.raises(RigError, match="on elsewhere; stop it first"):
             delete_run(path, "abcde")

@@ -85,8 +85,8 @@ async def test_leaving_it_leaves_the_run(store: Path) -> None:
 
 async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) -> None:
     screen = begin(store)
+    screen._was_under_way = True  # at this speed no look may fall into a turn
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
-        screen._was_under_way = True  # at this speed no look may fall into a turn
         await card_of(pilot)
         await pilot.pause(LINGER_S)
         assert isinstance(pilot.app.screen, CardScreen)
@@ -94,8 +94,8 @@ async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) 
 
 async def test_it_does_not_come_over_somebody_who_reads(store: Path) -> None:
     screen = begin(store)
+    screen._was_under_way = True
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
-        screen._was_under_way = True
         screen.following = False
         while not screen.state.finished:
             await pilot.pause(0.05)

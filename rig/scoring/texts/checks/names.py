@@ -81,6 +81,7 @@ def _people(words: Iterable[Word]) -> list[Word]:
 def _named(reading: Reading, other: Reading, titles: bool) -> list[Word]:
     """The names in a text. A word that the other text writes small is none."""
     small = {word.text for word in other.words if word.is_word and not word.capital}
+    title_case = reading.title_case
     found = []
     for index, word in enumerate(reading.words):
         if (
@@ -91,7 +92,7 @@ def _named(reading: Reading, other: Reading, titles: bool) -> list[Word]:
         ):
             continue
         titled = titles and word.capital and not is_common(word.text)
-        if titled or _is_name(word, _before(reading.words, index), reading.title_case, word.text in small):
+        if titled or _is_name(word, _before(reading.words, index), title_case, word.text in small):
             found.append(word)
     return found[:MAX_NAMES]
 

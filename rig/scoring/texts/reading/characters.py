@@ -91,8 +91,9 @@ def emoji(text: str) -> tuple[str, tuple[str, ...]]:
         text = pattern.sub(face, text)
     if text.isascii():
         return text, ()
-    names = tuple(unicodedata.name(c, "") for c in text if is_picture(c))
-    return "".join(" " if is_picture(c) or c == "\ufe0f" else c for c in text), names
+    pictures = {c for c in set(text) if is_picture(c)}
+    names = tuple(unicodedata.name(c, "") for c in text if c in pictures) if pictures else ()
+    return text.translate(dict.fromkeys(map(ord, (*pictures, "\ufe0f")), " ")), names
 
 
 def is_picture(character: str) -> bool:

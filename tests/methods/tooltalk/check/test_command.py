@@ -35,7 +35,7 @@ def test_one_line_for_each_fault(rig: Command, tmp_path: Path) -> None:
     assert len(lines) == 3
     assert lines[0].startswith("Renamed.json: name: ")
     assert lines[1].startswith("broken.json: unreadable: not JSON")
-    assert lines[2].endswith("2 conversations, 1 calls, 1 responses reproduced, 2 faults")
+    assert lines[2].endswith("2 conversations, 1 call, 1 response reproduced, 2 faults")
 
 
 def test_what_a_file_says_cannot_steer_the_terminal(rig: Command, tmp_path: Path) -> None:
