@@ -32,7 +32,8 @@ class GraderInfo:
         return cls(grading.grader, grading.version, grading.similarity)
 
     def __str__(self) -> str:
-        return f"{self.grader}, version {self.grader_version}, similarity {self.similarity}"
+        similarity = f", similarity {self.similarity}" if self.similarity else ""
+        return f"{self.grader}, version {self.grader_version}{similarity}"
 
     def as_json(self) -> JsonObject:
         """All three by name."""

@@ -14,7 +14,7 @@ from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import total
 from rig.models import StepKey
-from rig.store import Runs
+from rig.store import GraderInfo, Runs
 
 
 def _three_runs(path: Path) -> None:
@@ -156,3 +156,8 @@ def test_an_arm_is_reported_with_exactly_these_names(tmp_path: Path) -> None:
         "grader",
     ]
     assert replace(arm, failure="no memory").as_json(DECLARATION)["failure"] == "no memory"
+
+
+def test_a_grader_without_similarity_says_nothing_of_it() -> None:
+    assert str(GraderInfo("ast", "1", "")) == "ast, version 1"
+    assert str(GraderInfo("own", "7", "minilm")) == "own, version 7, similarity minilm"
