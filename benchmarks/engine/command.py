@@ -32,44 +32,69 @@ _WORK = ("suite", "conversations", "only", "limit", "prefixes")
 @click.command()
 @click.argument("model", shell_complete=completion.model_files)
 @click.option(
-    "--suite", type=click.Choice([*SUITES, "all"]), default="easy", show_default=True, help="Conversations."
+    "--suite", type=click.Choice([*SUITES, "all"]), default="easy", show_default=True, help="The suite."
 )
-@click.option("--conversations", type=_FILE, help="Directory of conversations, instead.")
-@click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
-@click.option("--limit", type=_COUNT, default=12, show_default=True, help="The first so many conversations.")
+@click.option("--conversations", type=_FILE, help="A folder of conversations to use instead.")
+@click.option("--only", multiple=True, metavar="NAME", help="Use only this conversation. Repeatable.")
 @click.option(
-    "--prefixes", type=_COUNT, default=30, show_default=True, help="The first so many points to predict at."
+    "--limit",
+    type=_COUNT,
+    metavar="N",
+    default=12,
+    show_default=True,
+    help="Use only the first N conversations.",
 )
-@click.option("--prompts", type=_FILE, help="A file of prompts, instead of conversations.")
-@click.option("--export", "target", type=_FILE, help="Write the prompts to a file and stop.")
 @click.option(
-    "--max-tokens", type=_COUNT, help="Tokens of an answer, at most; default: 64, or as in --prompts."
+    "--prefixes", type=_COUNT, metavar="N", default=30, show_default=True, help="Use only the first N points."
 )
-@click.option("--threads", type=_THREADS, help="CPU threads of each; default: the cores that may be used.")
-@click.option("--gpu-layers", type=click.IntRange(-1), help="Layers on the GPU, -1 for all; as in `rig run`.")
-@click.option("--n-ctx", type=_COUNT, help="Context in tokens; as in `rig run`.")
-@click.option("--chat-template", type=_FILE, help="Jinja2 file to use instead of the model's own template.")
+@click.option("--prompts", type=_FILE, help="Use the prompts in this file instead of conversations.")
+@click.option("--export", "target", type=_FILE, help="Write the prompts to this file, and stop.")
+@click.option(
+    "--max-tokens",
+    type=_COUNT,
+    metavar="N",
+    help="At most N tokens in an answer.  [default: 64, or as in --prompts]",
+)
+@click.option("--threads", type=_THREADS, metavar="N", help="CPU threads for each.  [default: all cores]")
+@click.option(
+    "--gpu-layers",
+    type=click.IntRange(-1),
+    metavar="N",
+    help="Layers on the GPU; -1 for all. As in `rig run`.",
+)
+@click.option("--n-ctx", type=_COUNT, metavar="N", help="Context in tokens. As in `rig run`.")
+@click.option(
+    "--chat-template", type=_FILE, help="Use this Jinja2 file instead of the model's own chat template."
+)
 @click.option(
     "--peers",
     default="all",
     show_default=True,
     metavar="LIST",
-    help="all, none, or some of outlines,llama-cpp-server,llama-server,llama-server-4.",
+    help="all, none, or some of outlines, llama-cpp-server, llama-server, llama-server-4, with commas.",
 )
 @click.option(
     "--profile",
     "as_profile",
     is_flag=True,
-    help="Instead: play the conversations as `rig run` does, and say where the time goes.",
+    help="Play the conversations as `rig run` does, and show where the time goes, instead.",
 )
 @click.option(
     "--parallel",
     type=click.IntRange(1, 64),
+    metavar="N",
     default=4,
     show_default=True,
-    help="Answers at once, where rig makes several; 1 leaves that out.",
+    help="Answers at once, when rig makes several; 1 skips that part.",
 )
-@click.option("--repeats", type=_COUNT, default=3, show_default=True, help="Passes over all contestants.")
+@click.option(
+    "--repeats",
+    type=_COUNT,
+    metavar="N",
+    default=3,
+    show_default=True,
+    help="How often to measure every contestant.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every answer of every pass.")
 @click.pass_context
 def command(
@@ -83,11 +108,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Measure the engine: against its floor, and against other ways of running the same prompts.
+    """Measure the engine against its floor, and against other ways to run the same prompts.
 
-    The prompts are those points of the first conversations at which the model has to act, all tools on
-    offer, one constrained answer each. The floor is what the engine had llama.cpp decode, decoded again with
-    nothing around it. Nothing is judged: ratios are printed with their spread.
+    The prompts are the points in the first conversations at which the model has to act, with all tools on
+    offer and one constrained answer each. The floor is the time llama.cpp needs to decode the same tokens
+    again with nothing around it. Answers are not judged; you get ratios with their spread.
     """
     if prompts is not None and (clashing := [name for name in _WORK if _is_set(context, name)]):
         raise RigError(f"--prompts and --{clashing[0]} are two answers to one question; give one of them")

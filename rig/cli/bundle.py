@@ -15,30 +15,40 @@ _PATH = click.Path(path_type=Path)
 
 
 @click.group(cls=Verbs, invoke_without_command=True)
-@click.option("-o", "--output", type=_PATH, help="File to write: .tar.gz, .tar.xz, .tar.zst or .tar.")
+@click.option("-o", "--output", type=_PATH, help="The file to write: .tar.gz, .tar.xz, .tar.zst or .tar.")
 @click.option(
     "--models",
     multiple=True,
     metavar="MODEL",
     shell_complete=completion.model_files,
-    help="A model by name or path; repeatable, or several with commas. Without it: all of the registry's that"
-    " are here.",
+    help="A model by name or path. Repeatable, or several with commas.  [default: the registry's models"
+    " that are here]",
 )
-@click.option("--lora", "adapters", multiple=True, type=_PATH, help="An adapter of your own; repeatable.")
-@click.option("--toolbox", "toolboxes", multiple=True, type=_PATH, help="A folder with tools; repeatable.")
+@click.option("--lora", "adapters", multiple=True, type=_PATH, help="A LoRA adapter of your own. Repeatable.")
+@click.option("--toolbox", "toolboxes", multiple=True, type=_PATH, help="A folder with tools. Repeatable.")
 @click.option(
     "--instructions",
     type=click.Choice(["native", "portable"]),
     default="native",
     show_default=True,
-    help="llama.cpp as it is installed here, or compiled anew for x86 processors since 2013 or any of ARM's;"
-    " that needs its source and a compiler.",
+    help="Pack llama.cpp as it is installed here, or compile it again for x86 processors since 2013 or"
+    " any ARM processor; that needs its source and a compiler.",
 )
 @click.option(
-    "--wheel", "wheels", multiple=True, type=_PATH, help="Take this wheel, not what is installed; repeatable."
+    "--wheel",
+    "wheels",
+    multiple=True,
+    type=_PATH,
+    help="Pack this wheel instead of what is installed. Repeatable.",
 )
-@click.option("--extra", "extras", multiple=True, help="An extra of rig's, such as autode; repeatable.")
-@click.option("--force", is_flag=True, help="Write over the file.")
+@click.option(
+    "--extra",
+    "extras",
+    multiple=True,
+    metavar="NAME",
+    help="Include this extra, such as autode. Repeatable.",
+)
+@click.option("--force", is_flag=True, help="Replace a file that is already there.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -51,11 +61,11 @@ def command(
     extras: tuple[str, ...],
     force: bool,
 ) -> None:
-    """Put all that rig needs into one file, for a machine without a network.
+    """Pack everything rig needs into one file, for a machine without a network.
 
     The file holds wheels of what is installed here, models, conversations, the world, the similarity model,
-    the documentation as HTML, checksums, and install.sh, which needs a Python and nothing else. The other
-    machine needs the same system and version of Python. No network is used here either, but for
+    the documentation as HTML, checksums, and install.sh, which needs nothing but Python. The other machine
+    needs the same system and the same version of Python. Packing needs no network either, except with
     --instructions portable.
     """
     if context.invoked_subcommand:
@@ -81,11 +91,11 @@ def _split(text: str) -> list[str]:
 @click.argument("file", type=_PATH)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(file: Path, as_json: bool) -> None:
-    """Hold every file of a bundle against its checksum; exit code 1 when one differs.
+    """Check every file of a bundle against its checksum.
 
-    Nothing is unpacked. Links, names that lead out of the folder, and archives that unpack to far more than
-    their size are refused. Compare the SHA-256 with what `rig bundle` said when it made the file: that shows
-    that it is the same, which the checksums inside cannot.
+    The exit code is 1 if a file differs. Nothing is unpacked. rig refuses links, names that lead out of the
+    folder, and archives that unpack to far more than their size. Also compare the SHA-256 with the one that
+    `rig bundle` printed when it made the file: the checksums inside cannot show that it is the same file.
     """
     from rig.bundle import verify as verified
 

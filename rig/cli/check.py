@@ -17,18 +17,23 @@ _DIRECTORY = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("directory", type=_DIRECTORY, required=False)
-@click.option("--world", type=_DIRECTORY, help="JSON databases to replay against.")
-@click.option("--toolbox", metavar="NAME|DIR", help="The tools that are called; the code of a DIR is run.")
-@click.option("--record", is_flag=True, help="First write into DIRECTORY what the simulator returns.")
+@click.option("--world", type=_DIRECTORY, help="A folder of JSON databases to replay the calls in.")
+@click.option(
+    "--toolbox", metavar="NAME|DIR", help="The tools that the conversations call. rig runs the code in DIR."
+)
+@click.option(
+    "--record",
+    is_flag=True,
+    help="First write what the simulator returns into the conversations in DIRECTORY.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
     directory: Path | None, world: Path | None, toolbox: str | None, record: bool, as_json: bool
 ) -> None:
     """Check the conversations in DIRECTORY, or the suites that come with rig.
 
-    Those that come with a toolbox need no DIRECTORY beside --toolbox.
-
-    One line for each fault; exit code 1 when there are any.
+    With --toolbox and no DIRECTORY, check the conversations that come with the toolbox. rig prints one line
+    for each fault, and exits with code 1 if there are any.
     """
     if directory is None and toolbox is not None:
         directory = _own_conversations(toolbox)

@@ -51,13 +51,18 @@ class Finding:
 
 
 @click.command()
-@click.option("--runs", type=click.Path(path_type=Path), help="Run store to look at (default: runs.sqlite).")
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path),
+    help="The run store to check.  [default: $RIG_RUNS, or runs.sqlite]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(runs: Path | None, as_json: bool) -> None:
-    """Say what would stop a run here; exit code 1 when something would.
+    """Check that everything a run needs is in place.
 
-    Looks at the libraries, llama.cpp and its GPU support, the models, the run store, the conversations, the
-    world and the similarity model. Nothing is changed and no network is used.
+    rig looks at the libraries, llama.cpp and its GPU support, the models, the run store, the conversations,
+    the world and the similarity model. It changes nothing and uses no network. The exit code is 1 if
+    something would stop a run.
     """
     looks: list[Callable[[], Iterator[Finding]]] = [
         _python,

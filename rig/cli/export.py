@@ -26,21 +26,21 @@ _PATH = click.Path(path_type=Path)
     "format_",
     metavar="NAME",
     required=True,
-    help="csv, jsonl or parquet: rows. The run's method, such as tooltalk or autode: files for its own tools."
-    " toolbench: raw and converted answers of any run.",
+    help="csv, jsonl or parquet for rows; the run's method, such as tooltalk or autode, for files that"
+    " its own tools read; toolbench for raw and converted answers of any run.",
 )
 @click.option(
     "--output",
     type=_PATH,
-    help="A new file for rows (default: stdout), or a new or empty directory for other files.",
+    help="A new file for rows, or a new or empty folder for other files.  [default: stdout, for rows]",
 )
 @click.option(
     "--rows",
     type=click.Choice(EXPORTED_VIEWS),
-    help="What a row is: a view of the store.  [default: steps]",
+    help="The view of the store to export: what each row is.  [default: steps]",
 )
 @click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
-@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
 def command(
     run: str,
@@ -53,9 +53,9 @@ def command(
 ) -> None:
     """Export a run as rows, or as files that other tools read.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`. ToolTalk's files have a folder
-    for each model and repeat; `rig score` reads them, too. AutoDE's results are a file for each
-    model. Only finished conversations are exported as files. Parquet needs `pip install 'rig[parquet]'`.
+    RUN is an id or its first characters, a name given with --name, or `latest`. For ToolTalk you get a folder
+    for each model and repeat, which `rig score` can read; for AutoDE, a file for each model. Files hold
+    finished conversations only. Parquet needs `pip install 'rig[parquet]'`.
 
     \b
     Examples:

@@ -23,28 +23,34 @@ _PATH = click.Path(path_type=Path)
     "--format",
     "format_",
     metavar="NAME",
-    help="Whose files these are: autode or toolbench (results), openai-chat (logged chats). A run store needs"
-    " no format.",
+    help="What the files are: autode or toolbench (results), or openai-chat (logged chats). A run store"
+    " needs no format.",
 )
 @click.option(
     "--suite",
     type=_PATH,
-    help="The tasks, where they do not lie beside the files; of toolbench the queries' ids; those without an"
-    " answer have failed.",
+    help="The tasks, if they are not next to the files. For toolbench, the ids of the queries; a query"
+    " without an answer counts as failed.",
 )
 @click.option(
     "--set",
     "set_",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An option of the method, such as invalid=longest or invalid=tree of toolbench.",
+    help="Set an option that only the method knows, such as invalid=longest or invalid=tree for"
+    " toolbench. Repeatable.",
 )
-@click.option("--output", type=_PATH, metavar="DIR", help="The folder to write, of tasks from logs.")
 @click.option(
-    "--rules", type=_PATH, metavar="FILE", help="Names and ids to replace in logs, as docs/your-own.md says."
+    "--output", type=_PATH, metavar="DIR", help="For logged chats: the folder to write conversations to."
 )
-@click.option("--runs", type=_PATH, help="Run store to write (default: $RIG_RUNS, else runs.sqlite).")
-@click.option("--name", help="A name for the run.")
+@click.option(
+    "--rules",
+    type=_PATH,
+    metavar="FILE",
+    help="For logged chats: names and ids to replace. See docs/your-own.md.",
+)
+@click.option("--runs", type=_PATH, help="The run store to write.  [default: $RIG_RUNS, or runs.sqlite]")
+@click.option("--name", metavar="NAME", help="Give the run a name.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     files: tuple[Path, ...],
@@ -59,12 +65,12 @@ def command(
 ) -> None:
     """Import runs from another run store, results of another tool, or logged chats.
 
-    A FILE that is a run store, such as `runs.sqlite` from another machine or an older rig, is added to yours.
-    A run that you already have is not added again. The other store is only read.
+    FILE can be a run store, such as `runs.sqlite` from another machine or an older rig. Its runs are added to
+    yours; a run that you already have is not added again. rig only reads the other store.
 
-    Results of another tool become a run, with an arm for each file or model, which you can show, compare and
-    score again. `rig show RUN --tables` prints the paper's tables beside. Logged chats become conversations
-    to review. What cannot be read is reported on stderr and left out.
+    Results of another tool become a run with an arm for each file or model. You can show, compare and score
+    it again, and `rig show RUN --tables` prints its paper's tables. Logged chats become conversations for you
+    to review. rig leaves out what it cannot read, and says so on stderr.
 
     \b
     Examples:

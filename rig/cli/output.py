@@ -73,7 +73,9 @@ def terminal_width() -> int | None:
 
 def full_option(command: Decorated) -> Decorated:
     """Adds `--full`: all numbers at the end instead of one screen."""
-    return click.option("--full", is_flag=True, help="End with all numbers, not with one screen.")(command)
+    return click.option("--full", is_flag=True, help="Print every number at the end instead of one screen.")(
+        command
+    )
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

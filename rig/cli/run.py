@@ -85,7 +85,9 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @click.command(cls=GroupedCommand)
 @click.argument("models", metavar="MODEL...", nargs=-1, shell_complete=completion.models)
 @_option(
-    "--suite", "A suite by name, or your own conversations by path. `rig suites list`.", metavar="NAME|PATH"
+    "--suite",
+    "A suite by name (see `rig suites list`), or your own conversations by path.",
+    metavar="NAME|PATH",
 )
 @_option("--conversations", "A folder of conversations in ToolTalk's JSON format.", type=_DIRECTORY)
 @click.option("--only", multiple=True, metavar="NAME", help="Run only this conversation. Repeatable.")
@@ -180,13 +182,13 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 )
 @_option(
     "--until",
-    "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it loses"
-    " as much as --loss against the first.",
+    "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it"
+    " loses as much as --loss compared with the first.",
     type=click.Choice(["verdict"]),
 )
 @_option(
     "--loss",
-    "Loss of success in points that --until verdict is about.",
+    "The loss of success, in points, that --until verdict tests for.",
     type=click.FloatRange(0, 100, min_open=True),
 )
 @_option(
@@ -241,7 +243,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @click.option(
     "--notify",
     metavar="COMMAND",
-    help="Run this shell command when the run ends. It finds $RIG_RUN, $RIG_STATE and $RIG_SUMMARY.",
+    help="Run this shell command when the run ends. It can use $RIG_RUN, $RIG_STATE and $RIG_SUMMARY.",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object at the end; the display uses stderr."
@@ -249,11 +251,14 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @click.option(
     "--retry-failed/--skip-failed",
     default=None,
-    help="With --resume: also repeat turns that failed because of the machine (memory, decode), or skip arms"
-    " that failed.  [default: repeat arms, not turns]",
+    help="With --resume: also repeat turns that failed because of the machine (memory, decode), or do not"
+    " repeat arms that failed.  [default: repeat arms, not turns]",
 )
 @click.option(
-    "--on", "where", metavar="ray[:ADDRESS]", help="Load the models in actors of Ray: here, or in a cluster."
+    "--on",
+    "where",
+    metavar="ray[:ADDRESS]",
+    help="Load the models in Ray actors, on this machine or in a cluster.",
 )
 @full_option
 @click.pass_context

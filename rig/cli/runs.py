@@ -16,21 +16,24 @@ from rig.store import Runs, StoredRun, StoredScore, backup, datasette_metadata
 
 @click.command()
 @click.option(
-    "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
+    "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
 )
 @click.option(
-    "--tui", "live", is_flag=True, help="Open, watch, resume, compare and delete them in the terminal."
+    "--tui",
+    "live",
+    is_flag=True,
+    help="Browse the runs in the terminal: open, watch, resume, compare and delete them.",
 )
 @click.option(
     "--datasette",
     is_flag=True,
-    help="Print metadata for Datasette instead: what each column is.",
+    help="Print metadata for Datasette instead: a description of each column.",
 )
 @click.option(
     "--backup",
     "copy",
     type=click.Path(path_type=Path),
-    help="Copy the store to a new file instead, also while runs are being written.",
+    help="Copy the store to a new file instead. Safe while a run is in progress.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context

@@ -48,46 +48,52 @@ _SELECTING = ("models", "only", "limit")
 
 @click.command()
 @click.argument("models", metavar="BASE [ARM]...", nargs=-1, shell_complete=completion.model_files)
-@click.option("--lora", multiple=True, metavar="FILE[:SCALE]", help="As in `rig run`; can be repeated.")
+@click.option("--lora", multiple=True, metavar="FILE[:SCALE]", help="As in `rig run`. Repeatable.")
 @click.option("--suite", metavar="NAME|PATH", help="As in `rig run`.  [default: easy]")
 @click.option("--method", metavar="NAME", help="As in `rig run`.")
 @click.option("--set", multiple=True, metavar="NAME=VALUE", help="As in `rig run`.")
 @click.option("--toolbox", metavar="NAME|DIR", help="As in `rig run`.")
 @click.option("--conversations", type=_PATH, help="As in `rig run`.")
 @click.option("--world", type=_PATH, help="As in `rig run`.")
-@click.option("--only", multiple=True, metavar="NAME", help="Only this conversation; can be repeated.")
-@click.option("--limit", type=_COUNT, help="Only the first so many conversations.")
-@click.option("--docs", type=click.Choice(get_args(Docs)), help="Describe the tools, or only name them.")
-@click.option("--tools", type=click.Choice(get_args(Tools)), help="Which tools are offered.")
+@click.option("--only", multiple=True, metavar="NAME", help="Use only this conversation. Repeatable.")
+@click.option("--limit", type=_COUNT, metavar="N", help="Use only the first N conversations.")
 @click.option(
-    "--history", type=click.Choice(get_args(History)), help="Responses that earlier calls are shown with."
+    "--docs", type=click.Choice(get_args(Docs)), help="Describe each tool in full, or only give its name."
 )
+@click.option("--tools", type=click.Choice(get_args(Tools)), help="As in `rig run`.")
+@click.option("--history", type=click.Choice(get_args(History)), help="As in `rig run`.")
 @click.option("--format", metavar="NAME", help="As in `rig run`.")
 @click.option("--thinking", type=click.Choice(get_args(ThinkingArm)), help="As in `rig run`.")
 @click.option("--grammar", type=click.Choice(get_args(GrammarArm)), help="As in `rig run`.")
 @click.option("--grammar-engine", type=click.Choice(get_args(GrammarEngine)), help="As in `rig run`.")
 @click.option("--parameter-order", type=click.Choice(get_args(ParameterOrder)), help="As in `rig run`.")
-@click.option("--exact", is_flag=True, help="Compute answers one token at a time, as `rig run --exact` does.")
-@click.option("--n-ctx", type=_COUNT, help="Context in tokens.")
-@click.option("--n-batch", type=click.IntRange(1, 16384), help="Tokens computed at once.")
+@click.option("--exact", is_flag=True, help="Compute one token at a time, as `rig run --exact` does.")
+@click.option("--n-ctx", type=_COUNT, metavar="N", help="Context in tokens.")
+@click.option("--n-batch", type=click.IntRange(1, 16384), metavar="N", help="Tokens in a batch.")
 @click.option("--kv", type=click.Choice(get_args(KvType)), help="Type of the KV cache.")
 @click.option("--flash-attention", type=click.Choice(["auto", "on", "off"]), help="As in `rig run`.")
 @click.option(
-    "--threads", type=click.IntRange(1, 512), help="CPU threads; default: the cores that may be used."
+    "--threads", type=click.IntRange(1, 512), metavar="N", help="CPU threads.  [default: all cores]"
 )
 @click.option(
-    "--gpu-layers", type=click.IntRange(-1), help="Layers on the GPU, -1 for all; default: as many as fit."
+    "--gpu-layers",
+    type=click.IntRange(-1),
+    metavar="N",
+    help="Layers on the GPU; -1 for all.  [default: as many as fit]",
 )
-@click.option("--chat-template", type=_PATH, help="Jinja2 file to use instead of the model's own template.")
+@click.option(
+    "--chat-template", type=_PATH, help="Use this Jinja2 file instead of the model's own chat template."
+)
 @click.option(
     "--against",
     multiple=True,
     metavar="RUN",
     shell_complete=completion.runs,
-    help="Ask as in this stored run (or RUN/ARM), and say how well that foretells it; can be repeated.",
+    help="Use the settings of this stored run (or RUN/ARM), and show how well screening predicts its"
+    " results. Repeatable.",
 )
-@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
-@click.option("--output", type=_PATH, help="Write every step and choice to this JSON file.")
+@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
+@click.option("--output", type=_PATH, help="Write every step and every choice to this JSON file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     models: tuple[str, ...],
@@ -97,11 +103,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Say what models make of the true calls, without generating any.
+    """Rank files without generating, in a fraction of the time.
 
-    Every true call and reply is put to each model behind the prompt that a run would make, and computed in
-    one pass: how likely the call is under the grammar, whether greedy decoding would make it, and how far
-    the model's choices are from those of BASE. Nothing is stored.
+    rig gives each model the prompts of a run, each with the right call or reply already in place, and reads
+    in one pass how likely the model finds that call under the grammar, whether it would make it with greedy
+    decoding, and how far its choices are from those of BASE. Nothing is stored.
     """
     options = {name: value for name, value in given.items() if value not in (None, (), False)}
     if models:

@@ -26,22 +26,26 @@ from rig.store import Cell, Runs, StoredRun, StoredScore
 @click.argument("run", shell_complete=completion.runs)
 @click.argument("conversation", required=False, shell_complete=completion.conversations)
 @click.option(
-    "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
+    "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
 )
 @click.option(
     "--arm",
     "arms",
     multiple=True,
     metavar="ARM",
-    help="Of the conversation, only what this arm did; can be given several times.",
+    help="Show only this arm of the conversation. Repeatable.",
 )
-@click.option("--tables", is_flag=True, help="The tables of the method's paper for this run, as Markdown.")
+@click.option(
+    "--tables", is_flag=True, help="Print the tables of the method's paper for this run instead, as Markdown."
+)
 @click.option(
     "--by",
     type=click.Choice(WAYS),
-    help="How much was right by tool, by the tags of conversations, or by suite, arm by arm.",
+    help="Break each arm's results down by tool, by the tags of conversations, or by suite.",
 )
-@click.option("--diff", is_flag=True, help="Below each call of CONVERSATION, what it did to the world.")
+@click.option(
+    "--diff", is_flag=True, help="Below each call of CONVERSATION, show what it changed in the world."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     run: str,
@@ -55,7 +59,7 @@ def command(
 ) -> None:
     """Show a run's numbers and conversations, or one conversation call by call.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`.
+    RUN is an id or its first characters, a name given with --name, or `latest`.
     """
     path = runs or runs_file()
     if tables and conversation is not None:

@@ -39,22 +39,29 @@ class _Speed(click.ParamType[float]):
     "--speed",
     type=_Speed(),
     metavar="X",
-    help="Times as fast as it was, or max; default: 1 in the live view, else max.",
+    help="How fast to replay: 1 is the original speed, `max` does not wait.  [default: 1 in the live view,"
+    " else max]",
 )
 @click.option(
     "--from",
     "start",
     metavar="NAME",
     shell_complete=completion.conversations,
-    help="Begin with this conversation of the first arm.",
+    help="Start at this conversation of the first arm.",
 )
 @click.option(
-    "--display", type=click.Choice(displays.NAMES), default="auto", show_default=True, help="Live view."
+    "--display",
+    type=click.Choice(displays.NAMES),
+    default="auto",
+    show_default=True,
+    help="How to show the run: live, a line for each conversation, JSON lines, or not at all.",
 )
 @click.option(
-    "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
+    "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
 )
-@click.option("--json", "as_json", is_flag=True, help="End with one JSON object; the display goes to stderr.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object at the end; the display uses stderr."
+)
 @full_option
 @click.pass_context
 def command(
@@ -68,11 +75,12 @@ def command(
     as_json: bool,
     full: bool,
 ) -> None:
-    """Watch a run again, or one that is in progress in another terminal.
+    """Watch a run in progress, or replay one.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`. A finished run is told from its
-    beginning, at the pace it had. To a run in progress this attaches, one turn behind, any number of times;
-    leaving does not disturb it. The exit code is 1 when the run broke off while it was watched.
+    RUN is an id or its first characters, a name given with --name, or `latest`. A finished run is replayed
+    from the start, at its original speed. A run in progress in another terminal is followed one turn behind;
+    you can attach and leave as often as you like without disturbing it. The exit code is 1 if the run stopped
+    before its end while you watched.
     """
     store = runs or runs_file()
     sys.exit(tell(context, store, run, display, speed=speed, start=start, as_json=as_json, full=full))

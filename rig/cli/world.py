@@ -25,22 +25,22 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--seed", type=_DIRECTORY, default=WORLD_SEED, help="Directory of JSON files to build from.")
-@click.option("--output", type=_FILE, default=WORLD_DATABASE, help="File to write.")
+@click.option("--seed", type=_DIRECTORY, default=WORLD_SEED, help="The folder of JSON files to build from.")
+@click.option("--output", type=_FILE, default=WORLD_DATABASE, help="The file to write.")
 def build(seed: Path, output: Path) -> None:
-    """Write the world file; the same bytes every time."""
+    """Build the world file. It has the same bytes every time."""
     build_world(seed, output)
     click.echo(f"built {output}")
 
 
 @command.command()
 @click.option(
-    "--seed", type=_DIRECTORY, default=WORLD_SEED, help="Directory of JSON files it was built from."
+    "--seed", type=_DIRECTORY, default=WORLD_SEED, help="The folder of JSON files it was built from."
 )
-@click.option("--world", "file", type=_FILE, default=WORLD_DATABASE, help="File to check.")
+@click.option("--world", "file", type=_FILE, default=WORLD_DATABASE, help="The file to check.")
 @click.option("--json", "as_json", is_flag=True, help="Print the faults as a JSON list.")
 def check(seed: Path, file: Path, as_json: bool) -> None:
-    """Report the world's faults, one line each; exit code 1 when there are any."""
+    """Check the world file: print one line for each fault, and exit with code 1 if there are any."""
     try:
         world = World.open(file)
         faults = check_world(world)

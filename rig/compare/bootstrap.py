@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from rig.compare.estimates import Difference
 from rig.compare.power import detectable_difference
@@ -69,11 +69,11 @@ class PairedBootstrap:
         )
         stretch = float(np.sqrt(self.conversations / (self.conversations - 1)))
         freedom = self.conversations - 1
-        tail = float(stats.norm.cdf(stretch * stats.t.ppf(alpha / 2, freedom)))
+        tail = float(scipy.stats.norm.cdf(stretch * scipy.stats.t.ppf(alpha / 2, freedom)))
         low, high = np.quantile(draws, [tail, 1 - tail])
         beyond = min((draws <= 1e-12).sum(), (draws >= -1e-12).sum()) + 1
         nearest = min(float(beyond) / (len(draws) + 1), 0.5)
-        p = 2 * float(stats.t.cdf(stats.norm.ppf(nearest) / stretch, freedom))
+        p = 2 * float(scipy.stats.t.cdf(scipy.stats.norm.ppf(nearest) / stretch, freedom))
         # The imagined conversations draw the difference towards 0, so that it must be larger to be found.
         shrinkage = self.conversations / (self.conversations + 2)
         error = float(draws.std()) * stretch / shrinkage

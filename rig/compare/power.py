@@ -1,8 +1,8 @@
 """The smallest difference that a suite could have detected: what a verdict of "no loss found" is worth."""
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
 POWER = 0.8
 """How often a difference of the size that is called detectable is detected."""
@@ -15,12 +15,12 @@ def mcnemar_power(conversations: int, gain: float, loss: float, alpha: float) ->
     Computed by summing over all outcomes, not by a normal approximation, which is too hopeful for small
     suites. Source: Connor, Biometrics 43 (1987), for the unconditional power of McNemar's test.
     """
-    flips = np.arange(conversations + 1)
-    chances = stats.binom.pmf(flips, conversations, min(gain + loss, 1.0))
+    binom, flips = scipy.stats.binom, np.arange(conversations + 1)
+    chances = binom.pmf(flips, conversations, min(gain + loss, 1.0))
     share = loss / (gain + loss) if gain + loss else 0.5
     critical = _critical(conversations, alpha)
     is_testable = critical >= 0
-    found = stats.binom.cdf(critical, flips, share) + stats.binom.sf(flips - critical - 1, flips, share)
+    found = binom.cdf(critical, flips, share) + binom.sf(flips - critical - 1, flips, share)
     return float((chances * np.where(is_testable, found, 0.0)).sum())
 
 
@@ -40,7 +40,7 @@ def detectable_success_loss(
 
     if most <= 0 or lacking(most) < 0:
         return None
-    return float(optimize.brentq(lacking, 0.0, most, xtol=1e-6)) if lacking(0.0) < 0 else 0.0
+    return float(scipy.optimize.brentq(lacking, 0.0, most, xtol=1e-6)) if lacking(0.0) < 0 else 0.0
 
 
 def detectable_difference(
@@ -55,7 +55,7 @@ def detectable_difference(
     if conversations < 2:
         return None
     freedom = conversations - 1
-    quantiles = stats.t.ppf(1 - alpha / 2, freedom) + stats.t.ppf(power, freedom)
+    quantiles = scipy.stats.t.ppf(1 - alpha / 2, freedom) + scipy.stats.t.ppf(power, freedom)
     found = float(quantiles * standard_error)
     return found if found <= most else None
 
@@ -64,9 +64,9 @@ def _critical(conversations: int, alpha: float) -> NDArray[np.int64]:
     """For each number of flips, the most of the rarer kind with which the test rejects; -1 for none."""
     flips = np.arange(conversations + 1)
     # The two-sided p-value is twice the smaller tail, since a fair coin is symmetric.
-    critical = stats.binom.ppf(alpha / 2, flips, 0.5)
+    critical = scipy.stats.binom.ppf(alpha / 2, flips, 0.5)
     critical = np.where(
-        2 * stats.binom.cdf(critical, flips, 0.5) <= alpha * (1 + 1e-9), critical, critical - 1
+        2 * scipy.stats.binom.cdf(critical, flips, 0.5) <= alpha * (1 + 1e-9), critical, critical - 1
     )
     found: NDArray[np.int64] = np.nan_to_num(critical, nan=-1).astype(np.int64)
     found[0] = -1

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 
 def exact_mcnemar(won: int, lost: int) -> float:
@@ -14,7 +14,7 @@ def exact_mcnemar(won: int, lost: int) -> float:
     inference was made cheaper, Kübler et al., arXiv 2602.10144, which tests one side only.
     """
     flips = won + lost
-    return float(stats.binomtest(won, flips, 0.5).pvalue) if flips else 1.0
+    return float(scipy.stats.binomtest(won, flips, 0.5).pvalue) if flips else 1.0
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

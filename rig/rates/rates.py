@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from rig.calls import JsonObject
 from rig.metrics import TASKS, Counts, Declaration, Metric
@@ -129,11 +129,11 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
     trials = float(denominators.sum()) if trials is None else trials
     is_binary = bool(np.isin(numerators, (0, 1)).all() and (denominators == 1).all())
     if is_binary and trials == len(numerators):
-        effective, quantile = trials, float(special.ndtri(1 - alpha / 2))
+        effective, quantile = trials, float(scipy.special.ndtri(1 - alpha / 2))
     else:
         effective = _effective_trials(value, numerators, denominators, informative, trials)
         # One conversation says nothing of how conversations differ.
-        quantile = float(special.stdtrit(informative - 1, 1 - alpha / 2)) if informative > 1 else np.inf
+        quantile = float(scipy.special.stdtrit(informative - 1, 1 - alpha / 2)) if informative > 1 else np.inf
     if not np.isfinite(quantile):
         return Estimate(value, 0.0, 1.0)
     low, high = _wilson(value, effective, quantile)
@@ -150,7 +150,7 @@ def mean_interval(numerators: Vector, denominators: Vector, alpha: float) -> Est
     if value is None or n < 2:
         return Estimate(value, None, None)
     error = float(np.sqrt((influences(numerators, denominators) ** 2).sum() / (n * (n - 1))))
-    half = float(special.stdtrit(n - 1, 1 - alpha / 2)) * error
+    half = float(scipy.special.stdtrit(n - 1, 1 - alpha / 2)) * error
     return Estimate(value, value - half, value + half)
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import NamedTuple, get_args
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from rig.calls import JsonObject
 from rig.engine.forcing.assessment import Assessment, Choice, Kind
@@ -249,7 +249,7 @@ def _clustered(pairs: Sequence[tuple[str, float]]) -> Difference:
     if len(sums) < 2:
         return Difference(mean, None, None)
     error = float(np.sqrt(np.square(list(sums.values())).sum())) / len(values)
-    reach = float(stats.t.ppf(0.975, len(sums) - 1)) * error
+    reach = float(scipy.stats.t.ppf(0.975, len(sums) - 1)) * error
     return Difference(mean, mean - reach, mean + reach)
 
 

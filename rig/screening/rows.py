@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_softmax
+import scipy
 
 from rig.errors import RigError
 
@@ -69,7 +69,7 @@ def divergence(base: Values, other: Values) -> float:
 
     Over the same tokens. Kullback and Leibler 1951; scipy's `rel_entr` summed gives the same number.
     """
-    p = log_softmax(base.astype(np.float64))
-    q = log_softmax(other.astype(np.float64))
+    p = scipy.special.log_softmax(base.astype(np.float64))
+    q = scipy.special.log_softmax(other.astype(np.float64))
     # What rounding takes below zero is zero.
     return max(float(np.exp(p) @ (p - q)), 0.0)

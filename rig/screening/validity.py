@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, choose, common_grader, read
@@ -181,8 +181,8 @@ def _separation(
     """(AUC, p, Spearman's rho)."""
     if labels.all() or not labels.any():
         return None, None, None
-    test = stats.mannwhitneyu(values[labels], values[~labels])
+    test = scipy.stats.mannwhitneyu(values[labels], values[~labels])
     auc = float(test.statistic) / (int(labels.sum()) * int((~labels).sum()))
     if np.ptp(values) == 0:
         return auc, float(test.pvalue), None
-    return auc, float(test.pvalue), float(stats.spearmanr(values, labels).statistic)
+    return auc, float(test.pvalue), float(scipy.stats.spearmanr(values, labels).statistic)

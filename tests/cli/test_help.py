@@ -51,7 +51,7 @@ def test_no_verb_and_no_heavy_library_is_imported_before_it_is_needed(arguments:
 
 
 def test_every_option_of_run_is_in_one_group_of_the_help() -> None:
-    context = click.Context(run, info_name="run")
+    context = click.Context(run, info_name="run", help_option_names=["-h", "--help"])
     grouped = [name for names in GROUPS.values() for name in names]
     assert len(set(grouped)) == len(grouped)
     options = {

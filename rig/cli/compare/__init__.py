@@ -36,33 +36,35 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _OPTIONS = (
     click.argument("addresses", metavar="RUN...", nargs=-1, required=True, shell_complete=completion.runs),
     click.option(
-        "--baseline", metavar="ARM", help="What the others are held against; default: the first arm."
+        "--baseline", metavar="ARM", help="The arm to compare the others with.  [default: the first arm]"
     ),
     click.option(
         "--metric",
         metavar="NAME",
-        help="What the verdicts are about: a rate by its name in --json. Default: success.",
+        help="The rate that decides the verdicts, by its name in --json.  [default: success]",
     ),
     click.option(
         "--alpha",
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="X",
         default=0.05,
         show_default=True,
-        help="Chance of a false alarm among all arms; intervals are at 1 - alpha.",
+        help="The chance of a false alarm, over all arms together. Intervals cover 1 - alpha.",
     ),
     click.option(
         "--across-settings",
         is_flag=True,
-        help="Compare arms that differ from the baseline in more than one thing, and list the differences.",
+        help="Compare arms even if they differ from the baseline in more than one setting, and list the"
+        " differences.",
     ),
     click.option(
         "--noise",
         metavar="RUN",
         shell_complete=completion.runs,
-        help="A run that `rig noise` made, to show beside.",
+        help="Show the noise that this run of `rig noise` measured next to the differences.",
     ),
     click.option(
-        "--runs", type=click.Path(path_type=Path), help="Run store (default: $RIG_RUNS, else runs.sqlite)."
+        "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
     ),
 )
 
@@ -93,22 +95,26 @@ def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> N
     "--fail-if-worse",
     type=click.FloatRange(0, 100),
     metavar="X",
-    help="Exit code 1 when a loss is found and measures more than X points.",
+    help="Exit with code 1 if rig finds a loss of more than X points.",
 )
 @click.option(
-    "--tables", is_flag=True, help="Instead, the tables of the method's paper for these arms, as Markdown."
+    "--tables",
+    is_flag=True,
+    help="Print the tables of the method's paper for these arms instead, as Markdown.",
 )
 @click.option(
     "--sequential",
     is_flag=True,
-    help="Instead, whether arms lose as much as --loss, by tests that allow a look after every conversation.",
+    help="Say instead whether each arm loses as much as --loss, using tests that you may repeat after"
+    " every conversation.",
 )
 @click.option(
     "--loss",
     type=click.FloatRange(0, 100, min_open=True),
+    metavar="X",
     default=5.0,
     show_default=True,
-    help="Loss of success in points that --sequential is about.",
+    help="The loss of success, in points, that --sequential tests for.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -127,14 +133,14 @@ def command(
 ) -> None:
     """Compare arms with a baseline, conversation by conversation.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`, and stands for all arms of the
+    RUN is an id or its first characters, a name given with --name, or `latest`. It stands for all arms of the
     run; RUN/ARM is one of them.
 
-    For each arm: its rates with intervals, the differences from the baseline, what a suite of this size
-    could have shown, the conversations and turns won and lost, and one sentence that says what follows.
+    For each arm you get its rates with intervals, the differences from the baseline, the smallest loss that a
+    suite of this size can show, the conversations and turns won and lost, and a verdict in one sentence.
 
-    With --sequential you may look at a run while it goes on, and stop when you have seen enough; then
-    --fail-if-worse X asks whether a loss of X points is shown.
+    With --sequential you may look as often as you like while a run is in progress, and stop when you have
+    seen enough. --fail-if-worse X then asks whether a loss of X points has been shown.
     """
     say_what_is_from_file(click.get_current_context())
     with Runs.open(runs or runs_file()) as stored:

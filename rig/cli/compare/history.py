@@ -23,18 +23,18 @@ _NAMED = 3
 @click.command()
 @click.argument("model", shell_complete=completion.model_files)
 @click.option(
-    "--runs", type=click.Path(path_type=Path), help="Run store.  [default: $RIG_RUNS, or runs.sqlite]"
+    "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(model: str, runs: Path | None, as_json: bool) -> None:
     """Show every run of one model file, over time.
 
-    MODEL is a name from `rig models list`, the path of a .gguf file, or the beginning of its SHA-256. rig
-    recognises the file by its content, whatever it was called when it was run.
+    MODEL is a name from `rig models list`, the path of a .gguf file, or the first characters of its SHA-256.
+    rig recognizes a file by its content, even if it had another name at the time of the run.
 
-    There is a table for each grader and version of it, because scores of different graders are not
-    comparable; `rig score RUN` adds a score of the present version to an old run. A column names what changed
-    since the row above: the version of rig, the suite, or a setting.
+    There is one table for each version of a grader, because you cannot compare the scores of different
+    graders. `rig score RUN` adds a score by the current version to an old run. The last column names what
+    changed since the row above: the version of rig, the suite, or a setting.
     """
     sha256 = model if is_hash(model) and not Path(model).exists() else sha256_of(resolve(model).path)
     with Runs.open(runs or runs_file()) as stored:

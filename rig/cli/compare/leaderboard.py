@@ -20,10 +20,15 @@ _PATH = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("file", required=False, type=_PATH)
-@click.option("--suite", help="Whose tasks; default: those of the latest run.")
-@click.option("--method", help="How they were played, such as judge-win; default: as in the latest run.")
-@click.option("--csv", "csv_path", type=_PATH, help="Write it as ToolBench's leaderboard, a new file.")
-@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--suite", metavar="NAME", help="The suite.  [default: that of the latest run]")
+@click.option("--method", metavar="NAME", help="Such as judge-win.  [default: that of the latest run]")
+@click.option(
+    "--csv",
+    "csv_path",
+    type=_PATH,
+    help="Also write the ranking to a new file, in the form of ToolBench's leaderboard.",
+)
+@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     file: Path | None,
@@ -33,9 +38,9 @@ def command(
     runs: Path | None,
     as_json: bool,
 ) -> None:
-    """Put the arms of all runs on a suite into order, with intervals, and name the settings that differ.
+    """Rank the arms of all runs on a suite, with intervals and the settings that differ.
 
-    FILE is a leaderboard of ToolBench's, which is printed instead.
+    With FILE, a leaderboard in ToolBench's form, print that one instead.
     """
     if file is not None:
         _print_file(file, as_json)

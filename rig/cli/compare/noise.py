@@ -37,15 +37,21 @@ _KINDS = (
     cls=GroupedCommand, params=[each for each in run.command.params if each.name not in _NOT_OF_RUN]
 )
 @click.argument("model", required=False, shell_complete=completion.models)
-@click.option("--of", metavar="RUN", shell_complete=completion.runs, help="Only read a run made before.")
+@click.option(
+    "--of",
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="Read an earlier run of `rig noise` instead of making one.",
+)
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="X",
     default=0.05,
     show_default=True,
-    help="Intervals are at 1 - alpha.",
+    help="Intervals cover 1 - alpha.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON; the display goes to stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; the display uses stderr.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -62,11 +68,11 @@ def command(
     notify: str | None,
     **_: Any,
 ) -> None:
-    """Run a model twice with the same settings, and once more with --exact, and say what differs.
+    """Run a model twice with the same settings, and once with --exact, and show what differs.
 
-    That is the floor under every comparison: arms of different models differ at least as much. With a
-    temperature the second arm takes another seed. The options are those of `rig run`, each given once; the
-    run is stored like any other, and `rig compare --noise RUN` shows it beside a comparison.
+    This is the noise in every comparison: two models that differ by no more than this cannot be told apart.
+    With a temperature, the second arm uses another seed. The options are those of `rig run`, each given once.
+    The run is stored like any other, and `rig compare --noise RUN` shows it next to a comparison.
     """
     store = runs or runs_file()
     code = 0

@@ -25,12 +25,13 @@ from rig.store import Runs
     "--format",
     "format_",
     type=click.Choice(FORMATS),
-    help="Default: by the name of the output, or html. csv has a row for each conversation and arm.",
+    help="The form of the report; csv has a row for each conversation and arm.  [default: from the name of"
+    " the output, or html]",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="The file to write.  [default: stdout]")
 @click.option("--tables", is_flag=True, help="Add the tables of the method's paper.")
 @click.option("--force", is_flag=True, help="Replace a file that is already there.")
-@click.option("--raw", is_flag=True, help="csv: do not quote texts that a spreadsheet would execute.")
+@click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
 @click.option("--open", "opened", is_flag=True, help="Open the report in your browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON about the file that was written.")
 def command(
@@ -51,10 +52,10 @@ def command(
 ) -> None:
     """Write a report: verdicts, plots, and every conversation with the arms side by side.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`. It stands for all arms of the
+    RUN is an id or its first characters, a name given with --name, or `latest`. It stands for all arms of the
     run; RUN/ARM is one of them. A single arm is enough.
 
-    The page is one file that needs no network. You can search it and filter it, print it, and pass it on.
+    The page is one file that needs no network. You can search, filter and print it, and send it to others.
 
     \b
     Examples:

@@ -21,16 +21,25 @@ LASTS_S = 30.0
 
 @click.command()
 @click.option(
-    "--display", type=click.Choice(displays.NAMES), default="auto", show_default=True, help="Live view."
+    "--display",
+    type=click.Choice(displays.NAMES),
+    default="auto",
+    show_default=True,
+    help="How to show the run: live, a line for each conversation, JSON lines, or not at all.",
 )
-@click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="1 is half a minute.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="X",
+    help="How fast to replay; 1 takes half a minute.",
+)
 @full_option
 @click.pass_context
 def command(context: click.Context, /, display: str, speed: float | None, full: bool) -> None:
-    """Show a recorded run in half a minute: no model, no download.
+    """Watch a recorded run for half a minute: no model, no download.
 
-    It is the run of a small model that was taught to call tools, on the easy suite: passes and failures as
-    they came. Without a terminal all is printed at once. Nothing of it joins your own runs.
+    You see a small model that was taught to call tools, on the easy suite, with its passes and failures.
+    Without a terminal, everything is printed at once. The run is not added to your own.
     """
     with recording() as (store, pace):
         is_paced = speed is not None or displays.resolve(display, sys.stdout) == "tui"

@@ -15,7 +15,7 @@ from rig.replay import Player
 def command() -> None:
     """Learn the keys of the live view in a minute, on a recorded run.
 
-    It needs a terminal and no model. Nothing of it joins your own runs.
+    You need a terminal, but no model. The run is not added to your own.
     """
     if displays.resolve("auto", sys.stdout) != "tui":
         raise RigError(

@@ -32,7 +32,7 @@ class _Judging(Verbs):
 
 @click.group(cls=_Judging)
 def command() -> None:
-    """Judge whole answers: whether they pass, and which of two wins.
+    """Let a model judge whole answers: which pass, and which of two is better.
 
     `rig judge RUN --judge MODEL` is short for `rig judge answers RUN --judge MODEL`.
     """

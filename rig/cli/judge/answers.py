@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from rig.cli import completion, run
+from rig.cli.options.groups import Grouped
 from rig.cli.output import printable, terminal_width
 from rig.displays.pages.summary import summary, whereabouts
 from rig.errors import RigError
@@ -36,63 +37,86 @@ PARAMETERS = [each for each in run.command.params if each.name in (*ENGINE, *_DI
 _PATH = click.Path(path_type=Path)
 
 
-@click.command("answers", params=[each for each in PARAMETERS if each.name is not None])
+@click.command("answers", cls=Grouped, params=[each for each in PARAMETERS if each.name is not None])
 @click.argument("places", metavar="RUN|DIR...", nargs=-1, shell_complete=completion.runs)
-@click.option("--judge", metavar="MODEL", shell_complete=completion.models, help="Who judges.")
+@click.option("--judge", metavar="MODEL", shell_complete=completion.models, help="The model that judges.")
 @click.option(
     "--evaluator",
     default=DEFAULT,
     show_default=True,
     metavar="NAME|DIR",
-    help="How the judge is asked: one of rig's (default, normalized, fn), a folder as ToolBench has them, or"
-    " a rule that asks nobody (truth, keyword, details).",
+    help="How to ask the judge: one of rig's evaluators (default, normalized, fn), a folder with one of"
+    " ToolBench's, or a rule that needs no judge (truth, keyword, details).",
 )
-@click.option("--against", metavar="NAME", help="Compare all others with this arm or model: win rates.")
+@click.option(
+    "--against", metavar="NAME", help="Compare every other arm with this arm or model, and give win rates."
+)
 @click.option(
     "--votes",
     type=click.IntRange(1, 120),
-    help="Votes on each answer, 3 by default; on each pair of answers 1, in both orders.",
+    metavar="N",
+    help="Votes on each answer or pair.  [default: 3 on an answer, 1 on a pair, in both orders]",
 )
 @click.option(
-    "--reason", type=click.Choice(get_args(ReasonPlace)), help="Reason before the verdict, or after."
+    "--reason",
+    type=click.Choice(get_args(ReasonPlace)),
+    help="Ask for reasons before the verdict, after it, or not at all.",
 )
-@click.option("--orders", type=click.Choice(get_args(Orders)), help="Orders in which two answers are shown.")
-@click.option("--ties", type=click.Choice(get_args(Ties)), help=f"Equal votes.  [default: {DEFAULTS.ties}]")
+@click.option(
+    "--orders", type=click.Choice(get_args(Orders)), help="Show two answers in both orders, or in one."
+)
+@click.option(
+    "--ties",
+    type=click.Choice(get_args(Ties)),
+    help=f"What a tie of votes counts as.  [default: {DEFAULTS.ties}]",
+)
 @click.option(
     "--unsure",
     type=click.Choice(get_args(Unsure)),
-    help=f"What an unsure vote counts.  [default: {DEFAULTS.unsure}]",
+    help=f"What an unsure vote counts as.  [default: {DEFAULTS.unsure}]",
 )
 @click.option(
     "--unsolvable",
     type=click.Choice(get_args(Unsolvable)),
-    help=f"Whether unsolved answers to unsolvable tasks pass.  [default: {DEFAULTS.unsolvable}]",
+    help="Whether an answer that leaves an unsolvable task unsolved passes.  [default:"
+    f" {DEFAULTS.unsolvable}]",
 )
 @click.option(
     "--passes",
     metavar="RUN",
     shell_complete=completion.runs,
-    help="Take who passes from this run of judging.",
-)
-@click.option("--test-ids", type=_PATH, help="The queries of each test set: missing answers have failed.")
-@click.option("--answered-only", is_flag=True, help="Leave out queries that somebody has no answer to.")
-@click.option(
-    "--invalid", type=click.Choice(get_args(Shape)), default="seeded", help="Raw answers without an end."
-)
-@click.option("--walk-seed", type=int, default=SEED, help="Of the path that stands for such an answer.")
-@click.option(
-    "--fail-if-worse", is_flag=True, help="Refuse a judge that is not calibrated, or no better than chance."
+    help="Take the passes from this earlier run of `rig judge`.",
 )
 @click.option(
-    "--output", type=_PATH, help="Write ToolBench's result files into this directory, new or empty."
+    "--test-ids",
+    type=_PATH,
+    help="A file with the queries of each test set; a query without an answer counts as failed.",
+)
+@click.option("--answered-only", is_flag=True, help="Leave out queries that some arm has not answered.")
+@click.option(
+    "--invalid",
+    type=click.Choice(get_args(Shape)),
+    default="seeded",
+    help="What stands for a raw answer that never finished.",
+)
+@click.option(
+    "--walk-seed", type=int, metavar="N", default=SEED, help="The seed that picks a path of such an answer."
+)
+@click.option(
+    "--fail-if-worse", is_flag=True, help="Refuse a judge that is not calibrated or is no better than chance."
+)
+@click.option(
+    "--output",
+    type=_PATH,
+    help="Write ToolBench's result files into this folder, which must be new or empty.",
 )
 @click.pass_context
 def command(context: click.Context, /, places: tuple[str, ...], **given: Any) -> None:
-    """Judge the answers of runs, of any method, or of folders with ToolBench's raw or converted answers.
+    """Judge the answers of runs, or of folders with ToolBench's raw or converted answers.
 
-    Every arm, or model, is judged by itself: does its answer solve the query, by several votes of the judge?
-    With --against it is judged against another one. Votes are stored as a run, shown live, and resumed with
-    --resume. A judge is worth what `rig judge calibrate` says of it.
+    The judge votes several times on each answer: does it solve the query? With --against, it says which of
+    two answers is better. Votes are stored as a run, so you can watch them and continue with --resume. `rig
+    judge calibrate` measures how far you can trust a judge.
     """
     store = given["runs"] or runs_file()
     if given["resume"] is not None:

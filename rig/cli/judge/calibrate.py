@@ -10,6 +10,7 @@ import click
 from rig.cli import run
 from rig.cli.judge.answers import PARAMETERS, engine_options
 from rig.cli.judge.rates import estimate as percent
+from rig.cli.options.groups import Grouped
 from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
 from rig.judging.evaluators import DEFAULT, find
@@ -28,18 +29,23 @@ _WHAT = {PASS: "answers", WIN: "pairs"}
 
 
 @click.command(
-    "calibrate", params=[each for each in PARAMETERS if each.name not in ("resume", "name", "only")]
+    "calibrate",
+    cls=Grouped,
+    params=[each for each in PARAMETERS if each.name not in ("resume", "name", "only")],
 )
 @click.argument("labels", type=_PATH, required=False)
-@click.option("--judge", metavar="MODEL", help="Who judges.")
+@click.option("--judge", metavar="MODEL", help="The model that judges.")
 @click.option(
     "--evaluator", default=DEFAULT, show_default=True, metavar="NAME|DIR", help="As in `rig judge`."
 )
-@click.option("--votes", type=click.IntRange(1, 120), help="Votes on each answer; default: 3.")
+@click.option("--votes", type=click.IntRange(1, 120), metavar="N", help="Votes on each answer.  [default: 3]")
 @click.option(
-    "--pair-votes", type=click.IntRange(1, 120), help="Votes on each pair; default: 1, in both orders."
+    "--pair-votes",
+    type=click.IntRange(1, 120),
+    metavar="N",
+    help="Votes on each pair.  [default: 1, in both orders]",
 )
-@click.option("--fail-if-worse", is_flag=True, help="Exit code 1 where the judge is no better than chance.")
+@click.option("--fail-if-worse", is_flag=True, help="Exit with code 1 if the judge is no better than chance.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -52,11 +58,11 @@ def command(
     fail_if_worse: bool,
     **given: Any,
 ) -> None:
-    """Let a judge judge what is labelled, and say how far it agrees with the labels.
+    """Measure how far a judge agrees with labels.
 
-    LABELS is a file or folder; without it rig's own are taken: 60 answers and 60 pairs, right and wrong by
-    what happened in the world and by the facts that answers name. Everything the same judge judges in the
-    same store says from then on what this came to.
+    LABELS is a file or folder. Without it, rig uses its own: 60 answers and 60 pairs, labelled by what
+    happened in the world and by the facts that the answers name. From then on, every result of this judge in
+    this run store says how well it did here.
     """
     store = given["runs"] or runs_file()
     found = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])

@@ -24,23 +24,24 @@ _PATH = click.Path(path_type=Path)
 
 @click.command("rates")
 @click.argument("what", metavar="RUN|FILE", shell_complete=completion.runs)
-@click.option("--ties", type=click.Choice(get_args(Ties)), help="What an answer is with equal votes.")
-@click.option("--unsure", type=click.Choice(get_args(Unsure)), help="What an unsure vote counts.")
+@click.option("--ties", type=click.Choice(get_args(Ties)), help="What a tie of votes counts as.")
+@click.option("--unsure", type=click.Choice(get_args(Unsure)), help="What an unsure vote counts as.")
 @click.option(
     "--unsolvable",
     type=click.Choice(get_args(Unsolvable)),
-    help="Whether unsolved answers to unsolvable tasks pass.",
+    help="Whether an answer that leaves an unsolvable task unsolved passes.",
 )
-@click.option("--upstream", is_flag=True, help="By the rules of ToolBench's eval_pass_rate.py.")
+@click.option("--upstream", is_flag=True, help="Use the rules of ToolBench's eval_pass_rate.py.")
 @click.option(
     "--output",
     type=_PATH,
-    help="Write ToolBench's result files here, by the run's own rules; of a file the table to it.",
+    help="Write ToolBench's result files to this folder, by the run's own rules; for a FILE, write its"
+    " table.",
 )
 @click.option(
-    "--answers", type=_PATH, help="Where the answers are that the table of a file of preferences shows."
+    "--answers", type=_PATH, help="The folder of the answers to show in the table of a file of preferences."
 )
-@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     what: str,
@@ -51,9 +52,10 @@ def command(
     upstream: bool,
     **given: Any,
 ) -> None:
-    """Print the rates of a run of judging, or of a file of results of ToolBench or StableToolBench.
+    """Print the pass or win rates of a run of `rig judge`, or of a result file.
 
-    The rules are those of the run unless others are given; no judge is asked again.
+    FILE is a result file of ToolBench or StableToolBench. rig uses the rules of the run unless you give
+    others, and asks no judge again.
     """
     store = runs or runs_file()
     if Path(what).is_file() and Path(what).suffix == ".json":

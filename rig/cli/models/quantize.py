@@ -44,13 +44,13 @@ def _types(text: str) -> tuple[str, ...]:
     help=f"The types to make, such as {','.join(LADDER)}. In a terminal, rig asks if you leave this out.",
 )
 @click.option(
-    "--threads", type=click.IntRange(1, 512), help="CPU threads; default: the cores that may be used."
+    "--threads", type=click.IntRange(1, 512), metavar="N", help="CPU threads.  [default: all cores]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool) -> None:
     """Make smaller files of a model, with llama.cpp's own quantizer.
 
-    Each new file is MODEL-TYPE.gguf in the models directory, and you can use the name MODEL-TYPE at once
+    Each new file is MODEL-TYPE.gguf in the models folder, and you can use the name MODEL-TYPE at once
     wherever a model is asked for. The file records what it was made from, and so does every run with it. You
     can quantize a quantized model again, but what it has lost stays lost.
     """

@@ -26,8 +26,8 @@ _HEADER = ("setting", "value", "from")
 def command(context: click.Context, verb: str | None, as_json: bool) -> None:
     """Show the settings that apply, and where they come from.
 
-    rig reads `rig.toml` in your config folder and in the folder you are in; the second counts for more, and
-    the command line for most. A table holds the options of a verb, under the names they have there. With
+    rig reads `rig.toml` from your config folder and from the current folder. The second overrides the first,
+    and the command line overrides both. Each table holds the options of one verb, under the same names. With
     VERB, such as `run`, every option of that verb is listed.
 
     \b
@@ -43,7 +43,7 @@ def command(context: click.Context, verb: str | None, as_json: bool) -> None:
       next_theme = "f2"                # `rig config keys` lists the actions
 
     Options that can run code or use another machine (notify, on, plugins, toolbox, set, similarity) are only
-    read from your own file.
+    read from the file in your config folder.
     """  # noqa: D301 - for click
     group = context.find_root().command
     assert isinstance(group, Verbs)

@@ -73,23 +73,42 @@ GROUPS = {
 _OTHERS = "Options"
 
 
-class GroupedCommand(CastCommand):
-    """A verb with many options. Those that are in no group have one of their own, but for roles."""
+class Grouped(click.Command):
+    """A verb with many options, shown in groups. Those that are in no group come first.
+
+    The mark of what can be repeated is shown where the help explains it, as that of `rig run` does.
+    """
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_OTHERS, *GROUPS)}
         group_of = {name: title for title, names in GROUPS.items() for name in names}
-        roles = set(self.roles())
+        is_explained = f"marked{_MARK}" in (self.help or "")
         for parameter in self.get_params(context):
             record = parameter.get_help_record(context)
             if record is not None and isinstance(parameter, click.Option):
-                name = "role" if parameter.name in roles else str(parameter.name)
-                sections["Output" if parameter.is_eager else group_of.get(name, _OTHERS)].append(record)
+                group = group_of.get(self.name_in_groups(parameter), _OTHERS)
+                name, text = record
+                text = text if is_explained else text.replace(_MARK, "", 1)
+                sections["Output" if parameter.is_eager else group].append((name, text))
         for title, rows in sections.items():
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows, col_max=_WIDEST)
 
+    def name_in_groups(self, parameter: click.Parameter) -> str:
+        """The name that decides the group of a parameter."""
+        return str(parameter.name)
+
+
+class GroupedCommand(Grouped, CastCommand):
+    """As `Grouped`, with an option for each role, beside `--role`."""
+
+    def name_in_groups(self, parameter: click.Parameter) -> str:
+        return "role" if parameter.name in self.roles() else super().name_in_groups(parameter)
+
+
+_MARK = " *"
+"""Ends the help of an option that can be given several times, each of which makes an arm."""
 
 _WIDEST = 24
 """Cells of an option's name; what is longer has its help on the next line."""

@@ -17,13 +17,13 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group(cls=Verbs)
 def command() -> None:
-    """List suites of conversations, and begin one of your own."""
+    """List suites of conversations, and start your own."""
 
 
 @command.command("list")
 @_JSON
 def list_(as_json: bool) -> None:
-    """List the suites that come with rig, with the method that plays them."""
+    """List the suites that come with rig, and the method that plays each."""
     rows = [
         {"suite": name, "method": method.name, "tasks": len(method.load(place)), "place": str(place)}
         for name, (method, place) in methods.suites().items()
@@ -39,7 +39,7 @@ def list_(as_json: bool) -> None:
 @click.argument("suite", metavar="NAME|PATH")
 @_JSON
 def info(suite: str, as_json: bool) -> None:
-    """Show the tasks of a suite, by its name or its path."""
+    """List the tasks of a suite."""
     method, tasks = methods.find_tasks(suite)
     rows = [
         {"task": task.name, "turns": len(task.known_turns), "calls": task.ground_truth_count}
@@ -55,17 +55,17 @@ def info(suite: str, as_json: bool) -> None:
 @command.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="NAME")
 @click.option(
-    "--code", is_flag=True, help="With tools that are Python functions, and tables that they act in."
+    "--code", is_flag=True, help="Start with tools that are Python functions, and the tables they work on."
 )
 @click.option(
     "--tools",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Begin with the tools of this file; `rig tools import` says which files it takes.",
+    help="Start with the tools in this file, in any form that `rig tools import` reads.",
 )
 def new(folder: Path, code: bool, tools: Path | None) -> None:
-    """Make a folder with tools and conversations that runs at once, to be made your own.
+    """Make a folder with tools and conversations that already runs, for you to change.
 
-    Try `rig run oracle --toolbox NAME`. docs/your-own.md goes on from there.
+    Try it with `rig run oracle --toolbox NAME`. docs/your-own.md explains the next steps.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RigError(f"{folder}: is there already; give a new name")

@@ -28,16 +28,16 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group(cls=Verbs)
 def command() -> None:
-    """List and check the tools that models can call, and take over tools of your own."""
+    """List and check tools, and import your own."""
 
 
 @command.command("list")
 @click.argument("toolboxes", metavar="[NAME|DIR]...", nargs=-1)
 @_JSON
 def list_(toolboxes: Sequence[str], as_json: bool) -> None:
-    """List the tools of a toolbox, or of all that are installed.
+    """List the tools of a toolbox, or of all installed toolboxes.
 
-    The code of a DIR is run.
+    rig runs the code in DIR.
     """
     found = [find_toolbox(name) for name in toolboxes or plugins.registered().toolboxes]
     if as_json:
@@ -58,9 +58,9 @@ def list_(toolboxes: Sequence[str], as_json: bool) -> None:
 @click.argument("tools", metavar="[TOOL]...", nargs=-1)
 @_JSON
 def info(toolbox: str, tools: Sequence[str], as_json: bool) -> None:
-    """Show tools as a model reads them, with how their calls are compared.
+    """Show tools as a model sees them, and how rig compares their calls.
 
-    The code of a DIR is run.
+    rig runs the code in DIR.
     """
     found = find_toolbox(toolbox)
     docs = found.docs(tools or None)
@@ -86,10 +86,11 @@ def info(toolbox: str, tools: Sequence[str], as_json: bool) -> None:
 @command.command()
 @click.argument("toolbox", metavar="NAME|DIR")
 def check(toolbox: str) -> None:
-    """Check the tools of a toolbox: their declarations, and that a model can be held to them.
+    """Check the tools of a toolbox.
 
-    One line for each fault; exit code 1 when there are any. The code of a DIR is run. `rig check` makes the
-    calls of its conversations, too.
+    rig checks the declarations, and that a grammar can hold a model to them. It prints one line for each
+    fault and exits with code 1 if there are any. rig runs the code in DIR. `rig check` also makes the calls
+    of its conversations.
     """
     found = find_toolbox(toolbox)
     faults = list(_faults(found, Path(toolbox)))
@@ -109,11 +110,11 @@ def check(toolbox: str) -> None:
 @click.option("--output", type=_PATH, metavar="DIR", help="Write tools.json into this folder.")
 @_JSON
 def import_(file: Path, output: Path | None, as_json: bool) -> None:
-    """Take over the tools of FILE: OpenAI's functions, the output of MCP's tools/list, or rig's own.
+    """Import tools from OpenAI's functions, MCP's tools/list, or rig's own form.
 
-    With --output they are written in rig's form, which says of each tool whether it changes things and how
-    its calls are compared: for you to correct. Without, only what was recognised is said. A tool that changes
-    things gets a `default`, with which it answers calls that the conversations do not expect.
+    With --output, rig writes the tools in its own form, which says whether each tool changes things and how
+    its calls are compared, so that you can correct that. Without --output, rig only shows what it recognized.
+    A tool that changes things gets a `default`: its answer to calls that your conversations do not expect.
     """
     listing = read_listing(file)
     target = None if output is None else _written(listing, output)

@@ -45,36 +45,42 @@ _LONGEST = 200
 @click.option(
     "--grader",
     type=click.Choice(get_args(Mode)),
-    help="How calls are matched; default: as in the run, for files `default`.",
+    help="The rules for matching calls.  [default: those of the run; for files, default]",
 )
 @click.option(
     "--similarity",
-    help="Of free texts: minilm, exact, a sentence-transformers directory, or distilbert:DIR; default: as in"
-    " the run, for files minilm.",
+    metavar="NAME",
+    help="What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR."
+    " [default: that of the run; for files, minilm]",
 )
 @click.option(
     "--threshold",
     type=float,
     metavar="X",
-    help="From which similarity on texts are the same, instead of the calibrated thresholds.",
+    help="Texts at least this similar are the same.  [default: calibrated for each kind of text]",
 )
 @click.option(
-    "--reexecute", is_flag=True, help="Execute every call again; exit code 1 when a response differs."
+    "--reexecute", is_flag=True, help="Execute every call again, and exit with code 1 if a response differs."
 )
 @click.option(
-    "--world", type=_PATH, help="JSON databases to execute in; default: as in the run, for files rig's own."
+    "--world",
+    type=_PATH,
+    help="A folder of JSON databases to execute calls in.  [default: that of the run; for files, rig's own]",
 )
 @click.option(
-    "--format", "format_", metavar="METHOD", help="Whose files DIR holds, where they do not say it: bfcl."
+    "--format",
+    "format_",
+    metavar="METHOD",
+    help="The method that the files in DIR belong to, if they do not say: bfcl.",
 )
 @click.option(
     "--set",
     "set_",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An option that only the method knows, such as data=DIR of bfcl.",
+    help="Set an option that only the method knows, such as data=DIR for bfcl. Repeatable.",
 )
-@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
+@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     what: str,
@@ -88,14 +94,17 @@ def command(
     runs: Path | None,
     as_json: bool,
 ) -> None:
-    """Score predictions again, without a model.
+    """Score stored predictions again, without a model.
 
-    RUN is a stored run: an id, the beginning of one, a name given with --name, or `latest`; its new score is
-    stored beside those it has. DIR holds files of predictions, such as ToolTalk's, or folders of them, as
-    `rig export` writes of several arms; it can be one file. Files of one conversation are its repeats.
+    RUN is an id or its first characters, a name given with --name, or `latest`. The new score is stored next
+    to those the run already has.
 
-    Unclear texts are as the answers of `rig adjudicate` beside the run store say.
-    With --grader upstream calls are matched, and executed again, as ToolTalk's own code does it.
+    DIR is a folder with files of predictions, such as ToolTalk's, a folder of such folders, as `rig export`
+    writes for several arms, or a single file. Several files of one conversation are its repeats.
+
+    Texts that rig cannot judge are decided by the answers you gave to `rig adjudicate`, which are kept next
+    to the run store. With --grader upstream, calls are matched and executed the way ToolTalk's own code does
+    it.
     """
     place, store = Path(what), runs or runs_file()
     answers = answers_file(store)

@@ -22,11 +22,11 @@ _KEYS = {"y": True, "yes": True, "n": False, "no": False}
 
 @click.command()
 @click.argument("run", required=False, shell_complete=completion.runs)
-@click.option("--judge", metavar="MODEL", help="Show what this local model thinks, too; it decides nothing.")
-@click.option("--export", "to", type=_PATH, help="Write all answers to this new file.")
-@click.option("--import", "source", type=_PATH, help="Add the answers of this file; they overrule others.")
-@click.option("--runs", type=_PATH, help="Run store (default: $RIG_RUNS, else runs.sqlite).")
-@click.option("--json", "as_json", is_flag=True, help="Print what is unclear as JSON, and ask nothing.")
+@click.option("--judge", metavar="MODEL", help="Also show what this local model thinks. It decides nothing.")
+@click.option("--export", "to", type=_PATH, help="Write all answers to a new file.")
+@click.option("--import", "source", type=_PATH, help="Add the answers in this file; they overrule yours.")
+@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
+@click.option("--json", "as_json", is_flag=True, help="Print the undecided texts as JSON, and ask nothing.")
 def command(
     run: str | None,
     judge: str | None,
@@ -35,11 +35,12 @@ def command(
     runs: Path | None,
     as_json: bool,
 ) -> None:
-    """Say of texts that no rule settles whether they mean the same: y, n, skip, or quit.
+    """Decide on texts that rig cannot judge by itself.
 
-    RUN is an id, the beginning of one, a name given with --name, or `latest`. Each pair of texts is shown
-    once, with its conversation. Answers are kept beside the run store, at once and for good. They count
-    wherever the same two texts meet, and the last of several counts. `rig score RUN` makes scores of them.
+    RUN is an id or its first characters, a name given with --name, or `latest`. rig shows each pair of texts
+    once, with its conversation, and asks whether they mean the same: y, n, skip or quit. It saves each answer
+    at once, next to the run store. An answer counts wherever the same two texts are compared again; if you
+    answer twice, the last answer counts. `rig score RUN` then scores the run with your answers.
     """
     store = runs or runs_file()
     if run is None and to is None and source is None:
