@@ -119,7 +119,8 @@ class Part(NamedTuple):
         count = counts.get(self.name, 0)
         if self.whole:
             return f"{count:g} of {counts.get(self.whole, 0):g} {self.noun}"
-        return f"{count:g} {self.noun}" if count else ""
+        noun = self.noun.removesuffix("s") if count == 1 else self.noun
+        return f"{count:g} {noun}" if count else ""
 
     def brief(self, counts: Counts) -> str:
         """In as few letters as will do."""

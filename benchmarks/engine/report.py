@@ -7,6 +7,7 @@ from benchmarks.engine.contestants import AGAIN, ENTRIES, FLOORS, PARALLEL, RIG
 from benchmarks.engine.job import Answer
 from benchmarks.engine.run import Benchmark
 from benchmarks.engine.spread import Spread
+from rig.people.words import counted
 
 HEADER = (
     "",
@@ -126,7 +127,7 @@ def _misread(found: Benchmark, name: str) -> str | None:
     if not others:
         return None
     gap = max(abs((answer.prompt_tokens or 0) - lengths[answer.id]) for answer in others)
-    return f"{name} read {len(others)} of the prompts as up to {gap} tokens more or fewer"
+    return f"{name} read {len(others)} of the prompts as up to {counted(gap, 'token')} more or fewer"
 
 
 def _seconds(spread: Spread) -> str:

@@ -101,7 +101,7 @@ def _python() -> Iterator[Finding]:
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.platform()}")
     cores = f"{available_cores()} of {os.cpu_count()}"
     memory = psutil.virtual_memory().total
-    yield Finding("machine", "ok", f"{cores} cores may be used, {file_size(memory)} of memory")
+    yield Finding("machine", "ok", f"{counted(cores, 'CPU core')}, {file_size(memory)} of memory")
 
 
 def _libraries() -> Iterator[Finding]:

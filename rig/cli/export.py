@@ -119,4 +119,4 @@ def _export_rows(
     if as_json:
         print_json({"run": found.id, "format": form, "rows": view, "output": str(output), "written": written})
     else:
-        click.echo(printable(f"wrote {written} rows ({view}) of run {found.id} to {output}"))
+        click.echo(printable(f"wrote {counted(written, 'row')} ({view}) of run {found.id} to {output}"))

@@ -143,4 +143,8 @@ def _convert(
         return
     for note in made.notes:
         click.echo(f"rig: {printable(note)}", err=True)
-    click.echo(printable(f"{made.conversations} conversations to be reviewed are in {output}"))
+    click.echo(
+        printable(
+            f"wrote {counted(made.conversations, 'conversation')} to {output}; review before you run them"
+        )
+    )

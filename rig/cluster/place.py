@@ -12,6 +12,7 @@ from rig.cluster.hosted import Hosted
 from rig.cluster.weights import Weights
 from rig.errors import RigError
 from rig.models import Model, Notify
+from rig.people.words import counted
 
 MOST = 1_024
 """Actors at most."""
@@ -64,7 +65,7 @@ class OnRay:
         name, notes = found[0]
         for note in notes:
             notify(note)
-        notify(f"{name}: in {count} actors of Ray")
+        notify(f"{name}: in {counted(count, 'Ray actor')}")
         return name, actors
 
     def call(self, actor: Any, name: str, *values: Any) -> Any:

@@ -132,4 +132,4 @@ def _whole(metric: Metric, difference: float) -> str:
     """Rounded up: what is claimed to be seen must not be less than what is."""
     if metric.format == "number":
         return metric.amount(math.ceil(100 * difference - 1e-9) / 100)
-    return f"{math.ceil(100 * difference - 1e-9)} points"
+    return counted(math.ceil(100 * difference - 1e-9), "point")

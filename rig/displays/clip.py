@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rig.calls import Json
 from rig.displays.signs import ELLIPSIS
+from rig.people.words import counted
 
 LIMIT = 4_000
 """Characters of one text that are shown where nobody asked for all of it. The store keeps all of it."""
@@ -28,7 +29,7 @@ class Clip:
 
 def more(omitted: int) -> str:
     """What is said of so many characters left out."""
-    return f" {ELLIPSIS} {omitted:,} more characters" if omitted else ""
+    return f" {ELLIPSIS} {counted(omitted, 'more character')}" if omitted else ""
 
 
 def clip(text: str, limit: int = LIMIT) -> Clip:

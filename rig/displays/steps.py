@@ -15,6 +15,7 @@ from rig.displays.signs import Sign
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.metrics import Counts, Declaration
 from rig.models import Prediction
+from rig.people.words import counted
 from rig.verdicts import CallPlace, Difference, StepPlace, Verdict
 
 
@@ -86,7 +87,7 @@ class Thought:
     @property
     def words(self) -> str:
         """How much it is."""
-        return f"{self.tokens} tokens:"
+        return f"{counted(self.tokens, 'token')}:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ _LONGEST = 100
 """Characters of a name that are looked at: comparing takes time by their square."""
 
 
-def counted(count: int, noun: str, none: str = "0") -> str:
-    """A count with its noun, as in `1 file`, `2 files`, `0 queries`; `none` stands for 0."""
+def counted(count: float, noun: str, none: str = "0") -> str:
+    """A count with its noun, as in `1 file`, `2,000 files`, `0 queries`; `none` stands for 0."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count or none} {noun[:-1]}ies" if noun.endswith("y") else f"{count or none} {noun}s"
+    amount = f"{count:,}" if isinstance(count, int) else f"{count:g}"
+    shown = amount if count else none
+    return f"{shown} {noun[:-1]}ies" if noun.endswith("y") else f"{shown} {noun}s"
 
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:

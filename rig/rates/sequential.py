@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rig.calls import JsonObject
+from rig.people.words import counted
 from rig.rates.rates import Vector
 
 Finding: TypeAlias = Literal["shown", "excluded"]
@@ -94,7 +95,7 @@ class Evidence:
     def text(self) -> str:
         """In one line, as in `loss of 5 points excluded, e = 31, after 24 of 78`."""
         of = f" of {self.of}" if self.of else ""
-        loss = f"loss of {100 * self.size:g} points"
+        loss = f"loss of {counted(100 * self.size, 'point')}"
         if self.found and self.decided is not None:
             e_value = self.shown if self.found == "shown" else self.excluded
             return f"{loss} {self.found}, e {_related(e_value)}, after {self.decided}{of}"

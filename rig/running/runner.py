@@ -30,6 +30,7 @@ from rig.methods.base import Ask, Episode
 from rig.methods.offers import Meeting, Remembering, by_arm
 from rig.metrics import NO_CAUTION, Counts, total
 from rig.models import Drafting, Model, OneByOne, Sibling
+from rig.people.words import counted
 from rig.running.control import Control, Stopped
 from rig.running.courses import TaskCourse
 from rig.running.deciding import Deciding, Visit
@@ -256,8 +257,8 @@ class _Run:
         self._read_stored()
         totals, again = self._totals_of(position), self._stored_totals(position)
         totals.counts, totals.speed, totals.errors = again.counts, again.speed, again.errors
-        name = self._plan.arms[position].name
-        self.emit(Notice(f"{name}: {turns} turns of {len(failed)} conversations are played again"))
+        what = f"{counted(turns, 'turn')} of {counted(len(failed), 'conversation')}"
+        self.emit(Notice(f"{self._plan.arms[position].name}: playing {what} again"))
 
     def _load(self, position: int, first: Task) -> dict[str, Model]:
         """The arm's models by role: those that are loaded already if the arm before shared them.

@@ -179,7 +179,7 @@ def test_the_report_gives_ratios_with_their_spread() -> None:
     assert cells["rig"]["x rig, wall"] == "1"
     text = "\n".join([report.heading(found), *report.remarks(found)])
     assert "wall 2 (2 to 2)" in text
-    assert "outlines read 1 of the prompts as up to 1 tokens more or fewer" in text
+    assert "outlines read 1 of the prompts as up to 1 token more or fewer" in text
     assert "llama-server failed: ended by signal 11" in text
     assert "llama-cpp-server skipped: uvicorn not installed" in text
     assert "GOMP_SPINCOUNT=2000" in text

@@ -140,7 +140,7 @@ def test_the_report_says_so_too(name: str, step: Step, sign: Sign, words: Sequen
         (1, 0, {}, signs.SUCCESS, "1 of 2 calls matched"),
         (0, 0, {}, signs.FAILED, "1 of 2 calls matched"),
         (0, 0, {"truncated": 1, "memory": 2}, signs.ERROR, "1 of 2 calls matched; memory 2, truncated 1"),
-        (0, 1, {"memory": 1}, signs.INCORRECT, "1 of 2 calls matched, 1 incorrect actions; memory 1"),
+        (0, 1, {"memory": 1}, signs.INCORRECT, "1 of 2 calls matched, 1 incorrect action; memory 1"),
     ],
 )
 def test_a_conversation_ends_in_the_worst_of_what_happened(

@@ -71,7 +71,7 @@ def test_a_turn_that_failed_by_the_machine_is_played_again_with_those_after_it(
     assert again.arms[0].attempts == {kind: 2}
     assert set(model.asked) == {("alarms", 3), ("alarms", 5), ("login", 4)}
     assert [event.text for event in events if isinstance(event, Notice)] == [
-        "arm0: 3 turns of 2 conversations are played again"
+        "arm0: playing 3 turns of 2 conversations again"
     ]
     assert isinstance(events[0], RunStarted)
     assert (events[0].finished_turns, events[0].finished_conversations) == (5, 1)

@@ -21,6 +21,7 @@ from rig.displays.steps import (
     again,
 )
 from rig.displays.trees import Back
+from rig.people.words import counted
 from tui.live.transcript import Draft, Entry, Remark, Repeated
 from tui.text.bars import progress
 from tui.text.flow import Flow, wrap
@@ -93,7 +94,7 @@ class DraftBlock:
             self._flow.feed(self._tint.feed(shown) if self._tint else [(shown, Tint.PLAIN)])
         lines = self._flow.lines
         if self.draft.thoughts and not text:
-            thinking = f"thinks, {self.draft.thoughts} tokens "
+            thinking = f"thinking, {counted(self.draft.thoughts, 'token')} "
             return _beside(signs.MODEL, [((thinking, Tint.MUTED), (" ", Tint.CURSOR))], self._form)
         if not self.draft.tokens:
             return _beside(signs.MODEL, [self._reading()], self._form)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from rig.displays.signs import MODEL, SIDE
 from rig.displays.steps import TurnHeading
+from rig.people.words import counted
 from tui.live.blocks import Form, block
 from tui.live.glyphs import cell
 from tui.live.state import ConversationState
@@ -82,7 +83,10 @@ def _column(side: Side, arm: int, number: int, width: int, is_read: bool) -> lis
 def _draft(entry: Draft, form: Form) -> list[Line]:
     """A prediction being made: how far it is; its text is in the transcript."""
     return [
-        fit([(f" {MODEL.sign} ", Tint.RUNNING), (f"writing, {entry.tokens} tokens", Tint.MUTED)], form.width)
+        fit(
+            [(f" {MODEL.sign} ", Tint.RUNNING), (f"writing, {counted(entry.tokens, 'token')}", Tint.MUTED)],
+            form.width,
+        )
     ]
 
 

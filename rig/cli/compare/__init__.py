@@ -29,6 +29,7 @@ from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
 from rig.methods.offers import Table
 from rig.paths import runs_file
+from rig.people.words import counted
 from rig.store import Runs
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -161,9 +162,8 @@ def command(
     else:
         click.echo(printable(compare_text(found, terminal_width())))
         for pair in worse:
-            click.echo(
-                printable(f"\n{pair.arm} is worse than {pair.baseline} by more than {fail_if_worse:g} points")
-            )
+            limit = counted(fail_if_worse or 0.0, "point")
+            click.echo(printable(f"\n{pair.arm} is worse than {pair.baseline} by more than {limit}"))
     sys.exit(1 if worse else 0)
 
 

@@ -19,6 +19,7 @@ from rig.judging.trust import calibration
 from rig.judging.trust.calibration import Measured
 from rig.judging.trust.labels import OURS, load_labels
 from rig.paths import runs_file
+from rig.people.words import counted
 
 _PATH = click.Path(path_type=Path)
 _HEADER = (
@@ -98,7 +99,7 @@ def _print(measured: dict[str, Measured], judge: str) -> None:
         rows.append([*row, *numbers, bias])
     print_table(_HEADER, rows)
     for method, each in measured.items():
-        what = f"{_WHAT[method]}: {each.undecided} undecided, {each.invalid} verdicts that are none"
+        what = f"{_WHAT[method]}: {each.undecided} undecided, {counted(each.invalid, 'invalid verdict')}"
         click.echo(what)
         if each.is_chance:
             click.echo(printable(f"{_WHAT[method]}: the judge {judge} is no better than chance"))

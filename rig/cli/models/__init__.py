@@ -34,7 +34,7 @@ from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.memory.plan import Wishes
 from rig.errors import RigError
 from rig.paths import models_directory
-from rig.people.words import did_you_mean
+from rig.people.words import counted, did_you_mean
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _CONTEXTS = (2048, 8192, 32768, 131072)
@@ -280,6 +280,7 @@ def _memory_needed(found: GgufInfo) -> list[JsonObject]:
 
 def _print_facts(found: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
     bits = found.bits_per_weight
+    layers = counted(found.attention_layers or 0, "attention layer", "no")
     facts = {
         "file": str(found.path),
         "size": file_size(found.size),
@@ -304,7 +305,7 @@ def _print_facts(found: GgufInfo, entry: Entry | None, adapter: AdapterInfo | No
         "window": found.sliding_window,
         "memory": found.memory
         if found.memory == "attention"
-        else f"{found.memory}: {found.attention_layers} layers of attention; cannot drop part of its state",
+        else f"{found.memory}: {layers}; cannot drop part of its state",
         "vocabulary": found.vocabulary_size,
         "tokenizer": " / ".join(part for part in (found.tokenizer, found.pre_tokenizer) if part),
         "special": ", ".join(f"{name} {token}" for name, token in found.special_tokens.items()),
@@ -318,7 +319,7 @@ def _adapter(adapter: AdapterInfo) -> str:
     low, high = adapter.ranks
     ranks = f"rank {low}" if low == high else f"ranks {low} to {high}"
     return (
-        f"{adapter.path}: {len(adapter.changes)} weights, {ranks}, alpha {adapter.alpha:g},"
+        f"{adapter.path}: {counted(len(adapter.changes), 'weight')}, {ranks}, alpha {adapter.alpha:g},"
         f" {' '.join(adapter.types)}, {file_size(adapter.size)}"
     )
 

@@ -18,6 +18,7 @@ from rig.displays.table import Row, columns, middle, one_line
 from rig.errors import RigError
 from rig.metrics import TASKS, UNCLEAR, Metric
 from rig.paths import runs_file
+from rig.people.words import counted
 from rig.store import Runs, StoredArm, StoredRun
 
 Span: TypeAlias = tuple[str, str]
@@ -206,7 +207,10 @@ class Card:
         found = [f"{kind} {count}" for kind, count in kinds.most_common(_FAULTS)]
         yield "faults", f" {DOT} ".join(found) or "none"
         if unclear := sum(arm.counts.get(UNCLEAR, 0) for arm in run.arms):
-            yield "unclear", f"{unclear:g} texts count as wrong until somebody says: rig adjudicate {run.id}"
+            yield (
+                "unclear",
+                f"{counted(int(unclear), 'text')} undecided, counted as wrong: rig adjudicate {run.id}",
+            )
         command, why = self._next()
         yield "next", command
         yield "", why
@@ -217,7 +221,7 @@ class Card:
         if len(self.run.arms) > 1 or not metrics or not arm.rated:
             return ""
         rated = measured(metrics[0], arm.rated)
-        played = f"{arm.counts.get(TASKS, 0):g} conversations"
+        played = counted(int(arm.counts.get(TASKS, 0)), "conversation")
         return f"{metrics[0].noun} {rated} of {played}; there is no second arm to compare it with"
 
     def _next(self) -> tuple[str, str]:

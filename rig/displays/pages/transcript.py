@@ -21,6 +21,7 @@ from rig.displays.steps import (
 )
 from rig.displays.trees import back, branches, parent_of
 from rig.episodes import Step
+from rig.people.words import counted
 from rig.rescore import Effect, Effects
 from rig.store import Transcript
 from rig.tasks import Task, numbered, turn_number
@@ -87,7 +88,7 @@ def _outline(index: int, steps: Sequence[Step], path: Container[StepPlace]) -> l
         mark = " *" if StepPlace(index, number) in path else ""
         lines.append(f"{drawn}{number + 1}.{mark} {label}{_line(clip(view.words, _SHORT))}{arguments}")
     said = ", of which those with * lead to the answer" if path else ""
-    return [f"tree of {len(lines)} steps{said}:", *lines, ""] if lines else []
+    return [f"tree of {counted(len(lines), 'step')}{said}:", *lines, ""] if lines else []
 
 
 def _said(texts: Iterable[str]) -> list[str]:
@@ -149,7 +150,7 @@ def effect_lines(effect: Effect) -> list[str]:
     """What a call did to the world, a line for each record, the simulator's own state left out."""
     lines = [_record(change) for change in effect.diff.changes if not change.is_bookkeeping]
     if effect.diff.omitted:
-        lines.append(f"and {effect.diff.omitted} more records")
+        lines.append(f"and {counted(effect.diff.omitted, 'more record')}")
     if effect.differs:
         lines.append("executed again, this call gives another response than the one stored")
     return [f"world: {line}" for line in lines or ["no record changed"]]

@@ -106,7 +106,7 @@ def _any_order(output: Output, truth: Truth) -> None:
 
 def _count(output: Output, truth: Truth, checker: str) -> None:
     if len(output) != len(truth.calls):
-        raise Wrong(f"{checker}:wrong_count", f"{len(output)} calls, {len(truth.calls)} are due")
+        raise Wrong(f"{checker}:wrong_count", f"{counted(len(output), 'call')}, {len(truth.calls)} due")
 
 
 def _declared(truth: Truth, call: Mapping[str, Any]) -> JsonObject:

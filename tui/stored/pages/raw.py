@@ -1,6 +1,7 @@
 """The text as it was generated, before anything was made of it."""
 
 from rig.displays.signs import ELLIPSIS
+from rig.people.words import counted
 from tui.stored.record import StepRecord
 from tui.text.inert import inert, inert_line
 from tui.text.lines import Tint, fit
@@ -12,7 +13,7 @@ def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -
     prediction = step.prediction
     raw = prediction.raw
     title = f"step {step.step + 1}" if with_title else "as generated"
-    page.title(title, (f"  {len(raw):,} characters, ended: {prediction.finish_reason}", Tint.MUTED))
+    page.title(title, (f"  {counted(len(raw), 'character')}, ended: {prediction.finish_reason}", Tint.MUTED))
     if with_title:
         page.lines.append(fit([(f" {inert_line(step.words)}", Tint.CALL)], page.width))
     page.gap()
@@ -21,4 +22,4 @@ def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -
         return
     page.flush([(inert(raw[:FULL]), Tint.PLAIN)])
     if len(raw) > FULL:
-        page.note(f"{ELLIPSIS} {len(raw) - FULL:,} more characters")
+        page.note(f"{ELLIPSIS} {counted(len(raw) - FULL, 'more character')}")

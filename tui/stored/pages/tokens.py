@@ -9,6 +9,7 @@ from rich.cells import set_cell_size
 
 from rig.displays.signs import ELLIPSIS
 from rig.models import Prediction
+from rig.people.words import counted
 from tui.stored.record import StepRecord
 from tui.text.inert import inert_line
 from tui.text.lines import Span, Tint, fit
@@ -72,7 +73,7 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
         return
     shown = tokens[: ALL if page.full else MOST]
     forced = prediction.usage.forced_tokens
-    page.title(f"{len(tokens):,} tokens", (f"  {forced} forced by the grammar", Tint.MUTED))
+    page.title(counted(len(tokens), "token"), (f"  {forced} forced by the grammar", Tint.MUTED))
     if len(prediction.token_forced) != len(tokens):
         page.note("which these are, and the characters of each, is not stored: the run is of an older rig")
     else:
@@ -86,7 +87,7 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
     for token in shown:
         page.lines.append(fit([(" ", Tint.PLAIN), *_line(token, page.width)], page.width))
     if len(shown) < len(tokens):
-        page.note(f"{ELLIPSIS} {len(tokens) - len(shown):,} more tokens")
+        page.note(f"{ELLIPSIS} {counted(len(tokens) - len(shown), 'more token')}")
 
 
 def write_token_counts(page: PageWriter, steps: Sequence[StepRecord]) -> None:

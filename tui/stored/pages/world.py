@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rig.calls import Json
+from rig.people.words import counted
 from rig.rescore import Effect, Effects
 from tui.stored.record import StepRecord
 from tui.text.inert import inert_line
@@ -49,7 +50,7 @@ def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = F
             spans = _values(page, column.before, column.after, change.kind)
             page.beside(_NOTHING, [*page.text(column.name, Tint.KEY), ("  ", Tint.PLAIN), *spans], 2)
     if effect.diff.omitted:
-        page.note(f"and {effect.diff.omitted} more records")
+        page.note(f"and {counted(effect.diff.omitted, 'more record')}")
     if effect.differs:
         page.note("executed again, this call gives another response than the one stored", Tint.ERROR)
 
