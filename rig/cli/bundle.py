@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rig.cli import completion
+from rig.cli.options.settings import say_what_is_from_file
 from rig.cli.options.verbs import Verbs
 from rig.cli.output import print_json, printable
 from rig.displays.numbers import file_size
@@ -70,6 +71,7 @@ def command(
     """
     if context.invoked_subcommand:
         return
+    say_what_is_from_file(context)
     if output is None:
         raise RigError("say where the bundle goes, as in: rig bundle -o rig-bundle.tar.gz")
     # Kept from `--help`: what a bundle is made of takes a moment to load.

@@ -99,9 +99,9 @@ def _print(finding: Finding) -> None:
 
 def _python() -> Iterator[Finding]:
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.platform()}")
-    cores = f"{available_cores()} of {os.cpu_count()}"
+    cores = f"{available_cores()} of {counted(os.cpu_count() or 1, 'CPU core')}"
     memory = psutil.virtual_memory().total
-    yield Finding("machine", "ok", f"{counted(cores, 'CPU core')}, {file_size(memory)} of memory")
+    yield Finding("machine", "ok", f"{cores}, {file_size(memory)} of memory")
 
 
 def _libraries() -> Iterator[Finding]:

@@ -112,7 +112,35 @@ def test_a_folder_cannot_have_code_run(line: str, folder: Path, rig: Rig) -> Non
     (folder / "rig.toml").write_text(f"[run]\n{line}\n")
     done = rig(*ORACLE, "--limit", 1)
     assert done.code == 2
-    assert "can run code, so it is only read from your own file" in done.err
+    assert "can run code or replace files, so it is only read from your own file" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "verb"),
+    [('[bundle]\nwheel = "evil.whl"\n', "bundle"), ("[report]\nforce = true\n", "report")],
+)
+def test_a_folder_cannot_have_packages_packed_or_files_replaced(
+    text: str, verb: str, folder: Path, rig: Rig
+) -> None:
+    (folder / "rig.toml").write_text(text)
+    done = rig(verb, "latest" if verb == "report" else "-oall.tar.gz")
+    assert done.code == 2
+    assert "is only read from your own file" in done.err
+    assert [each.name for each in folder.iterdir()] == ["rig.toml"]
+
+
+def test_a_group_takes_options_of_its_own_beside_those_of_its_verbs(folder: Path, rig: Rig) -> None:
+    (folder / "rig.toml").write_text('[bundle]\nmodels = ["nowhere.gguf"]\n\n[bundle.verify]\njson = true\n')
+    done = rig("bundle", "-o", "all.tar.gz")
+    assert done.code == 2
+    assert "rig: from rig.toml: --models nowhere.gguf" in done.err
+    assert "nowhere.gguf" in done.err.splitlines()[-1]
+    rows = [line.split() for line in rig("config", "bundle").out.splitlines()]
+    assert ["bundle.models", "nowhere.gguf", "rig.toml"] in rows
+    assert ["bundle.verify.json", "true", "rig.toml"] in rows
+    assert ["bundle.instructions", "native", "default"] in rows
+    (folder / "rig.toml").write_text('[bundle]\nmodel = "a"\n')
+    assert "bundle.model is no verb or option of `rig bundle` (did you mean 'models'?)" in rig("bundle").err
 
 
 def test_plugins_are_not_read_from_a_folder(folder: Path, rig: Rig) -> None:

@@ -42,8 +42,8 @@ def command(context: click.Context, verb: str | None, as_json: bool) -> None:
       [keys]
       next_theme = "f2"                # `rig config keys` lists the actions
 
-    Options that can run code or use another machine (notify, on, plugins, toolbox, set, similarity) are only
-    read from the file in your config folder.
+    Options that can run code, use another machine or replace files (notify, on, plugins, toolbox, set,
+    similarity, evaluator, wheel, force) are only read from the file in your config folder.
     """  # noqa: D301 - for click
     group = context.find_root().command
     assert isinstance(group, Verbs)
@@ -100,14 +100,13 @@ def _set(settings: Settings) -> Iterator[tuple[str, Any, str]]:
 
 
 def _options(command: click.Command, verb: str, settings: Settings) -> Iterator[tuple[str, Any, str]]:
-    """Every option of a verb, the members of a group one after another."""
+    """Every option of a verb; of a group, those of its members, then its own."""
     context = click.Context(command, info_name=verb)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             member = command.get_command(context, name)
             if member is not None:
                 yield from _options(member, f"{verb}.{name}", settings)
-        return
     for option in command.get_params(context):
         long = next((name for name in option.opts if name.startswith("--")), None)
         if not isinstance(option, click.Option) or long is None or option.is_eager:

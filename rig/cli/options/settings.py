@@ -9,8 +9,11 @@ from click.core import ParameterSource
 from rig.cli.output import printable
 from rig.people.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
 
-_RUN_CODE = frozenset({"notify", "on", "toolbox", "set", "similarity", "evaluator"})
-"""Options that can have code run. A folder that somebody else wrote must not give them."""
+_ONLY_USERS = frozenset({"notify", "on", "toolbox", "set", "similarity", "evaluator", "wheel", "force"})
+"""Options that can have code run, or files replaced. A folder that somebody else wrote must not give them."""
+_ONLY_USERS_SAY = (
+    "can run code or replace files, so it is only read from your own file (`rig config` names it)"
+)
 
 Settings = Mapping[tuple[str, ...], Setting]
 
@@ -41,34 +44,34 @@ def apply(context: click.Context, verbs: Iterable[str]) -> None:
 def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) -> dict[str, Any]:
     """The defaults of a verb, or of the verbs of a group, as click takes them. Raises RigError."""
     inside = {key: each for key, each in settings.items() if key[: len(path)] == path and key != path}
-    found: dict[str, Any] = {}
     context = click.Context(command)
-    if isinstance(command, click.Group):
-        names = command.list_commands(context)
-        for key, setting in inside.items():
-            if key[len(path)] not in names:
-                whole = Setting(key[: len(path) + 1], setting.value, setting.file, setting.is_users)
-                raise whole.unknown(names, f"verb of `rig {' '.join(path)}`")
-        for name in {key[len(path)] for key in inside}:
-            member = command.get_command(context, name)
-            assert member is not None
-            found[name] = defaults(member, (*path, name), settings)
-        return found
     options = {option: each for each in command.get_params(context) for option in _names(each)}
+    verbs = command.list_commands(context) if isinstance(command, click.Group) else []
+    found: dict[str, Any] = {}
     for key, setting in inside.items():
-        name = key[-1].replace("_", "-")
+        first = key[len(path)]
+        name = first.replace("_", "-")
+        if first in verbs:
+            continue
         if len(key) != len(path) + 1 or name not in options:
+            whole = Setting(key[: len(path) + 1], setting.value, setting.file, setting.is_users)
+            if verbs:
+                kind = "verb or option" if options else "verb"
+                raise whole.unknown([*verbs, *options], f"{kind} of `rig {' '.join(path)}`")
             raise setting.unknown(options, f"option of `rig {' '.join(path)}`")
-        parameter = options[name]
-        if name in _RUN_CODE and not setting.is_users:
-            raise setting.fault("can run code, so it is only read from your own file (`rig config` names it)")
-        found[str(parameter.name)] = _value(setting, parameter)
+        if name in _ONLY_USERS and not setting.is_users:
+            raise setting.fault(_ONLY_USERS_SAY)
+        found[str(options[name].name)] = _value(setting, options[name])
+    for first in {key[len(path)] for key in inside}.intersection(verbs):
+        member = command.get_command(context, first) if isinstance(command, click.Group) else None
+        assert member is not None
+        found[first] = defaults(member, (*path, first), settings)
     return found
 
 
 def _names(parameter: click.Parameter) -> list[str]:
     """What an option is called in the file: by its long names, without the dashes."""
-    if not isinstance(parameter, click.Option):
+    if not isinstance(parameter, click.Option) or parameter.is_eager:
         return []
     return [name.removeprefix("--") for name in parameter.opts if name.startswith("--")]
 
