@@ -63,6 +63,20 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
     return value
 
 
+def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:
+    """What a TOML file holds. Raises RigError for one that cannot be read, is none, or is nested too deep."""
+    import tomllib
+
+    text = read_text(path, largest)
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RigError(f"{path}: not TOML: {error}") from error
+    if values_at(values, PLAIN):
+        raise RigError(f"{path}: nested deeper than {PLAIN} levels")
+    return values
+
+
 @contextmanager
 def _regular(path: Path) -> Iterator[BinaryIO]:
     """A file that is open for reading, at once. Raises OSError, and RigError for what is no regular file."""

@@ -47,8 +47,10 @@ def left_alone() -> tuple[list[Any], float]:
     """What a run gives that nobody kills, and how long it takes in seconds."""
     with folder() as place:
         started = time.monotonic()
-        if play(place / "runs.sqlite").wait():
-            raise Broken("a run that was left alone failed")
+        process = play(place / "runs.sqlite")
+        said = process.communicate()[1].decode("utf-8", "replace")
+        if process.returncode:
+            raise Broken(f"a run that was left alone failed: {said[-300:]}")
         return predictions(place / "runs.sqlite"), time.monotonic() - started
 
 
@@ -59,12 +61,12 @@ def case(random: Random) -> str:
     with folder() as place:
         store = place / "runs.sqlite"
         for _ in range(random.randrange(1, _MOST_KILLS)):
-            process = play(store, *(("--resume", "latest") if _stored(store) else ()))
+            process = play(store, *_again(store))
             time.sleep(random.uniform(0, 1.2 * seconds))
             kills += process.poll() is None
             process.send_signal(signal.SIGKILL)
             process.communicate()
-        process = play(store, *(("--resume", "latest") if _stored(store) else ()))
+        process = play(store, *_again(store))
         said = process.communicate()[1].decode("utf-8", "replace")
         # A run that was over before it could be killed has nothing to resume.
         if process.returncode and "Traceback" in said:
@@ -76,15 +78,22 @@ def case(random: Random) -> str:
     return f"{kills} kills"
 
 
-def _stored(store: Path) -> bool:
-    """Whether a run has begun to be stored."""
+def stored_turns(store: Path) -> int | None:
+    """How many turns a store holds; None where no run has begun to be stored."""
     if not store.exists() or not os.path.getsize(store):
-        return False
+        return None
     try:
         with closing(sqlite3.connect(store)) as database:
-            return bool(database.execute("SELECT count(*) FROM runs").fetchone()[0])
+            if database.execute("SELECT count(*) FROM runs").fetchone() == (0,):
+                return None
+            return int(database.execute("SELECT count(*) FROM turns").fetchone()[0])
     except sqlite3.OperationalError:
-        return False
+        return None
+
+
+def _again(store: Path) -> tuple[str, ...]:
+    """The arguments with which a run goes on, or begins."""
+    return () if stored_turns(store) is None else ("--resume", "latest")
 
 
 if __name__ == "__main__":

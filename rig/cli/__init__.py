@@ -12,7 +12,7 @@ import click
 
 from rig import __version__
 from rig.cli.options.verbs import Verbs
-from rig.cli.output import printable, unbroken_output
+from rig.cli.output import open_standard_streams, printable, unbroken_output
 from rig.displays import signs
 from rig.errors import RigError
 
@@ -130,6 +130,7 @@ def cli(context: click.Context, plugins: tuple[str, ...], ascii_only: bool) -> N
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. A user's fault becomes one line and exit code 2; a bug is a traceback."""
+    open_standard_streams()
     _escape_what_cannot_be_encoded()
     with unbroken_output():
         code = _run(arguments)
@@ -158,6 +159,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         place = f"{error.filename}: " if error.filename else ""
         click.echo(f"rig: {printable(place)}{error.strerror}", err=True)
         code = 2
+    except ValueError as error:
+        if "embedded null" not in str(error):
+            raise
+        click.echo("rig: a path holds a null byte, which no file's name has; give another", err=True)
+        code = 2
+    except MemoryError:
+        click.echo(
+            "rig: out of memory; what was stored is whole, and `rig run --resume RUN` goes on", err=True
+        )
+        code = 2
     except click.Abort:
         code = INTERRUPTED
     return code or 0
@@ -174,9 +185,18 @@ _OF_USERS = frozenset(
         errno.EPERM,
         errno.EIO,
         errno.ELOOP,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.EAGAIN,
+        errno.ENOTDIR,
+        errno.ENODEV,
+        errno.ENXIO,
+        errno.ETXTBSY,
+        errno.ESTALE,
     }
 )
-"""Faults of paths and disks, as opposed to faults of rig."""
+"""Faults of paths, disks and limits, as opposed to faults of rig."""
 
 
 def _escape_what_cannot_be_encoded() -> None:

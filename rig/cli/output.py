@@ -11,6 +11,7 @@ import click
 
 from rig.displays.printable import printable as printable
 from rig.displays.table import cells
+from rig.errors import RigError
 
 if TYPE_CHECKING:
     from rig.calls import Json
@@ -19,10 +20,14 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class _Unbroken:
-    """A stream that goes on when nobody reads it any more, as behind `| head -1`: what is said is lost."""
+    """A stream that goes on when nobody reads it any more, as behind `| head -1`: what is said is lost.
+
+    Where it cannot be written for another reason, such as a full disk, writing raises RigError.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._fault: RigError | None = None
 
     def write(self, text: str) -> int:
         with self._lost():
@@ -35,15 +40,36 @@ class _Unbroken:
 
     @contextmanager
     def _lost(self) -> Iterator[None]:
+        if self._fault is not None:  # click tries whether a stream can be written, and says nothing if not
+            raise self._fault
         try:
             yield
-        except BrokenPipeError:
+        except OSError as error:
+            # What is left in buffers goes there, too.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
+            if not isinstance(error, BrokenPipeError):
+                self._fault = RigError(f"stdout: cannot be written: {error.strerror}")
+                raise self._fault from error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def open_standard_streams() -> None:
+    """Open the streams that whoever started rig has closed: the next files would take their places, and what
+    is printed would end up in them.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 @contextmanager
@@ -54,7 +80,7 @@ def unbroken_output() -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(ValueError):  # a closed one
+        with suppress(ValueError, RigError):  # a closed one, or a full disk of which was told
             sys.stdout.flush()
         sys.stdout = stdout
 

@@ -398,8 +398,7 @@ def _plan(
         if name is not None:
             raise RigError("--name belongs to a new run, --resume to an old one; give one of them")
         return plan_resume(resume, given, store, retry_failed=retry_failed)
-    if retry_failed is not None:
-        raise RigError("--retry-failed and --skip-failed go with --resume; say which run")
+    require_resume(retry_failed)
     if name is not None and not name.isprintable():
         raise RigError(f"--name {name!a}: holds what cannot be shown; a name is UTF-8 text of one line")
     if name == "":
@@ -411,6 +410,12 @@ def _plan(
     if "suite" in given and "conversations" in given:
         raise RigError("--suite and --conversations both choose the conversations; give one of them")
     return plan(Options(**given), store, name)
+
+
+def require_resume(retry_failed: bool | None) -> None:
+    """Raise RigError for what only a run has that was begun before."""
+    if retry_failed is not None:
+        raise RigError("--retry-failed and --skip-failed go with --resume; say which run")
 
 
 def _job(todo: Plan, control: Control, attention: Attention, emit: Emit) -> bool:

@@ -1,14 +1,13 @@
 """`rig.toml`: defaults that people keep in a file. What they mean is said by whoever has the options."""
 
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rig.errors import RigError
-from rig.files import read_text
+from rig.files import read_toml
 from rig.paths import config_files
 from rig.people.words import did_you_mean
 
@@ -57,10 +56,7 @@ def read_settings() -> dict[tuple[str, ...], Setting]:
     found: dict[tuple[str, ...], Setting] = {}
     for file, is_users in zip(config_files(), (True, False), strict=True):
         if file.exists():
-            try:
-                values = tomllib.loads(read_text(file, LARGEST))
-            except (tomllib.TOMLDecodeError, RecursionError) as error:
-                raise RigError(f"{file}: not TOML: {error}") from error
+            values = read_toml(file, LARGEST)
             found |= {each.path: each for each in _flat(values, (), file, is_users)}
     return found
 

@@ -138,7 +138,10 @@ class _Run:
         if isinstance(setup, Remembering):
             tasks = {task.name: task for task in self._plan.tasks}
             for where in self._cells:
-                setup.remember(tasks[where.conversation], self.played(where))
+                again = self._again.get(where)
+                # What is played again is not to be known from when it failed.
+                kept = [each for each in self.played(where) if again is None or each.turn < again.turn]
+                setup.remember(tasks[where.conversation], kept)
 
     def _started(self) -> RunStarted:
         plan, stored = self._plan, self._stored

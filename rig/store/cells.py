@@ -1,10 +1,12 @@
 """Conversations as one grader scores them, with what went wrong in each turn and what it took."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlite_utils import Database
 
@@ -12,7 +14,6 @@ from rig.events import Speed
 from rig.metrics import Counts
 from rig.store.records import GraderInfo
 from rig.store.scores import counts_of
-from rig.store.views import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +77,24 @@ _SCORES = """
     ORDER BY arms.position, scores.repeat, conversations.position
 """
 
+_TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "forced_tokens")
+_OF_STEPS = ("prefill_s", "decode_s", "mask_s", "first_token_s")
+_OF_TURNS = ("wall_s", "tools_s", "scoring_s")
+_SUMS = ", ".join(f"total({name})" for name in (*_TOKENS, *_OF_STEPS))
+
+# In the order of an index: nothing is sorted, and what is read of one conversation comes together.
 _TURNS = f"""
-    SELECT turns.id, arm, conversation, repeat, turns.turn, {number("turns.turn")} AS number, turns.wanted,
-        turns.error, wall_s, tools_s, scoring_s, cpu_s,
-        count(predictions.id) AS steps, total(prompt_tokens) AS prompt_tokens,
-        total(cached_tokens) AS cached_tokens, total(completion_tokens) AS completion_tokens,
-        total(forced_tokens) AS forced_tokens, total(prefill_s) AS prefill_s, total(decode_s) AS decode_s,
-        total(mask_s) AS mask_s, total(first_token_s) AS first_token_s
-    FROM turns JOIN arms ON arms.id = arm JOIN conversations ON conversations.id = conversation
-    LEFT JOIN predictions ON predictions.turn = turns.id
-    WHERE arms.run = :run GROUP BY arm, conversation, repeat, turns.turn
-    ORDER BY arm, conversation, repeat, turns.turn
+    SELECT turns.conversation, turns.repeat, turns.turn, turns.wanted, turns.error,
+        total(kind = 'call' AND bad_action), cpu_s, {", ".join(_OF_TURNS)}, count(predictions.id), {_SUMS}
+    FROM turns LEFT JOIN predictions ON predictions.turn = turns.id
+    WHERE turns.arm = :arm GROUP BY turns.conversation, turns.repeat, turns.turn
+    ORDER BY turns.conversation, turns.repeat, turns.turn
 """
+_FIRST_SUMMED = 6
+"""The column of `_TURNS` from which on all are added up over the turns of a conversation; it may be None."""
+_SUMMED = (*_OF_TURNS, "steps", *_TOKENS, *_OF_STEPS)
+_WHOLE = frozenset((*_TOKENS, "steps"))
+"""SQLite's total() is a float even of integers."""
 
 _ERRORS = """
     SELECT arm, conversation, repeat, predictions.error AS kind, count(*) AS n
@@ -95,35 +102,30 @@ _ERRORS = """
     WHERE arms.run = :run AND predictions.error IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 4
 """
 
-_CALLS = """
-    FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = turns.arm
-    {join} WHERE arms.run = :run AND predictions.kind = 'call' AND
-"""
 _MATCHED = """
-    SELECT turns.arm, turns.conversation, turns.repeat, {of}.ground_truth_turn AS turn, count(*) AS n
-    {calls} {of}.match AND {of}.ground_truth_turn IS NOT NULL GROUP BY 1, 2, 3, 4
+    SELECT turns.conversation, turns.repeat, {of}.ground_truth_turn, count(*)
+    FROM turns JOIN predictions ON predictions.turn = turns.id {join}
+    WHERE turns.arm = :arm AND predictions.kind = 'call' AND {of}.match
+        AND {of}.ground_truth_turn IS NOT NULL GROUP BY 1, 2, 3
 """
 _BAD = """
-    SELECT turns.arm, turns.conversation, turns.repeat, turns.turn, count(*) AS n
-    {calls} {of}.bad_action GROUP BY 1, 2, 3, 4
+    SELECT turns.conversation, turns.repeat, turns.turn, count(*)
+    FROM turns JOIN predictions ON predictions.turn = turns.id {join}
+    WHERE turns.arm = :arm AND predictions.kind = 'call' AND {of}.bad_action GROUP BY 1, 2, 3
 """
-_OWN = "predictions", _CALLS.format(join="")
-_LATER = (
-    "verdicts",
-    _CALLS.format(
-        join="JOIN verdicts ON verdicts.prediction = predictions.id JOIN scores ON scores.id = verdicts.score"
-        " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
-    ),
-)
+_OWN = {"of": "predictions", "join": ""}
+_LATER = {
+    "of": "verdicts",
+    "join": "JOIN verdicts ON verdicts.prediction = predictions.id"
+    " JOIN scores ON scores.id = verdicts.score"
+    " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)",
+}
 """Where the verdicts on calls are: of a run's own score beside them, of others in a table."""
 
 _KINDS = {
     "error_types": "SELECT score, error_type AS kind, sum(errors) AS n FROM error_types",
     "faults": "SELECT score, kind, count(*) AS n FROM faults",
 }
-
-_TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "forced_tokens", "steps")
-_SECONDS = ("prefill_s", "decode_s", "mask_s", "first_token_s", "tools_s", "scoring_s", "wall_s")
 
 
 class _Place(NamedTuple):
@@ -134,24 +136,73 @@ class _Place(NamedTuple):
     repeat: int
 
 
+_ByTurn: TypeAlias = dict[_Place, dict[int, int]]
+
+
 def scored_cells(run: str, grader: GraderInfo, database: Database) -> list[ScoredCell]:
     """Every conversation of a run that this grader has scored: arm by arm, repeat by repeat, in order."""
     given = {"run": run, **grader.as_json()}
     scores = list(database.query(_SCORES, given))
     counts = counts_of(scores, database)
-    own = {_place(row): bool(row["own"]) for row in scores}
     errors: dict[_Place, dict[str, int]] = {}
     for row in database.query(_ERRORS, given):
         errors.setdefault(_place(row), {})[row["kind"]] = row["n"]
-    matched, bad = (_counted(query, given, own, database) for query in (_MATCHED, _BAD))
+    own = {_place(row): bool(row["own"]) for row in scores}
     turns: dict[_Place, tuple[tuple[ScoredTurn, ...], Speed]] = {}
-    # One conversation at a time: the rows of all are many times what is kept of them.
-    for place, rows in groupby(database.query(_TURNS, given), _place):
-        if place in own:
-            of_it = list(rows)
-            turns[place] = _turns(of_it, matched.get(place, {}), bad.get(place, {})), _speed(of_it)
+    numbers = _numbers(run, database)
+    for arm in dict.fromkeys(place.arm for place in own):
+        turns |= _turns_of(arm, given, own, numbers, database)
     kinds = {name: _by_score(database.query(f"{query} GROUP BY 1, 2")) for name, query in _KINDS.items()}
     return [_cell(row, counts, turns.get(_place(row), ((), _speed([]))), errors, kinds) for row in scores]
+
+
+def _turns_of(
+    arm: int,
+    given: Mapping[str, Any],
+    own: Mapping[_Place, bool],
+    numbers: Mapping[int, Mapping[int, int]],
+    database: Database,
+) -> dict[_Place, tuple[tuple[ScoredTurn, ...], Speed]]:
+    """The turns of the conversations that are `own` or not, with what they took; one at a time.
+
+    The rows of all are many times what is kept of them.
+    """
+    asked = {**given, "arm": arm}
+    later = {place for place, is_own in own.items() if place.arm == arm and not is_own}
+    matched = _counted(_MATCHED, asked, later, database)
+    bad = _counted(_BAD, asked, later, database) if later else {}
+    found = {}
+    for (conversation, repeat), rows in groupby(database.execute(_TURNS, asked), _CELL):
+        place = _Place(arm, conversation, repeat)
+        if place in own:
+            number, of_it = numbers[conversation], list(rows)
+            right = matched.get(place, {})
+            wrong = bad.get(place, {}) if place in later else {row[2]: int(row[5]) for row in of_it}
+            found[place] = (
+                tuple(
+                    ScoredTurn(
+                        turn,
+                        number.get(turn, turn + 1),
+                        wanted,
+                        right.get(turn, 0),
+                        wrong.get(turn, 0),
+                        error,
+                        wall_s,
+                    )
+                    for _, _, turn, wanted, error, _, _, wall_s, *_ in of_it
+                ),
+                _speed(of_it),
+            )
+    return found
+
+
+_CELL = itemgetter(0, 1)
+
+
+def _numbers(run: str, database: Database) -> dict[int, dict[int, int]]:
+    """The numbers of the turns of each conversation, from 1, by position, where they are known."""
+    rows = database.execute("SELECT id, known_turns FROM conversations WHERE run = ?", [run])
+    return {row: {turn: n for n, turn in enumerate(json.loads(known), 1)} for row, known in rows}
 
 
 def _cell(
@@ -176,41 +227,26 @@ def _cell(
     )
 
 
-def _counted(
-    query: str, given: dict[str, Any], own: Mapping[_Place, bool], database: Database
-) -> dict[_Place, dict[int, int]]:
+def _counted(query: str, asked: dict[str, Any], later: Collection[_Place], database: Database) -> _ByTurn:
     """Calls by conversation and turn, of each conversation by the verdicts of the score that is read."""
-    found: dict[_Place, dict[int, int]] = {}
-    for is_own, (of, calls) in ((True, _OWN), (False, _LATER)):
-        for row in database.query(query.format(of=of, calls=calls), given):
-            if own.get(_place(row)) is is_own:
-                found.setdefault(_place(row), {})[row["turn"]] = row["n"]
+    found: _ByTurn = {}
+    for is_later, where in ((False, _OWN), (True, _LATER)) if later else ((False, _OWN),):
+        for conversation, repeat, turn, n in database.execute(query.format(**where), asked):
+            place = _Place(asked["arm"], conversation, repeat)
+            if (place in later) is is_later:
+                found.setdefault(place, {})[turn] = n
     return found
 
 
-def _turns(
-    rows: Iterable[Mapping[str, Any]], matched: Mapping[int, int], bad: Mapping[int, int]
-) -> tuple[ScoredTurn, ...]:
-    return tuple(
-        ScoredTurn(
-            row["turn"],
-            row["number"],
-            row["wanted"],
-            matched.get(row["turn"], 0),
-            bad.get(row["turn"], 0),
-            row["error"],
-            row["wall_s"],
-        )
-        for row in rows
-    )
-
-
-def _speed(rows: list[dict[str, Any]]) -> Speed:
-    # SQLite's total() is a float even of integers.
-    sums: dict[str, Any] = {name: int(sum(row[name] for row in rows)) for name in _TOKENS}
-    sums |= {name: float(sum(row[name] for row in rows)) for name in _SECONDS}
-    cpu = [row["cpu_s"] for row in rows]
-    return Speed(**sums, cpu_s=None if None in cpu else sum(cpu))
+def _speed(rows: Sequence[Sequence[Any]]) -> Speed:
+    """What turns took, of rows of `_TURNS`."""
+    columns = list(zip(*rows, strict=True))[_FIRST_SUMMED:] if rows else [()] * (len(_SUMMED) + 1)
+    cpu, *summed = columns
+    sums = {
+        name: int(sum(column)) if name in _WHOLE else float(sum(column))
+        for name, column in zip(_SUMMED, summed, strict=True)
+    }
+    return Speed(**sums, cpu_s=None if None in cpu else sum(cpu))  # type: ignore[arg-type]
 
 
 def _by_score(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, int]]:

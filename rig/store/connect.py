@@ -116,6 +116,8 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
     """
     with _opening(path):
         if not path.is_file():
+            if path.exists():
+                raise StoreError(f"{path}: is not a regular file; --runs takes one")
             raise StoreError(f"{path}: no such file; `rig run` creates it, --runs chooses another")
         if _pending(path):
             connect_for_writing(path).close()
@@ -173,6 +175,8 @@ def copy_to(database: Database, target: Path) -> None:
 
 def backup(path: Path, target: Path) -> None:
     """Copy a store, also one that is being written, to a new file. Raises StoreError."""
+    if not target.name:
+        raise StoreError(f"{target}: is a directory; name a new file")
     with connect_for_reading(path) as database, _opening(target):
         copy_to(database, target)
 

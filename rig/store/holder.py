@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -54,10 +55,11 @@ class RunLock:
         raise RigError(f"{self._file}: is locked by another process that writes this run; wait for it")
 
     def release(self) -> None:
-        """Let go of it; nothing is left behind."""
+        """Let go of it; nothing is left behind, unless the file cannot be deleted, which does no harm."""
         if self._handle is not None:
-            if _is_at(self._handle, self._file):
-                self._file.unlink(missing_ok=True)
+            with suppress(OSError):
+                if _is_at(self._handle, self._file):
+                    self._file.unlink(missing_ok=True)
             os.close(self._handle)
             self._handle = None
 

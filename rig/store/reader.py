@@ -179,7 +179,8 @@ class Runs:
 
     def scored_cells(self, run: StoredRun, grader: GraderInfo) -> list[ScoredCell]:
         """Every conversation that this grader has scored, arm by arm, repeat by repeat, in order."""
-        return scored_cells(run.id, grader, self._database)
+        with intact(self.path):
+            return scored_cells(run.id, grader, self._database)
 
     def view(self, name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
         """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""

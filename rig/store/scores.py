@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from rig.metrics import total
 from rig.store.records import GraderInfo, StoredScore
 from rig.store.rows import fault_from_row
 from rig.verdicts import Fault
@@ -17,6 +16,7 @@ _GRADER = [field.name for field in fields(GraderInfo)]
 
 OWN_SCORES = f"SELECT id, arm, conversation, repeat, {', '.join(_GRADER)} FROM scores WHERE own"
 
+_COUNTS = "SELECT score, name, value FROM counts WHERE score IN (SELECT value FROM json_each(?))"
 _ERROR_TYPES = "SELECT error_type AS kind, sum(errors) AS n FROM error_types"
 _FAULTS = "SELECT kind, count(*) AS n FROM faults"
 
@@ -24,10 +24,17 @@ _FAULTS = "SELECT kind, count(*) AS n FROM faults"
 def counts_of(scores: Iterable[Mapping[str, Any]], database: Database) -> dict[int, dict[str, float]]:
     """The counts that go with rows of `scores`, by the id of each."""
     found: dict[int, dict[str, float]] = {row["id"]: {} for row in scores}
-    query = "SELECT * FROM counts WHERE score IN (SELECT value FROM json_each(?))"
-    for row in database.query(query, [json.dumps(list(found))]):
-        found[row["score"]][intern(row["name"])] = row["value"]
+    for score, name, value in database.execute(_COUNTS, [json.dumps(list(found))]):
+        found[score][intern(name)] = value
     return found
+
+
+def _total_of(scores: Iterable[int], database: Database) -> dict[str, float]:
+    """The sums of the counts of all these scores, of which no more than one is kept."""
+    sums: dict[str, float] = {}
+    for _, name, value in database.execute(_COUNTS, [json.dumps(list(scores))]):
+        sums[name] = sums.get(name, 0) + value
+    return sums
 
 
 def summed(position: int, rows: Iterable[Mapping[str, Any]], database: Database) -> StoredScore | None:
@@ -35,7 +42,8 @@ def summed(position: int, rows: Iterable[Mapping[str, Any]], database: Database)
     scores = list(rows)
     if not scores:
         return None
-    ids = json.dumps([row["id"] for row in scores])
+    own_ids = [row["id"] for row in scores]
+    ids = json.dumps(own_ids)
     error_types, faults = (
         database.query(
             f"{query} WHERE score IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1", [ids]
@@ -45,7 +53,7 @@ def summed(position: int, rows: Iterable[Mapping[str, Any]], database: Database)
     return StoredScore(
         arm=position,
         grader=GraderInfo(**{name: scores[0][name] for name in _GRADER}),
-        counts=total(counts_of(scores, database).values()),
+        counts=_total_of(own_ids, database),
         error_types={row["kind"]: row["n"] for row in error_types},
         faults={row["kind"]: row["n"] for row in faults},
     )

@@ -11,13 +11,13 @@ from typing import Any
 from sqlite_utils import Database
 
 from rig.errors import RigError
-from rig.files import json_text
+from rig.files import beginning, json_text
 from rig.store.connect import connect_for_writing, connect_unnoticed, copy_to, faults, transaction
 from rig.store.identifiers import new_run_id
 from rig.store.reader import check_unheld, held_by
 from rig.store.views import refresh_views
 
-_MAGIC = b"SQLite format 3\0"
+_MAGIC = "SQLite format 3\0"
 
 _OF_ARMS = "arm IN (SELECT id FROM other.arms WHERE run = :run)"
 
@@ -56,11 +56,7 @@ class Merged:
 
 def is_store(path: Path) -> bool:
     """Whether a file is a SQLite database, told from how it begins."""
-    try:
-        with path.open("rb") as file:
-            return path.is_file() and file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
+    return beginning(path, len(_MAGIC)) == _MAGIC
 
 
 def merge(path: Path, other: Path) -> Merged:

@@ -304,7 +304,7 @@ def test_a_full_disk_is_one_line(place: Path, arguments: tuple[str, ...]) -> Non
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "rig", *arguments]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "rig: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "rig: stdout: cannot be written: No space left on device\n")
 
 
 class Impatient(Scripted):

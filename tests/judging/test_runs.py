@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from tool_answers import given_up, solution
 
-from rig.errors import RigError
+from rig.errors import ErrorKind, RigError
 from rig.events import Event, Notice, TurnFinished
 from rig.judging.files import read_votes, write_results
 from rig.judging.method import NOBODY
 from rig.judging.planning import Wanted, plan_judging
-from rig.methods.scripted import Scripted, called
+from rig.methods.scripted import Scripted, called, failed
 from rig.models import Prediction, Request, UserMessage
 from rig.running.control import Control
 from rig.running.plan import Plan
@@ -147,6 +147,40 @@ def test_a_judge_that_was_stopped_goes_on_at_the_next_vote(folder: Path, tmp_pat
     assert [arm.counts for arm in found.arms] == [arm.counts for arm in whole.arms]
     assert len(before.asked) + len(after.asked) == len(first.asked)
     assert read_votes(store, found)[1] == read_votes(tmp_path / "whole.sqlite", whole)[1]
+
+
+class Failing(Stub):
+    """Fails for want of memory at some of the questions that it is asked, counted from 0."""
+
+    def __init__(self, *places: int) -> None:
+        super().__init__(**STATUSES)
+        self._places = places
+
+    def _answer(self, request: Request) -> Prediction:
+        answer = super()._answer(request)
+        fails = len(self.asked) - 1 in self._places
+        return failed(ErrorKind.MEMORY, "no room") if fails else answer
+
+
+def test_votes_that_failed_by_the_machine_are_cast_again(folder: Path, tmp_path: Path) -> None:
+    whole = judged(planned(folder, tmp_path / "whole.sqlite"), Stub(**STATUSES))
+    store = tmp_path / "runs.sqlite"
+    plan = planned(folder, store)
+    first = judged(plan, Failing(0, 4))
+    assert sum(arm.errors.get("memory", 0) for arm in first.arms) == 2
+    left = judged(plan_resume(plan.run, {}, store), judge := Stub(**STATUSES))
+    assert ([arm.errors for arm in left.arms], judge.asked) == ([arm.errors for arm in first.arms], [])
+    found = judged(plan_resume(plan.run, {}, store, retry_failed=True), Stub(**STATUSES))
+    assert [arm.counts for arm in found.arms] == [arm.counts for arm in whole.arms]
+    assert sum(arm.attempts.get("memory", 0) for arm in found.arms) == 2
+    votes = [[vote.vote for vote in each.votes] for each in read_votes(store, found)[1]]
+    assert votes == [[v.vote for v in each.votes] for each in read_votes(tmp_path / "whole.sqlite", whole)[1]]
+
+
+def test_votes_are_cast_again_of_a_run_alone(rig: Rig, folder: Path, tmp_path: Path) -> None:
+    refused = rig("judge", folder, "--evaluator", "truth", "--retry-failed", "--runs", tmp_path / "no.sqlite")
+    assert (refused.code, "go with --resume" in refused.err) == (2, True)
+    assert "--retry-failed" not in rig("judge", "calibrate", "--help").out
 
 
 def test_two_answers_are_shown_in_both_orders(folder: Path, tmp_path: Path) -> None:

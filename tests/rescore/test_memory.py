@@ -12,7 +12,11 @@ import stored_runs
 
 from rig.events import Where
 from rig.methods.scripted import Scripted
+from rig.methods.tooltalk import method
+from rig.methods.tooltalk.conversations import Conversation
+from rig.methods.tooltalk.replay import replayed_truths
 from rig.rescore import Group, Scored, Spool, score_run
+from rig.store import Runs
 
 Rig = Callable[..., Any]
 
@@ -25,20 +29,49 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
+def _scored() -> list[Scored]:
+    """All that are in memory. Some objects raise when they are asked for their class."""
+    return [each for each in gc.get_objects() if type(each) is Scored]
+
+
 def test_conversations_are_let_go_of_once_they_are_taken(store: Path) -> None:
     run = small_talks.stored(store)
     group = Group("arm", run.declaration, as_json=True)
     alive: list[int] = []
+    # Other tests of this process may have kept some; they are held here, so that no new one has their place.
+    before = {id(each): each for each in _scored()}
 
     def take(_: Where, scored: Scored) -> None:
         group.add(scored)
         gc.collect()
-        alive.append(sum(isinstance(each, Scored) for each in gc.get_objects()))
+        alive.append(sum(id(each) not in before for each in _scored()))
 
     score_run(store, run, small_talks.setup(), take)
     assert len(alive) == 2 * 3 * 3
     assert max(alive) == 1
     assert group.conversations.length == 18
+
+
+@pytest.mark.parametrize(("most", "replays"), [(500, 3), (3, 3), (1, 18)])
+def test_the_ground_truth_is_executed_once_for_all_repeats(
+    store: Path, monkeypatch: pytest.MonkeyPatch, most: int, replays: int
+) -> None:
+    """As long as there is room for all conversations; the scores are the same without."""
+    made: list[str] = []
+
+    def counting(conversation: Conversation, *rest: Any) -> Any:
+        made.append(conversation.name)
+        return replayed_truths(conversation, *rest)
+
+    monkeypatch.setattr(method, "replayed_truths", counting)
+    monkeypatch.setattr(method, "_MOST_REPLAYED", most)
+    run, found = small_talks.stored(store), []
+    score_run(store, run, small_talks.setup(), lambda where, scored: found.append((where, scored.score)))
+    assert len(made) == replays
+    with Runs.open(store) as runs:
+        for where, score in found:
+            transcript = runs.transcript(run, where.conversation, where.arm, where.repeat)
+            assert score.counts == transcript.counts
 
 
 def test_what_is_printed_is_one_json_value_whatever_is_in_it(tmp_path: Path, rig: Rig) -> None:

@@ -59,8 +59,10 @@ def test_a_killed_process_is_gone_even_before_its_parent_looks() -> None:
 
 def test_a_process_elsewhere_counts_as_gone_when_it_has_been_silent_for_long() -> None:
     elsewhere = replace(Holder.current(), host="elsewhere")
-    assert elsewhere.is_alive(NOW)
-    assert not elsewhere.is_alive(NOW - ELSEWHERE - timedelta(seconds=1))
+    # Not NOW: that is when the tests began to be collected.
+    now = datetime.now(UTC)
+    assert elsewhere.is_alive(now)
+    assert not elsewhere.is_alive(now - ELSEWHERE - timedelta(seconds=1))
 
 
 def test_a_run_that_is_being_written_cannot_be_claimed(tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
-"""The Nth write fails, for every N of a short run: nothing that was stored is lost or doubled."""
+"""The Nth write fails, for every N of a short run: nothing that was stored is lost or doubled.
 
-import os
+The same from the command line, at random, is `benchmarks/attack/writes.py`.
+"""
+
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,46 +14,28 @@ import pytest
 import small_talks
 from small_talks import answers
 
+from benchmarks.attack.writes import FAULTS, SAID, Faulty, faulty_stores
 from rig.errors import RigError
 from rig.events import Event, TurnFinished
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
-from rig.store.holder import Holder
+from rig.store import StoreError
+from rig.store.connect import connect_for_writing
 
-FAULTS = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOMEM)
 
-
-class Faulty(sqlite3.Connection):
-    """A connection whose Nth change fails, of all to stores together; if it lasts, the next ones too."""
-
-    left = 0
-    code = sqlite3.SQLITE_FULL
-    lasts = False
-
-    def execute(self, sql: str, *values: object) -> sqlite3.Cursor:
-        if not sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "SAVEPOINT", "RELEASE", "ROLLBACK")):
-            Faulty.left -= 1
-            if Faulty.left == 0 or (self.lasts and Faulty.left < 0):
-                error = sqlite3.OperationalError("the disk says no")
-                error.sqlite_errorcode = self.code
-                raise error
-        return super().execute(sql, *values)
+@pytest.fixture(autouse=True)
+def _faulty() -> Iterator[None]:
+    with faulty_stores():
+        yield
 
 
 @pytest.fixture
-def faulty(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Faulty]]:
-    plain = sqlite3.connect
-
-    def opened(place: object, **choices: Any) -> sqlite3.Connection:
-        is_store = str(place).startswith("file:")
-        return plain(place, **choices, factory=Faulty if is_store else sqlite3.Connection)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(sqlite3, "connect", opened)
-    # Whoever resumes is another process, and the one that failed is gone.
-    monkeypatch.setattr(Holder, "is_alive", lambda holder, heartbeat: False)
-    yield Faulty
-    Faulty.left = 0
+def empty(tmp_path: Path) -> Path:
+    """A store without runs."""
+    path = tmp_path / "empty.sqlite"
+    connect_for_writing(path).close()
+    return path
 
 
 def plan(path: Path, **choices: Any) -> Plan:
@@ -59,40 +44,53 @@ def plan(path: Path, **choices: Any) -> Plan:
     return small_talks.plan(path, small_talks.oracle(), conversations=talks, **choices)
 
 
-def whole(path: Path) -> bool:
+def number_of_writes(write: Callable[[], object]) -> int:
+    Faulty.fail()
+    write()
+    return Faulty.writes()
+
+
+def tables(path: Path) -> dict[str, int]:
+    """How many rows each table of a store has; the store is whole."""
     with closing(sqlite3.Connection(path)) as database:
-        return database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return {name: database.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for (name,) in names}
+
+
+def test_every_write_that_makes_a_store_may_fail(tmp_path: Path) -> None:
+    """Whichever it is, the file is empty afterwards, as if it had never been begun."""
+    path = tmp_path / "runs.sqlite"
+    writes = number_of_writes(lambda: connect_for_writing(tmp_path / "whole.sqlite").close())
+    assert writes > 50
+    for number in range(1, writes + 1):
+        Faulty.fail(number, FAULTS[number % len(FAULTS)], lasts=number % 5 == 0)
+        with pytest.raises(StoreError, match=SAID) as caught:
+            connect_for_writing(path)
+        assert str(path) in str(caught.value)
+        assert tables(path) == {}, f"write {number} of {writes}"
+    Faulty.fail()
+    run(plan(path), lambda _: None, Control())
+    assert tables(path)["turns"] == 2
 
 
 @pytest.mark.parametrize(("lasts", "step"), [(False, 1), (True, 7)], ids=["once", "from then on"])
-def test_every_write_of_a_short_run_may_fail(
-    tmp_path: Path, faulty: type[Faulty], lasts: bool, step: int
-) -> None:
-    whole_run = tmp_path / "whole.sqlite"
-    faulty.left = 10**9
-    run(plan(whole_run), lambda _: None, Control())
-    changes = 10**9 - faulty.left
-    expected = answers(whole_run)
-    assert changes > 20
-    faulty.lasts = lasts
-    for number in range(1, changes + 1, step):
-        path = tmp_path / f"{number}.sqlite"
+def test_every_write_of_a_short_run_may_fail(tmp_path: Path, empty: Path, lasts: bool, step: int) -> None:
+    whole = shutil.copy(empty, tmp_path / "whole.sqlite")
+    writes = number_of_writes(lambda: run(plan(whole), lambda _: None, Control()))
+    expected = answers(whole)
+    assert writes > 20
+    for number in range(1, writes + 1, step):
+        path = shutil.copy(empty, tmp_path / f"{number}.sqlite")
         told: list[Event] = []
-        faulty.left, faulty.code = number, FAULTS[number % len(FAULTS)]
-        with pytest.raises(RigError, match="the disk says no") as caught:
+        Faulty.fail(number, FAULTS[number % len(FAULTS)], lasts=lasts)
+        with pytest.raises(RigError, match=SAID) as caught:
             run(plan(path), told.append, Control())
-        faulty.left = 10**9
+        Faulty.fail()
         assert str(path) in str(caught.value)
-        assert whole(path)
         assert not list(tmp_path.glob(f"{number}.sqlite-*.lock"))
+        held = tables(path)
         said = sum(isinstance(event, TurnFinished) for event in told)
-        with closing(sqlite3.Connection(path)) as database:
-            tables = database.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'turns'").fetchone()[0]
-            stored = database.execute("SELECT count(*) FROM turns").fetchone()[0] if tables else 0
-            begun = database.execute("SELECT count(*) FROM runs").fetchone()[0] if tables else 0
-        assert stored == said, "what was announced is stored, and nothing else"
-        again = plan(path, resume=bool(begun))
-        assert run(again, lambda _: None, Control())
-        assert answers(path) == expected, f"write {number} of {changes}"
-        for left in tmp_path.glob(f"{number}.sqlite*"):
-            os.unlink(left)
+        assert held["turns"] == said, "what was announced is stored, and nothing else"
+        assert run(plan(path, resume=bool(held["runs"])), lambda _: None, Control())
+        assert answers(path) == expected, f"write {number} of {writes}"

@@ -31,7 +31,7 @@ ENGINE = (
     *("only", "limit"),
 )
 """The options of `rig run` that a judge has too."""
-_DISPLAY = ("display", "runs", "name", "resume", "as_json")
+_DISPLAY = ("display", "runs", "name", "resume", "retry_failed", "as_json")
 
 PARAMETERS = [each for each in run.command.params if each.name in (*ENGINE, *_DISPLAY)]
 _PATH = click.Path(path_type=Path)
@@ -122,8 +122,9 @@ def command(context: click.Context, /, places: tuple[str, ...], **given: Any) ->
     if given["resume"] is not None:
         if places:
             raise RigError("RUN|DIR makes a new run, --resume goes on with one; give one of them")
-        todo = plan_resume(given["resume"], {}, store)
+        todo = plan_resume(given["resume"], {}, store, retry_failed=given["retry_failed"])
     else:
+        run.require_resume(given["retry_failed"])
         todo = plan_judging(_wanted(context, places, given), store, given["name"])
     if given["fail_if_worse"]:
         require_trusted(todo)

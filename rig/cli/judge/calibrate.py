@@ -22,6 +22,7 @@ from rig.paths import runs_file
 from rig.people.words import counted
 
 _PATH = click.Path(path_type=Path)
+_NOT_OURS = frozenset({"resume", "retry_failed", "name", "only"})
 _HEADER = (
     *("", "labels", "accuracy", "kappa"),
     *("agreement", "bias", "variance", "correlation", "position bias"),
@@ -32,7 +33,7 @@ _WHAT = {PASS: "answers", WIN: "pairs"}
 @click.command(
     "calibrate",
     cls=Grouped,
-    params=[each for each in PARAMETERS if each.name not in ("resume", "name", "only")],
+    params=[each for each in PARAMETERS if each.name not in _NOT_OURS],
 )
 @click.argument("labels", type=_PATH, required=False)
 @click.option("--judge", metavar="MODEL", help="The model that judges.")

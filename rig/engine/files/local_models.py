@@ -6,7 +6,6 @@
 import fcntl
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rig.engine.files.atomic import put_in_place, temporary_folder
 from rig.errors import RigError
-from rig.files import read_text
+from rig.files import read_toml
 from rig.paths import models_directory
 
 _SHA256 = r"^[0-9a-f]{64}$"
@@ -58,13 +57,11 @@ def local_registry() -> dict[str, LocalEntry]:
     if not path.exists():
         return {}
     try:
-        entries = _File.model_validate(tomllib.loads(read_text(path))).model
+        entries = _File.model_validate(read_toml(path)).model
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise RigError(f"{path}: not a registry of local models: {place}: {first['msg']}") from error
-    except ValueError as error:
-        raise RigError(f"{path}: not TOML: {error}") from error
     return {entry.file: entry for entry in entries}
 
 

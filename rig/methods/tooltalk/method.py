@@ -29,7 +29,7 @@ from rig.methods.tooltalk.prediction_files import load_predictions, with_predict
 from rig.methods.tooltalk.prompt import Settings, offered_tools, opening
 from rig.methods.tooltalk.replay import replay, replayed_truths
 from rig.methods.tooltalk.scoring.callers import name_truths
-from rig.methods.tooltalk.scoring.judgement import judge
+from rig.methods.tooltalk.scoring.judgement import Truths, judge
 from rig.methods.tooltalk.scoring.metrics import DECLARATION, FORBIDDING
 from rig.metrics import Declaration, Score
 from rig.models import Model, Request
@@ -43,6 +43,9 @@ from rig.toolbox.toolbox import Toolbox
 from rig.toolbox.world import Snapshot, World
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.registry import open_world
+
+_MOST_REPLAYED = 500
+"""Conversations whose ground truth is kept once it was executed; some 10 KB each."""
 
 
 class ToolTalk:
@@ -167,6 +170,7 @@ class ToolTalkSetup:
         self._is_named = is_named
         self._as_recorded = False
         self._simulators: dict[int, Simulator] = {}
+        self._replayed: dict[int, tuple[Conversation, Truths]] = {}
         self._similarity = similarity
         self.matcher = matcher
 
@@ -220,11 +224,19 @@ class ToolTalkSetup:
         return Dialogue(task, settings, Stage(self._simulators[slot], self.matcher, where, emit))
 
     def score(self, task: Conversation, turns: Sequence[PlayedTurn]) -> Score:
+        return judge(task, turns, self._truths(task), self.matcher)
+
+    def _truths(self, task: Conversation) -> Truths:
+        """What predictions are held against. A run's repeats have the same, so it is kept of some tasks."""
         if self._as_recorded:
-            truths = name_truths(task, self.matcher.toolbox)
-        else:
-            truths = replayed_truths(task, self.simulator, self.matcher)
-        return judge(task, turns, truths, self.matcher)
+            return name_truths(task, self.matcher.toolbox)
+        known, truths = self._replayed.get(id(task), (None, ()))
+        if known is not task:
+            truths = tuple(replayed_truths(task, self.simulator, self.matcher))
+            if len(self._replayed) >= _MOST_REPLAYED:
+                self._replayed.pop(next(iter(self._replayed)))
+            self._replayed[id(task)] = task, truths
+        return truths
 
     def worlds(self, task: Conversation, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
         """Every turn begins in the true world, whatever was played."""
