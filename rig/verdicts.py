@@ -109,7 +109,7 @@ class FaultKind(StrEnum):
     FORBIDDEN_CALL = "forbidden call"
     """A tool was called that the conversation says must not be."""
     UNNEEDED_ACTION = "unneeded action"
-    """The world was changed though nothing of the kind was due."""
+    """The world was changed though nothing of the kind was due, or more was called than was due."""
     GAVE_UP = "gave up after an error"
     """The last call failed, something was still to be done, and the model replied instead."""
     CLAIMED_SUCCESS = "claims success without a call"

@@ -35,19 +35,20 @@ def judge(
     error = next((turn.error for turn in turns if turn.error), None)
     if error in MACHINE:
         wrong = Wrong("machine", f"no answer could be had: {error}")
-        return _score(entry, len(calls), wrong)
-    if as_written:
-        return score_output(entry, [{call.name: call.arguments} for call in calls], settings)
-    return score_output(entry, output_of(calls, entry, settings), settings)
+        return _score(entry, len(calls), wrong, failed=True)
+    output = (
+        [{call.name: call.arguments} for call in calls] if as_written else output_of(calls, entry, settings)
+    )
+    return score_output(entry, output, settings, failed=error is not None)
 
 
-def score_output(entry: Entry, output: Json, settings: Settings) -> Score:
-    """The score of an answer in BFCL's form."""
+def score_output(entry: Entry, output: Json, settings: Settings, *, failed: bool = False) -> Score:
+    """The score of an answer in BFCL's form. `failed` says that generating it ended in an error."""
     calls = len(output) if isinstance(output, list) else 0
     try:
         _check(entry, output, settings)
     except Wrong as wrong:
-        return _score(entry, calls, wrong)
+        return _score(entry, calls, wrong, failed=failed)
     return _score(entry, calls, None)
 
 
@@ -64,7 +65,7 @@ def _check(entry: Entry, output: Any, settings: Settings) -> None:
         check(output, entry.as_truth(underscores=settings.underscores))
 
 
-def _score(entry: Entry, calls: int, wrong: Wrong | None) -> Score:
+def _score(entry: Entry, calls: int, wrong: Wrong | None, *, failed: bool = False) -> Score:
     right = int(wrong is None)
     counts = {"correct": right, "entries": 1, f"correct.{entry.suite}": right, f"entries.{entry.suite}": 1}
     reason = "" if wrong is None else str(wrong)
@@ -76,5 +77,15 @@ def _score(entry: Entry, calls: int, wrong: Wrong | None) -> Score:
     )
     if wrong is None:
         return Score(counts, verdicts)
-    kind = FaultKind.WRONG_ARGUMENT if calls else FaultKind.MISSING_CALL
+    kind = _fault_kind(wrong, calls, 0 if entry.suite.endswith("irrelevance") else max(known, 1), failed)
     return Score(counts, verdicts, {0: {wrong.kind: 1}}, (Fault(kind, 0, f"{wrong.kind}: {reason}"),))
+
+
+def _fault_kind(wrong: Wrong, calls: int, due: int, failed: bool) -> FaultKind:
+    if failed and calls < due:
+        return FaultKind.GENERATION_FAILED
+    if calls < due:
+        return FaultKind.MISSING_CALL
+    if calls > due:
+        return FaultKind.UNNEEDED_ACTION
+    return FaultKind.WRONG_TOOL if "wrong_func_name" in wrong.kind else FaultKind.WRONG_ARGUMENT

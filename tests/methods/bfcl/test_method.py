@@ -12,8 +12,10 @@ from rig.engine.grammar.schema import narrow
 from rig.errors import RigError
 from rig.methods.bfcl import data
 from rig.methods.bfcl.answers import Undecodable, decode
+from rig.methods.bfcl.judgement import score_output
 from rig.methods.bfcl.prompt import Settings, tools
 from rig.methods.bfcl.results import read_results
+from rig.verdicts import FaultKind
 
 ADD = {
     "name": "math.add",
@@ -278,3 +280,26 @@ def test_results_with_dots_in_names_are_graded_as_they_are_written(
     (out / "BFCL_v4_simple_python_result.json").write_text(wrong)
     scored = rig("score", "--format", "bfcl", tmp_path / "result", "--set", f"data={checkout}", "--json")
     assert scored.json["total"]["metrics"]["simple_python"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("category", "calls", "failed", "kind"),
+    [
+        ("simple_python", [{"math_add": {"a": 7}}], False, FaultKind.WRONG_ARGUMENT),
+        ("simple_python", [{"math_sub": {"a": 1}}], False, FaultKind.WRONG_TOOL),
+        ("simple_python", [], False, FaultKind.MISSING_CALL),
+        ("simple_python", [], True, FaultKind.GENERATION_FAILED),
+        ("simple_python", [{"math_add": {"a": 1}}] * 2, False, FaultKind.UNNEEDED_ACTION),
+        ("live_parallel", [{"math_add": {"a": 1}}], False, FaultKind.MISSING_CALL),
+        ("live_parallel", [{"math_add": {"a": 1}}, {"math_add": {"a": 9}}], True, FaultKind.WRONG_ARGUMENT),
+        ("irrelevance", [{"math_add": {"a": 1}}], False, FaultKind.UNNEEDED_ACTION),
+        ("live_relevance", "Which numbers?", False, FaultKind.MISSING_CALL),
+        ("irrelevance", "No.", True, None),
+    ],
+)
+def test_what_goes_wrong_has_its_kind(
+    checkout: Path, category: str, calls: Any, failed: bool, kind: FaultKind | None
+) -> None:
+    [entry] = data.load(checkout / f"BFCL_v4_{category}.json")
+    score = score_output(entry, calls, Settings(), failed=failed)
+    assert [fault.kind for fault in score.faults] == ([] if kind is None else [kind])
