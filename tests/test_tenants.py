@@ -151,12 +151,12 @@ def test_what_was_played_is_scored_again(call: Call, secrets: Path) -> None:
     ("arguments", "fault"),
     [
         (("score", "latest", "--reexecute"), "the method guessing has no world"),
-        (("score", "latest", "--threshold", "0.5"), "--threshold is of no use to the method guessing"),
+        (("score", "latest", "--threshold", "0.5"), "--threshold has no effect on the method guessing"),
         (("show", "latest", "number 13", "--diff"), "the method guessing has no world"),
         (("show", "latest", "--tables"), "the method guessing has no tables of a paper"),
         (
             ("export", "latest", "--format", "guessing", "--output", "out"),
-            "guessing writes no files but rows",
+            "guessing has no files of its own",
         ),
         (("score", "secrets"), "the method guessing reads no predictions from files"),
         (("check", "secrets"), "the method guessing has no check of its tasks"),
@@ -200,7 +200,7 @@ def test_options_that_only_the_method_knows_make_arms(call: Call, secrets: Path)
     [
         (("--set", "much=1"), "no option of the method is called much; there are: most"),
         (("--set", "most=lots"), "--set most=lots: not a value such as 5"),
-        (("--docs", "names"), "--docs is of no use to the method guessing"),
+        (("--docs", "names"), "--docs has no effect on the method guessing"),
         (("--role", "judge=honest"), "no role of the method guessing; there are: user"),
         (("--role", "user=nobody"), "nobody"),
     ],

@@ -1,4 +1,4 @@
-"""A tour of the run screen: one key after the other, on a recorded run that goes on behind."""
+"""A tour of the run screen: one key after the other, on a recorded run that is replayed behind."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -23,24 +23,24 @@ class Step(NamedTuple):
 
 
 STEPS = (
-    Step("p", "p", "This is a recorded run, told again. Pause it.", "It waits. Nothing is lost."),
+    Step("p", "p", "This is a replay of a recorded run. Pause it.", "The replay waits. Nothing is lost."),
     Step("x", "x", "Read the first conversation that failed.", "The verdict is below each call."),
     Step("tab", "tab", "Go to its first call.", "A call, what came back, and whether it was right."),
-    Step("r", "r", "Show all of that call, not only its beginning.", "Once more shows less."),
-    Step("e", "e", "See what was expected, or hide it.", "In a wide terminal it is there at once."),
-    Step("j", "j", "Read the next conversation; k is the one before.", "The list at the left shows which."),
-    Step("enter", "enter", "Take this conversation apart, step by step.", "q brings you back here."),
-    Step("/", "slash", "Search the transcript; enter ends the typing.", "n goes to the next match."),
-    Step("f", "f", "Follow what happens again.", "The view goes along with the run."),
-    Step("p", "p", "Let the run go on.", "Above, how far it is; below, the rates so far."),
-    Step("+", "plus", "Tell it twice as fast; - is half as fast.", "Only a recording can do that."),
-    Step("C", "C", "See the result so far on one screen.", "At the end it comes by itself."),
-    Step("?", "question_mark", "All keys of a screen are behind this one.", "Every screen has it."),
+    Step("r", "r", "Show all of that call, not only its start.", "Press r again to show less."),
+    Step("e", "e", "Show or hide what was expected.", "A wide terminal shows it from the start."),
+    Step("j", "j", "Read the next conversation; k goes back.", "The list on the left shows where you are."),
+    Step("enter", "enter", "Open this conversation, step by step.", "q brings you back here."),
+    Step("/", "slash", "Search the transcript; finish with enter.", "n goes to the next match."),
+    Step("f", "f", "Follow the run again.", "The view moves along with the run."),
+    Step("p", "p", "Let the run continue.", "Progress is at the top, rates at the bottom."),
+    Step("+", "plus", "Replay twice as fast; - halves the speed.", "Only a replay can do that."),
+    Step("C", "C", "See the result so far on one screen.", "It appears by itself at the end."),
+    Step("?", "question_mark", "List all keys of a screen.", "Every screen has this key."),
 )
 
 
 class TourScreen(WatchScreen, inherit_bindings=False):
-    """The run screen with a guide above the numbers. Every key works as ever; the guide waits for its own."""
+    """The run screen with a guide above the numbers. Every key works; the guide waits for its own."""
 
     SUBJECT = "A tour of the live view"
     BINDINGS = WatchScreen.BINDINGS
@@ -77,7 +77,7 @@ class TourScreen(WatchScreen, inherit_bindings=False):
         )
         yield ((" ", Tint.PLAIN), done, left, ("   ", Tint.PLAIN), before)
         if not rest:
-            end = "That is all. q leaves; rig run MODEL shows a run of your own like this."
+            end = "That is all. q quits; rig run MODEL shows your own run like this."
             yield ((" ", Tint.PLAIN), (end, Tint.STRONG))
             return
         step = STEPS[self.step]

@@ -32,7 +32,7 @@ def watch(player: Player, *, is_kept: bool = True, is_tour: bool = False) -> Res
 def show(first: RigScreen[None], stop: Callable[[], None]) -> Leave | Resume | None:
     """Run the application with this screen first; what it was left with. Raises what it failed with."""
     if not has_terminal():
-        raise RigError("the live view needs a terminal for stdin and stderr; --display plain does without")
+        raise RigError("the live view needs a terminal for stdin and stderr; use --display plain")
     app = RigApp(first)
     asked = False
 

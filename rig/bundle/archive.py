@@ -119,7 +119,7 @@ def _zstd(
 ) -> Iterator[subprocess.Popen[bytes]]:
     program = shutil.which("zstd")
     if program is None:
-        raise RigError(".tar.zst needs the program zstd, which is not here; .tar.gz and .tar.xz need none")
+        raise RigError(".tar.zst needs the program zstd, which is not installed; .tar.gz and .tar.xz do not")
     with subprocess.Popen([program, *options], stdin=stdin, stdout=stdout, stderr=subprocess.PIPE) as process:
         try:
             yield process

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import click
 
 from rig import __version__
-from rig.cli.options.verbs import Verbs
+from rig.cli.options.verbs import HELP_NAMES, Verbs
 from rig.cli.output import open_standard_streams, printable, unbroken_output
 from rig.displays import signs
 from rig.errors import RigError
@@ -86,7 +86,7 @@ def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
     raise RigError("`rig bench` is for work on rig itself and needs a checkout; this is an installed package")
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": HELP_NAMES})
 @click.version_option(__version__, prog_name="rig")
 @click.option(
     "--plugin",

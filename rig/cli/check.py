@@ -65,7 +65,7 @@ def _own_conversations(toolbox: str) -> Path:
     """Where the conversations are that come with a toolbox. Raises RigError where none do."""
     suites = find_toolbox(toolbox).suites
     if not suites:
-        raise RigError(f"the toolbox {toolbox} comes with no conversations; say where they are")
+        raise RigError(f"the toolbox {toolbox} comes with no conversations; name their folder")
     return suites[0]
 
 

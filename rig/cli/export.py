@@ -101,7 +101,7 @@ def _export_rows(
     path: Path, run: str, view: str, form: FlatFormat, output: Path | None, raw: bool, as_json: bool
 ) -> None:
     if output is None and as_json:
-        raise RigError("--json is about a file that is written; name it with --output")
+        raise RigError("--json describes a file that is written; name it with --output")
     if output is None and form == "parquet":
         raise RigError("--format parquet writes a file; name it with --output")
     with Runs.open(path) as stored:

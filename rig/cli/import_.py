@@ -80,7 +80,7 @@ def command(
     """  # noqa: D301 - for click
     if format_ is None:
         if any(each for each in (suite, set_, output, rules, name)):
-            raise RigError("say whose files these are with --format; a run store takes no other option")
+            raise RigError("say what files these are with --format; a run store takes no other option")
         _merge(files, runs or runs_file(), as_json)
         return
     conversions = plugins.registered().conversions
@@ -117,7 +117,7 @@ def command(
 def _merge(files: tuple[Path, ...], store: Path, as_json: bool) -> None:
     for file in files:
         if not is_store(file):
-            raise RigError(f"{file}: is no run store; say whose file it is with --format")
+            raise RigError(f"{file}: is not a run store; say what file it is with --format")
     done = {str(file): merge(store, file) for file in files}
     if as_json:
         found = [{"file": name, "new": m.new, "known": m.known, "left": m.left} for name, m in done.items()]

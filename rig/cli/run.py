@@ -396,7 +396,7 @@ def _plan(
 ) -> Plan:
     if resume is not None:
         if name is not None:
-            raise RigError("--name belongs to a new run, --resume to an old one; give one of them")
+            raise RigError("--name is for a new run and --resume for an old one; give one of them")
         return plan_resume(resume, given, store, retry_failed=retry_failed)
     require_resume(retry_failed)
     if name is not None and not name.isprintable():

@@ -148,7 +148,7 @@ def _as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
             "which models? Give the one to compare with first, then the others (`rig models list`)"
         )
     if "suite" in options and "conversations" in options:
-        raise RigError("--suite and --conversations are two answers to one question; give one of them")
+        raise RigError("--suite and --conversations both choose the conversations; give one of them")
     for name in _OF_RUNS:
         if name in options:
             options[name] = (options[name],)

@@ -63,15 +63,13 @@ def command(
     """
     path = runs or runs_file()
     if tables and conversation is not None:
-        raise RigError("--tables are of a whole run; leave out the conversation")
+        raise RigError("--tables shows a whole run; leave out the conversation")
     if by is not None and (tables or conversation is not None):
-        raise RigError(
-            "--by is of a whole run, and a view of its own; leave out --tables and the conversation"
-        )
+        raise RigError("--by shows a whole run; leave out --tables and the conversation")
     if diff and conversation is None:
-        raise RigError("--diff is of the calls of one conversation; name it after the run")
+        raise RigError("--diff needs a conversation; name it after the run")
     if arms and conversation is None:
-        raise RigError("--arm chooses among what the arms did in a conversation; name one after the run")
+        raise RigError("--arm needs a conversation; name it after the run")
     with Runs.open(path) as stored:
         found = stored.get(run)
         if by is not None:

@@ -46,7 +46,7 @@ def check(seed: Path, file: Path, as_json: bool) -> None:
         faults = check_world(world)
         dump = world.dump()
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise RigError(f"{file}: damaged: {error}; `rig world build` makes it anew") from error
+        raise RigError(f"{file}: damaged: {error}; `rig world build` builds it again") from error
     if dump != World.from_json_directory(seed).dump():
         faults.append(f"{file} is not what {seed} makes; `rig world build` brings it up to date")
     if as_json:

@@ -61,7 +61,7 @@ class OnRay:
                     self.result(actor.keep.remote(*self._parts()))
             found = [self.result(call) for call in [actor.load.remote() for actor in actors]]
         except Lost:
-            raise RigError("an actor of Ray was lost while it loaded its model; start again") from None
+            raise RigError("a Ray actor was lost while it loaded its model; start again") from None
         name, notes = found[0]
         for note in notes:
             notify(note)

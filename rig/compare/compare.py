@@ -54,7 +54,7 @@ def compare(
     """
     question = question or Question()
     if not 0 < question.alpha < 1:
-        raise RigError(f"alpha {question.alpha:g} is no probability between 0 and 1; 0.05 is usual")
+        raise RigError(f"alpha {question.alpha:g} is not a probability between 0 and 1; 0.05 is usual")
     chosen, left_out = without_unfinished(choose(runs, addresses))
     if not chosen:
         said = "; ".join(f"{label}: {why}" for label, why in left_out.items())
@@ -118,7 +118,7 @@ def differing_from_first(
             if not across_settings:
                 raise RigError(
                     f"{each.label} differs from {first.label} in more than one thing: {said};"
-                    " what makes the difference could not be told; --across-settings compares all the same"
+                    " what makes the difference would be unclear; --across-settings compares anyway"
                 )
             notes.append(f"{each.label} differs from {first.label} in {said}")
         if names := grader_differences(first.settings, each.settings):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ _GAP = 2
 _LABEL = 26
 """Characters of a label on a line, where there is little room."""
 _INTERVAL = re.compile(r"(\S+) \((\S+) to (\S+)\)")
+_LAST_MARK = re.compile(r".*[-_./:= ]")
 _MARKUP = "\\`*_[]<>|#~&!"
 
 
@@ -45,7 +47,8 @@ def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
 def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
     """As `columns`, but where not all fit beside one another they are told in less room first.
 
-    Headings lose their middles, intervals move below their rates, and long labels take several lines.
+    Headings lose what they begin alike with, then their middles; intervals move below their rates, and long
+    labels take several lines.
     """
     lines = columns(rows)
     if width is None or max(map(len, lines)) <= width:
@@ -58,7 +61,7 @@ def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
         parts = [_INTERVAL.fullmatch(cell) for cell in row.cells]
         shown = [part[1] if part else cell for part, cell in zip(parts, row.cells, strict=True)]
         below = [_between(part[2], part[3], room) if part else "" for part in parts]
-        shown = [middle(cell, room) for cell in shown] if row is rows[0] else shown
+        shown = ends(shown, room) if row is rows[0] else shown
         narrow += [Row(part, [""] * len(shown)) for part in title[:-1]]
         narrow.append(Row(title[-1], shown))
         narrow += [Row("", below)] if any(below) else []
@@ -68,6 +71,20 @@ def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
 def _between(low: str, high: str, room: int) -> str:
     words = f"{low} to {high}"
     return words if len(words) <= room else f"{low}{DASH}{high}"
+
+
+def ends(names: Sequence[str], room: int) -> list[str]:
+    """Names in so many characters: without what they begin alike with, then without their middles."""
+    return [middle(name, room) for name in distinct(names, room, str(ELLIPSIS))]
+
+
+def distinct(names: Sequence[str], room: int, cut: str) -> Sequence[str]:
+    """Names of which one is longer than `room`, without what all begin with, as far as a mark."""
+    if len(names) < 2 or max(map(len, names)) <= room:
+        return names
+    same = takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False))
+    alike = _LAST_MARK.match("".join(each[0] for each in same))
+    return [f"{cut}{name[alike.end() :]}" for name in names] if alike else names
 
 
 def middle(text: str, room: int) -> str:

@@ -275,7 +275,7 @@ class LlamaContext:
         adapters, scales = (C.llama_adapter_lora_p_ctypes * 1)(adapter), (ctypes.c_float * 1)(scale)
         if C.llama_set_adapters_lora(self._pointer, adapters, 1, scales):
             self.close()
-            raise RigError("llama.cpp does not take the adapter")
+            raise RigError("llama.cpp rejects the adapter")
 
     def logits(self, index: int = -1) -> npt.NDArray[np.float32]:
         """The logits of token `index` of the last batch, shape (n_vocab,): a view of passing life."""

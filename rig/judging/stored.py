@@ -36,9 +36,7 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
         run = runs.get(text)
         found = list(_finished(runs, run))
     if not found:
-        raise RigError(
-            f"run {run.id} has no finished conversation; `rig run --resume {run.id}` goes on with it"
-        )
+        raise RigError(f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it")
     return run, found
 
 

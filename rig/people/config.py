@@ -45,7 +45,8 @@ class Setting:
         """That the last part of the path is no name that is known here."""
         names = list(known)
         near = did_you_mean(self.path[-1], names)
-        return self.fault(f"is no {what}{near or '; there are: ' + ', '.join(names)}")
+        article = "an" if what[0] in "aeiou" else "a"
+        return self.fault(f"is not {article} {what}{near or '; there are: ' + ', '.join(names)}")
 
 
 def read_settings() -> dict[tuple[str, ...], Setting]:

@@ -59,7 +59,7 @@ def module_of(name: str) -> Any:
     module_name, beside = f"rig plugin {file}", [str(file.parent)]
     spec = spec_from_file_location(module_name, file, submodule_search_locations=beside)
     if not file.is_file() or spec is None or spec.loader is None:
-        raise RigError("it is no .py file, and no folder with plugin.py, toolbox.py or tools.json")
+        raise RigError("it is not a .py file, or a folder with plugin.py, toolbox.py or tools.json")
     if module_name not in sys.modules:
         sys.modules[module_name] = module = module_from_spec(spec)
         try:

@@ -80,7 +80,11 @@ def svg(figure: "Figure", title: str) -> str:
     return for_page(text.getvalue(), title, _NAMES)
 
 
-def label(text: str, longest: int = 28) -> str:
+LONGEST = 28
+"""Characters of a name in a figure."""
+
+
+def label(text: str, longest: int = LONGEST) -> str:
     """A name for a figure: inert, and cut in the middle where it is too long."""
     inert = printable(text).replace("\n", " ").replace("\t", " ")
     if len(inert) <= longest:

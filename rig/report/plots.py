@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from rig.compare import ArmResult, Comparison, Estimate
+from rig.displays.table import distinct
 from rig.metrics import TASKS, Metric
-from rig.report.figures import BAND, INK, MUTED, arm_colour, axes, label, svg
+from rig.report.figures import BAND, INK, LONGEST, MUTED, arm_colour, axes, label, svg
 
 _WIDTH = 6.4
 _ROW = 0.36
@@ -165,7 +166,8 @@ def _titled(metric: Metric) -> str:
 
 
 def _labels(arms: Sequence[ArmResult], letters: Sequence[str]) -> list[str]:
-    return [f"{label(arm.label)}  {letter}" for arm, letter in zip(arms, letters, strict=True)]
+    names = distinct([arm.label for arm in arms], LONGEST, "…")
+    return [f"{label(name)}  {letter}" for name, letter in zip(names, letters, strict=True)]
 
 
 def _scaled(value: object, by: float) -> float | None:

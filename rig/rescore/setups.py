@@ -104,11 +104,11 @@ def _ready(
         if value is None:
             continue
         if name not in values:
-            raise RigError(f"--{name} is of no use to the method {method.name}; leave it out")
+            raise RigError(f"--{name} has no effect on the method {method.name}; leave it out")
         values[name] = str(value) if isinstance(value, Path) else value
     if threshold is not None:
         if "similarity" not in values:
-            raise RigError(f"--threshold is of no use to the method {method.name}; leave it out")
+            raise RigError(f"--threshold has no effect on the method {method.name}; leave it out")
         values["similarity"] = str(Named.parse(values["similarity"]).at(threshold))
     setup = method.ready(values)
     return setup if answers is None else adjudicated(setup, answers)

@@ -75,7 +75,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     directory is new or empty and can be written.
     """
     if not isinstance(setup, Recording):
-        raise RigError(f"the method {run.declaration.method} writes no files but rows; take csv or jsonl")
+        raise RigError(f"the method {run.declaration.method} has no files of its own; use csv or jsonl")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
     files: dict[Path, str] = {}
@@ -92,9 +92,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
         else:
             files[_own_folder(run, where, directory) / f"{_file_name(where.conversation)}.json"] = text
     if not files:
-        raise RigError(
-            f"run {run.id} has no finished conversation; `rig run --resume {run.id}` goes on with it"
-        )
+        raise RigError(f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it")
     for path, text in files.items():
         write(text, path, force=True, folders=True)
     return list(files)

@@ -184,7 +184,7 @@ class Options:
         for name in _OF_METHODS:
             if name not in known and getattr(self, name) != getattr(_DEFAULTS, name):
                 flag = f"--{name.replace('_', '-')}"
-                raise RigError(f"{flag} is of no use to the method {method.name}; leave it out")
+                raise RigError(f"{flag} has no effect on the method {method.name}; leave it out")
         values = {}
         for option in method.options:
             if option.name in _OF_METHODS:

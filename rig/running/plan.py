@@ -77,7 +77,7 @@ class Plan:
     def check(self) -> None:
         """Raise RigError if a task cannot be played with an arm's settings, or cannot be stored."""
         if self.until is not None and len(self.arms) < 2:
-            raise RigError("--until verdict holds arms against the first; give a second model or setting")
+            raise RigError("--until verdict compares arms with the first; give a second model or setting")
         if self.until is not None and self.declaration.success_metric is None:
             raise RigError(f"--until verdict: the method {self.method.name} does not say what succeeds")
         distinct = dict.fromkeys(arm.settings for arm in self.arms)

@@ -81,9 +81,9 @@ def elsewhere(plan: Plan, where: str) -> Plan:
     Nothing of that is stored, so that a run resumes anywhere. Raises RigError for arms that cannot be there.
     """
     if plan.recipe.get("lora"):
-        raise RigError("--on cannot be had with --lora; `rig models merge` makes a model of both")
+        raise RigError("--on does not work with --lora; `rig models merge` makes a model of both")
     if any(isinstance(arm.load, partial) and Person in arm.load.args for arm in plan.arms):
-        raise RigError("a person answers here alone; leave --on out")
+        raise RigError("people answer on this machine only; leave --on out")
     loads = {arm.load: placed(arm.load, where) for arm in plan.arms}
     arms = tuple(replace(arm, load=loads[arm.load], adapt=None) for arm in plan.arms)
     return replace(plan, arms=arms, is_elsewhere=True)

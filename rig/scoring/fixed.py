@@ -37,8 +37,7 @@ class FixedRules(Rules):
         self._thresholds = {kind: value for kind, value in known.items() if value is not None}
         if len(self._thresholds) < len(known):
             raise RigError(
-                f"from which similarity on texts are the same is not known of {similarity.name}: say so with "
-                "--threshold"
+                f"the threshold of similarity is not known for {similarity.name}: say so with --threshold"
             )
 
     @property

@@ -68,7 +68,7 @@ def merge(path: Path, other: Path) -> Merged:
     if not other.is_file():
         raise RigError(f"{other}: no such file")
     if path.exists() and path.samefile(other):
-        raise RigError(f"{other}: is the store itself; name another file")
+        raise RigError(f"{other}: is your own run store; name another file")
     merged = Merged()
     with tempfile.TemporaryDirectory(prefix="rig-import-") as folder:
         copy = Path(folder) / "other.sqlite"
@@ -91,7 +91,7 @@ def _copy(other: Path, copy: Path) -> set[str]:
     with connect_unnoticed(other) as database:
         names = set(database.table_names()) if is_store(other) else set()
         if not {"runs", "arms", "turns"} <= names:
-            raise RigError(f"{other}: is no store of runs")
+            raise RigError(f"{other}: is not a run store")
         running = {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
         copy_to(database, copy)
     return running

@@ -216,7 +216,7 @@ class RunWriter:
             with suppress(OSError, sqlite3.Error):
                 copy_to(self._database, folder / name)
                 again = f"`rig run --resume {self.run} --runs {folder / name}`"
-                return f"what it held is in {folder / name}: {again} goes on with it"
+                return f"what it held is in {folder / name}: {again} continues it"
         return "what it held could not be kept anywhere"
 
     def _set_fingerprint(self, arm: int, fingerprint: JsonObject) -> None:

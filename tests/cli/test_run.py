@@ -346,7 +346,7 @@ def test_resuming_accepts_the_same_options_again_and_refuses_others(rig: Rig, pl
     assert other.code == 2
     assert f"cannot resume {run}: max_calls was 10, not 3" in other.err
     assert rig("run", "other.gguf", "--resume", run).code == 2
-    assert "--name belongs to a new run" in rig("run", "--resume", run, "--name", "x").err
+    assert "--name is for a new run" in rig("run", "--resume", run, "--name", "x").err
 
 
 def test_no_text_is_the_beginning_of_no_run(rig: Rig, place: Path) -> None:

@@ -66,7 +66,7 @@ def test_against_a_run_it_asks_as_the_run_did(rig: Rig, place: Path) -> None:
     for left, right in zip(done.json["arms"], asked["arms"], strict=True):
         assert left["call_logprob"] == right["call_logprob"]
     assert {each["outcome"] for each in done.json["foretold"]} == {"changed", "flipped", "lost"}
-    assert "how well that foretells" in rig("screen", "--against", "latest").out
+    assert "how well that predicts" in rig("screen", "--against", "latest").out
 
 
 def test_what_is_said_against_a_run_is_checked_before_any_work(
@@ -107,7 +107,7 @@ def test_several_ways_of_asking_in_one_run_must_be_told_apart(rig: Rig, place: P
         ([], "which models?"),
         (["oracle"], "oracle has no weights"),
         (["nobody"], "unknown model"),
-        (["base", "--suite", "easy", "--conversations", "x"], "two answers"),
+        (["base", "--suite", "easy", "--conversations", "x"], "both choose the conversations"),
         (["base", "--output", "no/such/file.json"], "no such folder"),
         (["base", "--against", "latest"], "no such file"),
         (["base", "--against", "latest", "--docs", "names"], "--docs is as the run"),

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,10 +75,10 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("[run]\nlimt = 2\n", "rig.toml: run.limt is no option of `rig run` (did you mean 'limit'?)"),
-        ("[rnu]\nlimit = 2\n", "rig.toml: rnu is no table of settings (did you mean 'run'?)"),
-        ("run = 3\n", "rig.toml: run is no table of settings"),
-        ("[run.limit]\nx = 2\n", "rig.toml: run.limit.x is no option of `rig run`"),
+        ("[run]\nlimt = 2\n", "rig.toml: run.limt is not an option of `rig run` (did you mean 'limit'?)"),
+        ("[rnu]\nlimit = 2\n", "rig.toml: rnu is not a table of settings (did you mean 'run'?)"),
+        ("run = 3\n", "rig.toml: run is not a table of settings"),
+        ("[run.limit]\nx = 2\n", "rig.toml: run.limit.x is not an option of `rig run`"),
         ("[models.lst]\njson = true\n", None),
         ('[run]\nlimit = "two"\n', "rig.toml: run.limit cannot be used: 'two' is not a valid integer"),
         ("[run]\nlimit = 1.5\n", "rig.toml: run.limit cannot be used: '1.5' is not a valid integer"),
@@ -89,7 +91,7 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
         ("x = " + "[" * 50_000, "rig.toml: not TOML"),
         (".".join(["a"] * 5_000) + " = 1", "rig.toml: nested deeper than 64 levels"),
         ("[places]\nruns = 3\n", "rig.toml: places.runs needs a path in quotes"),
-        ("[places]\nrun = 3\n", "rig.toml: places.run is no place (did you mean 'runs'?)"),
+        ("[places]\nrun = 3\n", "rig.toml: places.run is not a place (did you mean 'runs'?)"),
         ("[keys]\nhelp = 3\n", "rig.toml: keys.help needs a key in quotes"),
         ("a" * (1 << 21), "rig.toml: larger than 1 MiB"),
     ],
@@ -102,7 +104,7 @@ def test_a_mistake_is_one_line_that_names_file_and_setting(
     if fault is None:  # of another verb, which is not asked for
         assert done.code == 0
         done = rig("models", "list")
-        fault = "models.lst is no verb of `rig models` (did you mean 'list'?)"
+        fault = "models.lst is not a verb of `rig models` (did you mean 'list'?)"
     assert done.code == 2
     assert fault in done.err
     assert done.err.count("\n") == 1
@@ -143,7 +145,18 @@ def test_a_group_takes_options_of_its_own_beside_those_of_its_verbs(folder: Path
     assert ["bundle.verify.json", "true", "rig.toml"] in rows
     assert ["bundle.instructions", "native", "default"] in rows
     (folder / "rig.toml").write_text('[bundle]\nmodel = "a"\n')
-    assert "bundle.model is no verb or option of `rig bundle` (did you mean 'models'?)" in rig("bundle").err
+    assert (
+        "bundle.model is not a verb or option of `rig bundle` (did you mean 'models'?)" in rig("bundle").err
+    )
+
+
+def test_a_file_leaves_the_short_name_of_help(folder: Path) -> None:
+    (folder / "rig.toml").write_text("[tools.list]\njson = true\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "rig", "tools", "list", "-h"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "-h, --help" in done.stdout
 
 
 def test_plugins_are_not_read_from_a_folder(folder: Path, rig: Rig) -> None:
@@ -187,9 +200,9 @@ def test_config_shows_what_holds_and_where_it_comes_from(folder: Path, rig: Rig)
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ('[keys]\nnext_thme = "f2"\n', "keys.next_thme is no action (did you mean 'next_theme'?)"),
-        ("[runs]\njsno = true\n", "runs.jsno is no option of `rig runs`"),
-        ("[zzz]\nx = 1\n", "zzz is no table of settings"),
+        ('[keys]\nnext_thme = "f2"\n', "keys.next_thme is not an action (did you mean 'next_theme'?)"),
+        ("[runs]\njsno = true\n", "runs.jsno is not an option of `rig runs`"),
+        ("[zzz]\nx = 1\n", "zzz is not a table of settings"),
     ],
 )
 def test_config_finds_every_mistake(text: str, fault: str, folder: Path, rig: Rig) -> None:

@@ -164,7 +164,7 @@ def test_effects_are_in_the_json_too_and_another_world_is_said(rig: Rig, with_wo
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (("abcde", "--diff"), "--diff is of the calls of one conversation"),
+        (("abcde", "--diff"), "--diff needs a conversation"),
         (("zzz",), "no run 'zzz'"),
         (("abcde", "breakfast"), "no conversation 'breakfast'"),
         ((), "Missing argument 'RUN'"),
@@ -203,7 +203,7 @@ def test_of_a_conversation_some_arms_are_shown(rig: Rig, store: Path) -> None:
     assert [each["arm"] for each in both["transcripts"]] == ["arm0", "arm1"]
     for arguments, fault in (
         (("abcde", "login", "--arm", "q4"), "run abcde has no arm 'q4'; its arms are: arm0, arm1"),
-        (("abcde", "--arm", "arm1"), "--arm chooses among what the arms did in a conversation"),
+        (("abcde", "--arm", "arm1"), "--arm needs a conversation"),
     ):
         done = rig("show", *arguments)
         assert (done.code, done.out) == (2, "")

@@ -153,5 +153,5 @@ def test_planning_a_run_elsewhere_connects_to_nothing(tmp_path: Path) -> None:
     todo = elsewhere(small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle()), "ray:192.0.2.9:1")
     assert todo.is_elsewhere
     assert "ray" not in sys.modules
-    with pytest.raises(RigError, match="--on cannot be had with --lora"):
+    with pytest.raises(RigError, match="--on does not work with --lora"):
         elsewhere(small_talks.plan(tmp_path / "runs.sqlite", recipe={"lora": ["some.gguf"]}), "ray")

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.displays.table import Row, by_kind, cells, columns, fitted, inert, markdown, middle
+from rig.displays.signs import ELLIPSIS
+from rig.displays.table import Row, by_kind, cells, columns, ends, fitted, inert, markdown, middle
 
 ROWS = [
     Row("", ["first", "second", "third"]),
@@ -89,6 +90,19 @@ def test_four_arms_with_intervals_stand_beside_one_another_in_80_cells() -> None
     below = lines[2].split("  ")
     assert [part.strip() for part in below if part.strip()] == ["50.2-90.1"] * 4
     assert lines[-1].split() == ["faults", "7", "8", "9", "10"]
+
+
+def test_names_lose_what_they_begin_alike_with_before_they_lose_their_middles() -> None:
+    names = ["Qwen2.5-1.5B-Instruct-Q8_0", "Qwen2.5-1.5B-Instruct-Q5_K_M", "Qwen2.5-1.5B-Instruct-IQ2_S"]
+    assert ends(names, 40) == names
+    assert ends(names, 12) == [f"{ELLIPSIS}{name}" for name in ("Q8_0", "Q5_K_M", "IQ2_S")]
+    assert ends(["a-long-name-of-one", "another"], 9) == [middle("a-long-name-of-one", 9), "another"]
+    assert ends(["the-only-long-name"], 9) == [middle("the-only-long-name", 9)]
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=5), st.integers(4, 40))
+def test_names_in_little_room_fit_into_it(names: list[str], room: int) -> None:
+    assert all(len(name) <= room for name in ends(names, room))
 
 
 def test_nothing_changes_where_there_is_room() -> None:

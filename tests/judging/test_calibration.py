@@ -113,7 +113,7 @@ def test_what_a_calibration_came_to_is_said_with_every_run_of_the_judge(rig: Rig
         rig("report", before.id, "-o", tmp_path / name, "--runs", store)
         assert "no better than chance" in (tmp_path / name).read_text(), name
     decided = rig("compare", before.id, "--fail-if-worse", "5", "--runs", store)
-    assert (decided.code, "--fail-if-worse decides nothing here: the judge nobody" in decided.err) == (
+    assert (decided.code, "--fail-if-worse cannot decide here: the judge nobody" in decided.err) == (
         2,
         True,
     )

@@ -290,7 +290,7 @@ def test_a_run_of_any_method_can_be_judged(rig: Rig) -> None:
         (("answers",), "what is to be judged?"),
         (("FOLDER",), "who judges? Give --judge MODEL"),
         (("FOLDER", "--judge", "nobody", "--evaluator", "nothing"), "no evaluator is called 'nothing'"),
-        (("FOLDER", "--judge", "nobody", "--against", "three"), "nobody of that name has answers"),
+        (("FOLDER", "--judge", "nobody", "--against", "three"), "no arm of that name has answers"),
         (("FOLDER", "--judge", "nobody", "--evaluator", "fn"), "cannot say whether an answer solves a query"),
         (("FOLDER", "--judge", "nobody", "--orders", "one"), "--orders needs --against"),
         (("nothing", "--judge", "nobody"), "no such file"),

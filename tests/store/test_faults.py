@@ -64,7 +64,7 @@ def test_a_store_that_is_lost_in_mid_run_is_kept_elsewhere(
     with pytest.raises(StoreError, match=said) as caught:
         run(todo, after_turn(3, lambda: lose(path)), Control())
     kept = tmp_path / "runs-abcde-kept.sqlite"
-    assert f"`rig run --resume abcde --runs {kept}` goes on with it" in str(caught.value)
+    assert f"`rig run --resume abcde --runs {kept}` continues it" in str(caught.value)
     assert small_talks.stored(kept).turns_done == 3
     assert small_talks.stored(kept).state == "interrupted"
     again = small_talks.plan(kept, small_talks.oracle(), resume=True)

@@ -172,7 +172,7 @@ def test_the_verb_says_what_came_of_it(here: Path, other: Path, rig: Callable[..
 
 @pytest.mark.parametrize(
     ("options", "fault"),
-    [(("--name", "x"), "say whose files these are with --format"), ((), "is no run store")],
+    [(("--name", "x"), "say what files these are with --format"), ((), "is not a run store")],
 )
 def test_other_files_need_a_format(
     options: tuple[str, ...], fault: str, tmp_path: Path, rig: Callable[..., Finished]

@@ -68,7 +68,7 @@ def test_a_bad_plugin_is_one_line_with_its_place(tmp_path: Path, text: str, reas
 @pytest.mark.parametrize("name", ["missing", "missing.py", "text.txt", "."])
 def test_a_place_without_a_plugin(tmp_path: Path, name: str) -> None:
     (tmp_path / "text.txt").write_text("def register(registry): pass")
-    with pytest.raises(RigError, match="no folder with"):
+    with pytest.raises(RigError, match="or a folder with"):
         at(str(tmp_path / name))
 
 

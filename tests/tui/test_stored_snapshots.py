@@ -1,6 +1,7 @@
 """What the screens of stored runs look like, as pictures. After a wanted change: pytest --snapshot-update."""
 
 import asyncio
+import lzma
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -14,14 +15,21 @@ import stored_runs
 from textual.pilot import Pilot
 
 from rig.displays import signs
+from rig.displays.pages.card import Card
 from rig.events import Where
 from rig.methods.scripted import Scripted
+from rig.paths import DEMO
+from rig.replay import Player
+from rig.store import Runs
 from tui.app import RigApp
 from tui.live.blocks import plain
+from tui.live.replay import Replay
 from tui.screens.base import RigScreen
+from tui.screens.card import CardScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.text import TextScreen
+from tui.tour import TourScreen
 from tui.widgets.lines import Lines
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -163,3 +171,27 @@ def test_deleting_is_confirmed(snap: Callable[..., None], store: Path) -> None:
 def test_a_text(snap: Callable[..., None]) -> None:
     text = "\n".join(f"line {number} of a table" + "  0.1" * 40 for number in range(50))
     snap(TextScreen("compare abcde", text), "pagedown", wait="line 1", size=(80, 24))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("theme", ["rig-dark", "rig-light"])
+def test_the_card_at_the_end_of_a_run(
+    snap_compare: Any, store: Path, size: tuple[int, int], theme: str
+) -> None:
+    with Runs.open(store) as runs:
+        card = Card.of(runs, "abcde")
+    app = RigApp(TextScreen("behind", ""))
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app.theme = theme
+        await app.push_screen(CardScreen(card))
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=run_before)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_the_tour(snap: Callable[..., None], folder: Path, size: tuple[int, int]) -> None:
+    demo = Path("demo.sqlite")
+    demo.write_bytes(lzma.decompress(DEMO.read_bytes()))
+    snap(TourScreen(Replay(Player(demo, "latest", speed=1e-9, stay=True))), "p", wait="Pause it", size=size)

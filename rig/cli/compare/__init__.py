@@ -155,7 +155,7 @@ def command(
         measured = noise_beside(stored, noise, alpha)
         found = compare(stored, addresses, question, measured)
     if fail_if_worse is not None and not found.declaration.decides:
-        raise RigError(f"--fail-if-worse decides nothing here: {found.declaration.caution}")
+        raise RigError(f"--fail-if-worse cannot decide here: {found.declaration.caution}")
     worse = [pair for pair in found.pairs if _is_worse(found, pair, fail_if_worse)]
     if as_json:
         print_json({**found.as_json(), "failed": [pair.arm for pair in worse]})

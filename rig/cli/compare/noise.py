@@ -90,7 +90,7 @@ def command(
             sys.exit(code)
         of = stored.id
     elif model is not None:
-        raise RigError("MODEL makes a run, --of reads one; give one of them")
+        raise RigError("MODEL makes a new run and --of reads one; give one of them")
     with Runs.open(store) as opened:
         arms = choose(opened, [of])
         if len(arms) < 2:
@@ -111,7 +111,7 @@ def _options(given: dict[str, Any], model: str | None) -> Options:
     several = [name for name, value in given.items() if isinstance(value, tuple) and len(set(value)) > 1]
     several = [name for name in several if name != "only"]
     if several:
-        raise RigError(f"noise is of one arm at a time; give --{several[0].replace('_', '-')} once")
+        raise RigError(f"noise measures one arm at a time; give --{several[0].replace('_', '-')} once")
     own = {key: value for key, value in given.items() if key not in ("model", "of", "alpha")}
     return Options(models=(model,), noise=True, **own)
 

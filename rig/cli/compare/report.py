@@ -68,7 +68,7 @@ def command(
         output = Path(f"rig-report-{'-'.join(re.findall('[0-9A-Za-z]+', addresses[0]))}.html")
         force = True
     if output is None and as_json:
-        raise RigError("--json is about a file that is written; name it with --output")
+        raise RigError("--json describes a file that is written; name it with --output")
     form = cast(Format, format_ or _by_ending(output))
     if output is None and form == "html" and sys.stdout.isatty():
         raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")

@@ -121,7 +121,7 @@ def command(context: click.Context, /, places: tuple[str, ...], **given: Any) ->
     store = given["runs"] or runs_file()
     if given["resume"] is not None:
         if places:
-            raise RigError("RUN|DIR makes a new run, --resume goes on with one; give one of them")
+            raise RigError("RUN|DIR makes a new run and --resume continues one; give one of them")
         todo = plan_resume(given["resume"], {}, store, retry_failed=given["retry_failed"])
     else:
         run.require_resume(given["retry_failed"])

@@ -67,7 +67,7 @@ def command(
             write_text(output / f"{results.path.stem}.csv", table)
     else:
         if answers is not None:
-            raise RigError("--answers goes with a file of preferences; a run has its answers")
+            raise RigError("--answers goes with a file of preferences; a run already has its answers")
         with Runs.open(store) as opened:
             run = opened.get(what)
         caution = run.declaration.caution

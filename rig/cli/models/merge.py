@@ -60,7 +60,7 @@ def _with_adapter(parent: ResolvedModel, lora: str | None, scale: float | None) 
     asked = [] if lora is None else [Adapter.parse(lora)]
     (found,) = parent.with_adapters(asked)
     if found.adapter is None:
-        raise RigError("which adapter? Give --lora FILE, or a model of the registry that has one")
+        raise RigError("which adapter? Give --lora FILE, or a model from the registry that has one")
     if scale is None:
         return found
     adapter = replace(found.adapter, scale=scale).checked(f"{found.adapter.path}:{scale}")

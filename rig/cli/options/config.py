@@ -9,7 +9,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli.options.settings import Settings, defaults
-from rig.cli.options.verbs import Verbs
+from rig.cli.options.verbs import HELP_NAMES, Verbs
 from rig.cli.output import print_json, print_table
 from rig.errors import RigError
 from rig.paths import cache_directory, config_files, models_directory, runs_file
@@ -101,7 +101,7 @@ def _set(settings: Settings) -> Iterator[tuple[str, Any, str]]:
 
 def _options(command: click.Command, verb: str, settings: Settings) -> Iterator[tuple[str, Any, str]]:
     """Every option of a verb; of a group, those of its members, then its own."""
-    context = click.Context(command, info_name=verb)
+    context = click.Context(command, info_name=verb, help_option_names=list(HELP_NAMES))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             member = command.get_command(context, name)

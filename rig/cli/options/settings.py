@@ -6,6 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from rig.cli.options.verbs import HELP_NAMES
 from rig.cli.output import printable
 from rig.people.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
 
@@ -44,7 +45,7 @@ def apply(context: click.Context, verbs: Iterable[str]) -> None:
 def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) -> dict[str, Any]:
     """The defaults of a verb, or of the verbs of a group, as click takes them. Raises RigError."""
     inside = {key: each for key, each in settings.items() if key[: len(path)] == path and key != path}
-    context = click.Context(command)
+    context = click.Context(command, help_option_names=list(HELP_NAMES))
     options = {option: each for each in command.get_params(context) for option in _names(each)}
     verbs = command.list_commands(context) if isinstance(command, click.Group) else []
     found: dict[str, Any] = {}

@@ -5,6 +5,9 @@ import click
 from rig.errors import RigError
 from rig.people.words import did_you_mean
 
+HELP_NAMES = ("-h", "--help")
+"""What every verb takes. A context without them would leave a command with others, which click remembers."""
+
 
 class Verbs(click.Group):
     """A group whose members are listed with the whole first sentence of their help."""

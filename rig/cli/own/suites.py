@@ -68,7 +68,7 @@ def new(folder: Path, code: bool, tools: Path | None) -> None:
     Try it with `rig run oracle --toolbox NAME`. docs/your-own.md explains the next steps.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RigError(f"{folder}: is there already; give a new name")
+        raise RigError(f"{folder}: already exists; give a new name")
     if code and tools is not None:
         raise RigError("--code and --tools are two ways to begin; give one of them")
     listing = None if tools is None else read_listing(tools)

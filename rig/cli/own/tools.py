@@ -135,7 +135,7 @@ def import_(file: Path, output: Path | None, as_json: bool) -> None:
 def _written(listing: Listing, output: Path) -> Path:
     target = output / LISTING
     if target.exists():
-        raise RigError(f"{target}: is there already; give another folder, or take it away")
+        raise RigError(f"{target}: already exists; give another folder, or delete it")
     write_listing(Listing(listing.form, tuple(map(_with_default, listing.tools))), target)
     return target
 

@@ -115,7 +115,7 @@ def command(
         named = {**given, "answers": answers, "wanted": format_, "options": set_}
         groups = _score_files(place, named, reexecute, as_json)
     elif set_:
-        raise RigError("--set is of files; a stored run is scored with the options that it was played with")
+        raise RigError("--set is for files; a stored run is scored with the options it was played with")
     else:
         groups = _score_run(what, store, {**given, "answers": answers}, reexecute, as_json)
     sys.exit(1 if any(group.differing for group in groups) else 0)

@@ -79,7 +79,7 @@ def look(runs: Runs, addresses: Sequence[str], size: float, question: Question |
     ordered = [first, *(each for each in chosen if each is not first)]
     declaration = common_declaration(ordered)
     if not declaration.is_of_success(metric_named(declaration, question.metric)):
-        raise RigError("--sequential is about success alone; leave --metric out")
+        raise RigError("--sequential only tests success; leave --metric out")
     _, notes = differing_from_first(ordered, across_settings=question.across_settings)
     grader, graded = common_grader(runs, ordered)
     baseline, *others = read(runs, ordered, grader)

@@ -44,15 +44,15 @@ def _flips(pair: Pair) -> str:
     found = flips_with_turns(pair)
     flipped, alike = found[: len(pair.flips)], found[len(pair.flips) :]
     lines = [f"{pair.arm} against {pair.baseline}"]
-    for flip, turns in flipped[:_MOST_FLIPS]:
+    for number, (flip, turns) in enumerate(flipped[:_MOST_FLIPS]):
         lines.append(f"  {flip.outcome}  {flip.conversation}{how_often(flip)}{_turns(turns)}")
-        lines += [f"        {command}" for command in flip.commands]
+        # The command is alike for all of them.
+        lines += [f"        {command}" for command in flip.commands] if not number else []
     lines += _left(len(flipped) - _MOST_FLIPS)
     if alike:
         lines.append("  turns of conversations that ended alike")
     for number, (flip, turns) in enumerate(alike[:_MOST_FLIPS]):
         lines.append(f"    {flip.conversation}{_turns(turns)}")
-        # The command is alike for all of them.
         lines += [f"        {command}" for command in flip.commands] if not number else []
     return "\n".join([*lines, *_left(len(alike) - _MOST_FLIPS)])
 

@@ -29,6 +29,10 @@ _SPEED: tuple[tuple[str, bool, Callable[[ArmResult], str]], ...] = (
 )
 
 
+_MOST_NAMED = 3
+"""Arms that differ from the baseline in the same thing, and are named one by one."""
+
+
 def heading(comparison: Comparison) -> list[str]:
     """What is compared, and what a reader must know of it, line by line."""
     level = f"{100 * (1 - comparison.alpha):g}%"
@@ -37,11 +41,12 @@ def heading(comparison: Comparison) -> list[str]:
         f"{counted(len(comparison.conversations), 'conversation')}, graded by {comparison.grader}",
         f"{against}in brackets {level} intervals over conversations",
     ]
-    lines += [
-        f"{arm.label} differs in {', '.join(map(str, arm.factors))}"
-        for arm in comparison.arms
-        if len(arm.factors) == 1
-    ]
+    differing = [arm for arm in comparison.arms if len(arm.factors) == 1]
+    names = {arm.factors[0].name for arm in differing}
+    if len(differing) > _MOST_NAMED and len(names) == 1:
+        lines.append(f"{len(differing)} arms differ from it in {names.pop()}")
+    else:
+        lines += [f"{arm.label} differs in {arm.factors[0]}" for arm in differing]
     lines += [f"{arm.label}: {arm.made_from}" for arm in comparison.arms if arm.made_from]
     lines += [f"{label} is left out: {why}" for label, why in comparison.left_out.items()]
     lines += comparison.notes
@@ -180,7 +185,9 @@ def _amount(metric: Metric, value: float | None) -> str:
 
 
 def _agreeing(found: Interval) -> str:
-    return UNKNOWN if isnan(found.value) else f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    # What rounds to nothing has no sign.
+    value, low, high = (f"{round(each, 2) + 0.0:.2f}" for each in (found.value, found.low, found.high))
+    return UNKNOWN if isnan(found.value) else f"{value} ({low} to {high})"
 
 
 def _p(p: float | None) -> str:

@@ -73,7 +73,7 @@ def _validity(validity: Sequence[Validity]) -> list[str]:
         return []
     lines = [
         "",
-        "how well that foretells the stored run, turn by turn (AUC: 50% says nothing, 100% everything)",
+        "how well that predicts the stored run, turn by turn (AUC: 50% is chance, 100% is perfect)",
         f"  by the {SIGNAL}",
     ]
     lines += [

@@ -236,6 +236,6 @@ def _check(info: GgufInfo, gpus: Sequence[Device], wishes: Wishes) -> None:
         raise RigError(f"--kv {wishes.kv_type} needs flash attention; leave --flash-attention off out")
     if wishes.n_gpu_layers and not gpus:
         raise RigError(
-            "--gpu-layers: llama.cpp finds no GPU here; look after its driver and whether the device is"
+            "--gpu-layers: llama.cpp finds no GPU here; check its driver and whether the device is"
             " visible, or leave the option out to run on the CPU"
         )

@@ -87,7 +87,7 @@ def holds_entries(place: Path) -> bool:
 def folder_of_data(place: str) -> Path:
     """The folder of data that `--set data=DIR` or $RIG_BFCL name. Raises RigError where nobody does."""
     if not place:
-        raise RigError("where are BFCL's data? Say so with --set data=DIR, or in $RIG_BFCL")
+        raise RigError("where is BFCL's data? Name it with --set data=DIR, or in $RIG_BFCL")
     return next(
         (each for each in (Path(place, "data"), Path(place, "bfcl_eval", "data")) if each.is_dir()),
         Path(place),

@@ -76,7 +76,7 @@ class Embedding:
     def _band(self, kind: Text) -> Band:
         threshold = self.threshold(kind)
         if threshold is None:
-            raise RigError(f"from which similarity on texts are the same is not known of {self.name}")
+            raise RigError(f"the threshold of similarity is not known for {self.name}")
         return Band(threshold, threshold)
 
     def _likeness(self, read: Pair) -> float:

@@ -40,7 +40,7 @@ def test_settings_are_options_and_arms(rig: Rig) -> None:
         (("--role", "judge=scripted"), "no role of the method autode"),
         (("--set", "mode=human"), "there are: dynamic, static"),
         (("--set", "rounds=3"), "no option of the method is called rounds"),
-        (("--docs", "names"), "--docs is of no use to the method autode"),
+        (("--docs", "names"), "--docs has no effect on the method autode"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_line(rig: Rig, arguments: tuple[str, ...], fault: str) -> None:

@@ -293,7 +293,7 @@ def test_settings_that_cannot_be_are_one_line(rig: Rig) -> None:
     for arguments, fault in (
         (("--search", "bfs"), "--search bfs: there are cot@N"),
         (("--set", "offer=some"), "offer=some: there are: plugins, all"),
-        (("--docs", "names"), "--docs is of no use to the method tooleval"),
+        (("--docs", "names"), "--docs has no effect on the method tooleval"),
     ):
         done = rig("run", "oracle", "--suite", "queries", *arguments)
         assert (done.code, len(done.err.splitlines())) == (2, 1)
