@@ -76,6 +76,7 @@ class Crew:
         self._each = 1
         self._asked: tuple[Request, int | None, Mapping[str, Json] | None] | None = None
         self.fingerprint: Mapping[str, Json] = {}
+        self.uses_siblings = False
         self.slots = 1
         self.name, self._actors = cluster.spawn(notify, patience_s=self.AGAIN_S)
 
@@ -85,6 +86,7 @@ class Crew:
         actors = [worker.actor for worker in self._workers] or self._actors
         first, *others = actors
         self.fingerprint, self._each = self._ask(first, "prepare", opening, slots, before)
+        self.uses_siblings = self._ask(first, "uses_siblings")
         again = opening, self._each, self.fingerprint
         calls = [self._cluster.call(other, "prepare", *again) for other in others]
         alike = [first]

@@ -7,7 +7,7 @@ from time import monotonic
 
 from rig.calls import Json
 from rig.cluster.weights import Weights
-from rig.models import Model, Piece, Prediction, Request
+from rig.models import Drafting, Model, Piece, Prediction, Request
 
 PATIENCE_S = 0.1
 """For how long an actor works before it says what it has: the live view shows text this often."""
@@ -52,6 +52,10 @@ class Hosted:
         """Get ready: the fingerprint, and how many steps it can predict at once."""
         self._here.prepare(opening, slots, before)
         return dict(self._here.fingerprint), self._here.slots
+
+    def uses_siblings(self) -> bool:
+        """Whether it drafts what another arm answered."""
+        return isinstance(self._here, Drafting) and self._here.uses_siblings
 
     def obstacle(self, opening: Request) -> str | None:
         """As the model has it."""

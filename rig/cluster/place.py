@@ -128,6 +128,8 @@ def _connected(address: str) -> Any:
     if ray.is_initialized():
         return ray
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    # What else Ray has to say of lost nodes goes to the terminal of whoever watches; the crew says it.
+    ray._private.worker.print_to_stdstream = lambda *_, **__: None
     try:
         if address:
             ray.init(address=address, **quiet)

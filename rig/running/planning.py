@@ -8,6 +8,7 @@ from typing import Any
 
 from rig import engine, methods
 from rig.cluster import placed
+from rig.engine.settings import DRAFTS
 from rig.errors import RigError
 from rig.methods.base import Method
 from rig.methods.offers import adjudicated
@@ -82,6 +83,8 @@ def elsewhere(plan: Plan, where: str) -> Plan:
     """
     if plan.recipe.get("lora"):
         raise RigError("--on does not work with --lora; `rig models merge` makes a model of both")
+    if not set(Options.from_json({"models": [], **plan.recipe}).draft) <= set(DRAFTS):
+        raise RigError("--on does not work with a draft model; --draft sibling and --draft lookup can")
     if any(isinstance(arm.load, partial) and Person in arm.load.args for arm in plan.arms):
         raise RigError("people answer on this machine only; leave --on out")
     loads = {arm.load: placed(arm.load, where) for arm in plan.arms}

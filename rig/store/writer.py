@@ -229,6 +229,14 @@ class RunWriter:
         sets = ", ".join(f"{name} = :{name}" for name in values)
         self._database.execute(f"UPDATE {table} SET {sets} WHERE id = :id", {**values, "id": row})
 
+    def _add(self, table: str, **values: Any) -> int:
+        """Insert a row; its id. sqlite-utils would look the table up each time, with dozens of statements."""
+        names = ", ".join(values)
+        holders = ", ".join(f":{name}" for name in values)
+        row = self._database.execute(f"INSERT INTO {table} ({names}) VALUES ({holders})", values).lastrowid
+        assert row is not None
+        return row
+
     def add_score(self, where: Where, score: ConversationScore) -> None:
         """Store a later score beside the run's own, in place of an older one by the same grader.
 
@@ -241,10 +249,8 @@ class RunWriter:
             if next(self._database.query(f"SELECT id FROM scores WHERE {_same(by)}", by), None) is not None:
                 return
             score_id = self._insert_counts(by, score.score)
-            self._database.table("verdicts").insert_all(
-                {"score": score_id, "prediction": prediction, **verdict_columns(verdict)}
-                for prediction, verdict in self._judged(cell, score.score)
-            )
+            for prediction, verdict in self._judged(cell, score.score):
+                self._add("verdicts", score=score_id, prediction=prediction, **verdict_columns(verdict))
 
     def rescore(self, arm: int, fingerprint: JsonObject, scores: Mapping[Where, ConversationScore]) -> None:
         """Let an arm stand by other scores of its finished conversations, all or none; the old ones stay.
@@ -276,30 +282,27 @@ class RunWriter:
             "scoring_s": played.scoring_s,
             "cpu_s": played.cpu_s,
         }
-        turn = self._database.table("turns").insert(row).last_pk
-        self._database.table("predictions").insert_all(
-            step_row(turn, number, step) for number, step in enumerate(played.steps)
-        )
+        turn = self._add("turns", **row)
+        for number, step in enumerate(played.steps):
+            self._add("predictions", **step_row(turn, number, step))
 
     def _insert_score(self, where: Where, score: ConversationScore) -> None:
         cell = self._cell(where)
         self._insert_counts({**cell, **asdict(score.grader), "own": True}, score.score)
         # A later turn can move the ground truth that an earlier call holds, though not whether it holds one.
         for prediction, verdict in self._judged(cell, score.score):
-            self._database.table("predictions").update(prediction, verdict_columns(verdict))
+            self._set("predictions", prediction, **verdict_columns(verdict))
 
-    def _insert_counts(self, by: dict[str, Any], score: Score) -> Any:
+    def _insert_counts(self, by: dict[str, Any], score: Score) -> int:
         """Insert a score and what goes with it, but its verdicts. Returns its id."""
-        score_id = self._database.table("scores").insert(by).last_pk
-        self._database.table("counts").insert_all(
-            {"score": score_id, "name": name, "value": value} for name, value in score.counts.items()
-        )
-        self._database.table("error_types").insert_all(
-            {"score": score_id, "turn": turn, "error_type": kind, "errors": count}
-            for turn, counted in score.error_types.items()
-            for kind, count in counted.items()
-        )
-        self._database.table("faults").insert_all(fault_row(score_id, fault) for fault in score.faults)
+        score_id = self._add("scores", **by)
+        for name, value in score.counts.items():
+            self._add("counts", score=score_id, name=name, value=value)
+        for turn, counted in score.error_types.items():
+            for kind, count in counted.items():
+                self._add("error_types", score=score_id, turn=turn, error_type=kind, errors=count)
+        for fault in score.faults:
+            self._add("faults", **fault_row(score_id, fault))
         return score_id
 
     def _judged(self, cell: dict[str, int], score: Score) -> Iterator[tuple[int, Verdict]]:

@@ -14,7 +14,7 @@ from rig.cluster.weights import Weights
 from rig.errors import RigError
 from rig.events import Event, Notice
 from rig.methods.scripted import Scripted
-from rig.models import Model, Notify
+from rig.models import Model, Notify, Prediction, Request
 from rig.running.planning import elsewhere
 
 
@@ -73,6 +73,14 @@ def rows(store: Path) -> list[Any]:
     return sorted((*places[row["turn"]], row["step"], row["raw"]) for row in found["predictions"])
 
 
+def small_talks_rows(store: Path) -> list[tuple[int, str]]:
+    """Which arm, by position, said what."""
+    found = small_talks.content(store, ("turns", "predictions"))
+    arms = {row["id"]: row["arm"] for row in found["turns"]}
+    first = min(arms.values())
+    return [(arms[row["turn"]] - first, row["raw"]) for row in found["predictions"]]
+
+
 @pytest.fixture
 def alone(tmp_path: Path) -> list[Any]:
     """What the model says without a crew."""
@@ -97,6 +105,23 @@ def test_a_lost_actors_steps_are_asked_again_of_the_others(
     found, events = played(tmp_path / "runs.sqlite", MadeUp(*models(2), mortal={1: after}))
     assert found == alone
     assert any(isinstance(event, Notice) and "an actor was lost" in event.text for event in events)
+
+
+def test_what_another_arm_answered_is_sent_along_as_a_draft(tmp_path: Path) -> None:
+    class DraftingModel(Scripted):
+        uses_siblings = True
+
+    heard: list[str | None] = []
+
+    def script(request: Request) -> Prediction:
+        heard.append(request.sibling.raw if request.sibling else None)
+        return small_talks.erratic(request)
+
+    store = tmp_path / "runs.sqlite"
+    crew = MadeUp(DraftingModel(script))
+    small_talks.play(small_talks.plan(store, *models(1), lambda notify: Crew(crew, notify)))
+    said = [raw for arm, *_, raw in small_talks_rows(store) if arm == 1]
+    assert sorted(map(str, heard)) == sorted(said) != []
 
 
 def test_where_all_are_lost_the_run_can_be_resumed_without_them(tmp_path: Path, alone: list[Any]) -> None:
@@ -150,8 +175,15 @@ def test_elsewhere_than_on_ray_is_nowhere(where: str) -> None:
 def test_planning_a_run_elsewhere_connects_to_nothing(tmp_path: Path) -> None:
     import sys
 
-    todo = elsewhere(small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle()), "ray:192.0.2.9:1")
+    recipe = {"draft": ["none", "sibling"]}
+    planned = small_talks.plan(tmp_path / "runs.sqlite", small_talks.oracle(), recipe=recipe)
+    todo = elsewhere(planned, "ray:192.0.2.9:1")
     assert todo.is_elsewhere
     assert "ray" not in sys.modules
-    with pytest.raises(RigError, match="--on does not work with --lora"):
-        elsewhere(small_talks.plan(tmp_path / "runs.sqlite", recipe={"lora": ["some.gguf"]}), "ray")
+    for recipe, fault in (
+        ({"lora": ["some.gguf"]}, "--on does not work with --lora"),
+        ({"draft": "small.gguf"}, "--on does not work with a draft model"),
+        ({"draft": ["sibling", "small.gguf"]}, "--on does not work with a draft model"),
+    ):
+        with pytest.raises(RigError, match=fault):
+            elsewhere(small_talks.plan(tmp_path / "runs.sqlite", recipe=recipe), "ray")

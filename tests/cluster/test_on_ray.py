@@ -4,7 +4,7 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import small_talks
@@ -14,15 +14,42 @@ from rig.store import Runs
 pytestmark = pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed")
 
 SCRIPT = Path(__file__).with_name("on_ray.py")
-RUN = ("run", "oracle", "--limit", "4", "--similarity", "exact")
+CHOICES = ("--limit", "8", "--similarity", "exact")
+LOST = ("worker", "node", "driver")
 PATIENCE_S = 300
 
 
-def on_ray(store: Path, lost: str, *arguments: str) -> str:
-    """Run on two nodes, and lose this; what was printed."""
-    command = [sys.executable, str(SCRIPT), str(store), lost, *arguments]
+class Played(NamedTuple):
+    """What was printed by a cluster that played several times, and the folder of its stores."""
+
+    said: str
+    folder: Path
+
+    def store(self, lost: str) -> Path:
+        return self.folder / f"{lost}.sqlite"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """A run for each thing that can be lost, all on one cluster, which takes seconds to begin."""
+    folder = tmp_path_factory.mktemp("on-ray")
+    command = [sys.executable, SCRIPT, folder, ",".join(LOST), "run", "oracle", *CHOICES]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    return done.stdout
+    assert not done.returncode, done.stderr
+    return Played(done.stdout, folder)
+
+
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """The predictions of the same run without Ray."""
+    store = tmp_path_factory.mktemp("without") / "runs.sqlite"
+    rig("run", "oracle", *CHOICES, store=store)
+    return predictions(store)
+
+
+def rig(*arguments: str, store: Path) -> None:
+    command = [sys.executable, "-m", "rig", *arguments, "--runs", str(store), "--display", "none"]
+    subprocess.run(command, check=True, timeout=PATIENCE_S)
 
 
 def predictions(store: Path) -> list[Any]:
@@ -36,42 +63,23 @@ def predictions(store: Path) -> list[Any]:
     )
 
 
-@pytest.fixture(scope="module")
-def without(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """The predictions of the same run without Ray."""
-    store = tmp_path_factory.mktemp("without") / "runs.sqlite"
-    command = [sys.executable, "-m", "rig", *RUN, "--runs", str(store), "--display", "none"]
-    subprocess.run(command, check=True)
-    return predictions(store)
-
-
 @pytest.mark.parametrize("lost", ["worker", "node"])
-def test_whatever_is_lost_the_predictions_are_the_same(tmp_path: Path, without: list[Any], lost: str) -> None:
-    store = tmp_path / "runs.sqlite"
-    said = on_ray(store, lost, *RUN)
-    assert "actors 2\n" in said
-    assert "an actor was lost" in said or lost == "node"  # a node may be missed only after the end
-    assert "code 0\n" in said
-    assert predictions(store) == without
-    assert small_talks.stored(store, "latest").state == "finished"
+def test_whatever_is_lost_the_predictions_are_the_same(played: Played, without: list[Any], lost: str) -> None:
+    assert f"{lost} actors 2\n" in played.said
+    assert f"{lost} notice oracle: an actor was lost; 1 steps are asked again of others\n" in played.said
+    assert f"{lost} code 0\n" in played.said
+    assert predictions(played.store(lost)) == without
+    assert small_talks.stored(played.store(lost), "latest").state == "finished"
 
 
-def test_a_run_whose_driver_was_killed_goes_on_without_ray(tmp_path: Path, without: list[Any]) -> None:
-    store = tmp_path / "runs.sqlite"
-    assert "code" not in on_ray(store, "driver", *RUN)
+def test_a_run_whose_driver_was_killed_goes_on_without_ray(played: Played, without: list[Any]) -> None:
+    store = played.store("driver")
+    assert "driver code -9\n" in played.said
     with Runs.open(store) as runs:
         assert runs.get("latest").turns_done == 2
-    command = [
-        sys.executable,
-        "-m",
-        "rig",
-        "run",
-        "--resume",
-        "latest",
-        "--runs",
-        str(store),
-        "--display",
-        "none",
-    ]
-    subprocess.run(command, check=True)
+    rig("run", "--resume", "latest", store=store)
     assert predictions(store) == without
+
+
+def test_nothing_of_ray_is_said_among_what_rig_says(played: Played) -> None:
+    assert "raylet" not in played.said

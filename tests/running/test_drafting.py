@@ -111,6 +111,27 @@ def test_arms_with_drafts_that_were_interrupted_go_on(place: Path) -> None:
     assert all(accepted for _, accepted in drafts(place, planned.run)[1:])
 
 
+def test_a_run_until_a_verdict_drafts_what_the_arm_before_answered(place: Path) -> None:
+    """Arms take turns there, in blocks: the first one's answers are in the store by then."""
+    choices = {"until": "verdict", "loss": 5.0, "kv": ("f16", "q8_0")}
+    without = steps(place, play(place, **choices))
+    played = play(place, **choices, draft=("sibling",))
+    assert steps(place, played) == without
+    (alone, _), (drafted, accepted) = drafts(place, played)
+    assert alone == 0
+    assert drafted >= accepted > 0
+
+
+def test_an_arm_with_an_adapter_drafts_and_answers_as_without(place: Path) -> None:
+    base = place / "tiny.gguf"
+    adapters = [str(tiny_gguf.write_adapter(place / f"{seed}.lora", base, seed=seed)) for seed in (1, 2)]
+    found = [
+        steps(place, play(place, lora=("none", *adapters), limit=1, draft=(d,))) for d in ("none", "sibling")
+    ]
+    assert found[0] == found[1]
+    assert len({key[0] for key in found[0]}) == 3
+
+
 def test_formats_and_caches_of_one_file_load_its_weights_once(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

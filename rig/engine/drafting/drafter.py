@@ -37,6 +37,8 @@ class Drafter:
         if self._model is not None:
             return Continuing(self._model, slot, prompt, self._worth)
         sibling = request.sibling if self.uses_siblings else None
+        if sibling is None and self.uses_siblings and self._worth >= WORTH_CPU:
+            return None  # what is looked up is too seldom right to pay there
         return Copying(prompt, self._tokens(sibling, marks) if sibling else (), self._worth)
 
     def close(self) -> None:
