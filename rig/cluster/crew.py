@@ -171,7 +171,7 @@ class Crew:
         """Give the steps of a lost actor to the others, or to new ones where there are none."""
         jobs = [*lost.under_way.values(), *(job for each in lost.waiting.values() for job in each)]
         self._workers.remove(lost)
-        self._notify(f"{self.name}: an actor was lost; {counted(len(jobs), 'step')} go to others")
+        self._notify(f"{self.name}: an actor was lost; others take over {counted(len(jobs), 'step')}")
         self._workers += self._more(patience_s=0.0 if self._workers else self.AGAIN_S)
         if not self._workers:
             raise RigError(f"{self.name}: all actors were lost; `--resume` goes on, with or without --on")

@@ -66,7 +66,7 @@ def predictions(store: Path) -> list[Any]:
 @pytest.mark.parametrize("lost", ["worker", "node"])
 def test_whatever_is_lost_the_predictions_are_the_same(played: Played, without: list[Any], lost: str) -> None:
     assert f"{lost} actors 2\n" in played.said
-    assert f"{lost} notice oracle: an actor was lost; 1 steps are asked again of others\n" in played.said
+    assert f"{lost} notice oracle: an actor was lost; others take over 1 step\n" in played.said
     assert f"{lost} code 0\n" in played.said
     assert predictions(played.store(lost)) == without
     assert small_talks.stored(played.store(lost), "latest").state == "finished"
