@@ -444,5 +444,5 @@ def test_until_a_verdict_the_order_is_random_and_kept_and_the_evidence_is_logged
     assert tuple(dict.fromkeys(played)) == stored.conversations[: len(set(played))]
     assert stored.arms[1].decided == moved[-1]["text"]
     assert "biased" in rig("show", "latest").out
-    assert "decides nothing" in rig("compare", "latest", "--fail-if-worse", "5").err
+    assert "cannot decide here" in rig("compare", "latest", "--fail-if-worse", "5").err
     assert rig("run", "oracle", "--until", "verdict").code == 2

@@ -157,7 +157,7 @@ def test_the_verdict_is_about_the_metric_asked_for(store: Path) -> None:
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, math.nan])
 def test_an_impossible_alpha_is_refused(store: Path, alpha: float) -> None:
     play(store, model(N), model(N), number=N)
-    with pytest.raises(RigError, match="no probability"):
+    with pytest.raises(RigError, match="is not a probability"):
         compared(store, alpha=alpha)
 
 

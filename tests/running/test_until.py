@@ -224,7 +224,7 @@ def test_another_metric_than_success_is_refused(store: Path) -> None:
     from rig.compare import Question
 
     graded_talks.play(store, model(2), model(2), number=2)
-    with Runs.open(store) as runs, pytest.raises(RigError, match="about success alone"):
+    with Runs.open(store) as runs, pytest.raises(RigError, match="only tests success"):
         look(runs, ["latest"], 0.05, Question(metric="recall"))
 
 

@@ -194,4 +194,5 @@ def test_the_card_at_the_end_of_a_run(
 def test_the_tour(snap: Callable[..., None], folder: Path, size: tuple[int, int]) -> None:
     demo = Path("demo.sqlite")
     demo.write_bytes(lzma.decompress(DEMO.read_bytes()))
-    snap(TourScreen(Replay(Player(demo, "latest", speed=1e-9, stay=True))), "p", wait="Pause it", size=size)
+    tour = TourScreen(Replay(Player(demo, "latest", speed=1e-9, stay=True)))
+    snap(tour, "p", wait="reads the prompt", size=size)
