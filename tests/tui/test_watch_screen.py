@@ -35,6 +35,12 @@ def slow(request: Request) -> Prediction:
     return Prediction(raw=f"Good day {request.key.turn}.", reply=f"Good day {request.key.turn}.", usage=usage)
 
 
+@pytest.fixture(autouse=True)
+def _no_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card at the end of a run, which comes when nobody presses a key in time, has tests of its own."""
+    monkeypatch.setattr("tui.screens.run.LINGER_S", 3600)
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """A finished run of eight turns of a minute each."""
