@@ -60,7 +60,7 @@ def test_logs_become_a_suite(rig: Callable[..., Any], log: Path, tmp_path: Path)
     box = tmp_path / "box"
     done = rig("import", "--format", "openai-chat", log, "--output", box, "--rules", tmp_path / "rules.yaml")
     assert done.code == 0, done.err
-    assert "2 conversations to be reviewed" in done.out
+    assert "wrote 2 conversations" in done.out
     assert "line 4: no logged chat: a message needs a role" in done.err
     assert "line 5: not JSON" in done.err
     texts = "".join(path.read_text() for path in box.rglob("*") if path.is_file())
