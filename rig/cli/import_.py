@@ -145,6 +145,7 @@ def _convert(
         click.echo(f"rig: {printable(note)}", err=True)
     click.echo(
         printable(
-            f"wrote {counted(made.conversations, 'conversation')} to {output}; review them before you run them"
+            f"wrote {counted(made.conversations, 'conversation')} to {output};"
+            " review them before you run them"
         )
     )
