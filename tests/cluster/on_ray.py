@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from itertools import count
 from pathlib import Path
@@ -88,7 +89,11 @@ def drive(ray: Any, address: str, lost: str, store: str, *arguments: str) -> Non
         if lost == "node":
             from ray._private.state import actors
 
-            print("kill", actors(worker.actor._actor_id.hex())["Address"]["NodeID"], flush=True)
+            node = actors(worker.actor._actor_id.hex())["Address"]["NodeID"]
+            print("kill", node, flush=True)
+            # The rest would be played before the node is gone.
+            while any(each["NodeID"] == node and each["Alive"] for each in ray.nodes()):
+                time.sleep(0.05)
 
     none._ignore = kill
     rig([*arguments, "--runs", store, "--on", f"ray:{address}", "--display", "none"])
