@@ -35,6 +35,8 @@ SCRIPTED = [sys.executable, str(HERE / "scripted.py")]
 SIZES = ((80, 24), (120, 40), (200, 60))
 PIECES_PER_S = 60
 CONVERSATIONS = 1_000
+CARD = b"read the run"
+"""What the card at the end of a run says, which stays until it is dismissed."""
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -106,6 +108,8 @@ def _resident(display: str, conversations: int) -> dict[int, int]:
         tempfile.TemporaryDirectory() as folder,
         PseudoTerminal(command, (120, 40), environment(), Path(folder)) as terminal,
     ):
+        if display == "tui":
+            terminal.leave(CARD)
         return dict(terminal.result()["resident"])
 
 
@@ -151,6 +155,8 @@ def _cost(display: str, arguments: argparse.Namespace, folder: Path) -> tuple[fl
     command = [*RIG, "run", arguments.model, *options, "--display", display, "--json"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with PseudoTerminal(command, (120, 40), environment(), folder) as terminal:
+        if display == "tui":
+            terminal.leave(CARD)
         (arm,) = terminal.result()["arms"]
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

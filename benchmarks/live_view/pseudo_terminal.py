@@ -114,6 +114,11 @@ class PseudoTerminal:
                     raise TimeoutError(f"{text!r} was not painted in {patience_s:g} s")
                 self._changed.wait(min(left, 0.2))
 
+    def leave(self, text: bytes, patience_s: float = 3600.0) -> None:
+        """Press q once a text is painted. Raises TimeoutError when it is not."""
+        if self.wait(text, 0.0, patience_s) is not None:
+            os.write(self._terminal, b"q")
+
     def result(self) -> Any:
         """Wait for the program; the last line of its stdout, as JSON. Raises RuntimeError if it failed."""
         assert self.process.stdout is not None
