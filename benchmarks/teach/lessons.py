@@ -30,7 +30,8 @@ class Wanted:
 
     base: str
     """The name of the model's file, whose tokenizer and chat template are used."""
-    form: str
+    forms: tuple[str, ...]
+    """Of the answers. The conversations take turns."""
     seed: int
     conversations: int
     held_out: int
@@ -38,7 +39,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """The shared prefix, where in it each tool is declared, and conversations to train and to test with."""
+    """In one form: the shared prefix, where tools are declared in it, and conversations."""
 
     prefix: tuple[int, ...]
     declarations: dict[str, range]
@@ -59,31 +60,39 @@ def batches(lessons: Sequence[Lesson], size: int) -> list[list[Lesson]]:
     return packed
 
 
-def save(path: Path, lessons: Lessons, wanted: Wanted) -> None:
+def save(path: Path, lessons: Sequence[Lessons], wanted: Wanted) -> None:
     """Write lessons, and what they are."""
-    content = {
-        "wanted": asdict(wanted),
+    content = {"wanted": _json(wanted), "parts": [_part(each) for each in lessons]}
+    path.write_bytes(gzip.compress(json.dumps(content).encode(), mtime=0))
+
+
+def load(path: Path, wanted: Wanted) -> list[Lessons]:
+    """Lessons of a file. Raises RigError where they are others than are wanted."""
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    if content["wanted"] != _json(wanted):
+        raise RigError(f"{path}: holds the lessons of {content['wanted']}, not of {_json(wanted)}; delete it")
+    return [
+        Lessons(
+            tuple(part["prefix"]),
+            {name: range(*places) for name, places in part["declarations"].items()},
+            [_from_json(each) for each in part["taught"]],
+            [_from_json(each) for each in part["held_out"]],
+        )
+        for part in content["parts"]
+    ]
+
+
+def _json(wanted: Wanted) -> dict[str, Any]:
+    return {**asdict(wanted), "forms": list(wanted.forms)}
+
+
+def _part(lessons: Lessons) -> dict[str, Any]:
+    return {
         "prefix": lessons.prefix,
         "declarations": {name: (part.start, part.stop) for name, part in lessons.declarations.items()},
         "taught": [_as_json(lesson) for lesson in lessons.taught],
         "held_out": [_as_json(lesson) for lesson in lessons.held_out],
     }
-    path.write_bytes(gzip.compress(json.dumps(content).encode(), mtime=0))
-
-
-def load(path: Path, wanted: Wanted) -> Lessons:
-    """Lessons of a file. Raises RigError where they are others than are wanted."""
-    content = json.loads(gzip.decompress(path.read_bytes()))
-    if content["wanted"] != asdict(wanted):
-        raise RigError(
-            f"{path}: holds the lessons of {content['wanted']}, not of {asdict(wanted)}; delete it"
-        )
-    return Lessons(
-        tuple(content["prefix"]),
-        {name: range(*part) for name, part in content["declarations"].items()},
-        [_from_json(each) for each in content["taught"]],
-        [_from_json(each) for each in content["held_out"]],
-    )
 
 
 def _as_json(lesson: Lesson) -> list[object]:

@@ -101,17 +101,30 @@ class Renderer:
         return found
 
 
-def lessons(base: Path, wanted: Wanted, renderer: Renderer | None = None) -> Lessons:
-    """Generate conversations and render them. Raises ValueError where they do not share their prefix."""
-    renderer = renderer or Renderer(base, form=wanted.form)
-    parts = ((wanted.seed, wanted.conversations), (HELD_OUT_SEED, wanted.held_out))
-    taught, held_out = ([renderer.render(each) for each in conversations(*part)] for part in parts)
-    prefixes = {prefix for prefix, _ in taught}
-    if len(prefixes) != 1:
-        raise ValueError("the conversations do not share their prefix")
-    prefix = prefixes.pop()
-    found = renderer.declarations(prefix)
-    return Lessons(prefix, found, [each for _, each in taught], [each for _, each in held_out])
+def lessons(base: Path, wanted: Wanted) -> list[Lessons]:
+    """Generate conversations and render them, in each form its share of them.
+
+    Raises ValueError where those of a form do not share their prefix.
+    """
+    taught, held_out = (
+        list(conversations(seed, count))
+        for seed, count in ((wanted.seed, wanted.conversations), (HELD_OUT_SEED, wanted.held_out))
+    )
+    made = []
+    for form in dict.fromkeys(wanted.forms):
+        renderer = Renderer(base, form=form)
+        turns = [place for place, name in enumerate(wanted.forms) if name == form]
+        parts = [
+            [renderer.render(each) for number, each in enumerate(part) if number % len(wanted.forms) in turns]
+            for part in (taught, held_out)
+        ]
+        prefixes = {prefix for prefix, _ in parts[0]}
+        if len(prefixes) != 1:
+            raise ValueError("the conversations do not share their prefix")
+        prefix = prefixes.pop()
+        found = renderer.declarations(prefix)
+        made.append(Lessons(prefix, found, *([lesson for _, lesson in part] for part in parts)))
+    return made
 
 
 def messages_of(conversation: Conversation) -> Iterator[Message]:

@@ -88,10 +88,11 @@ def _joined(before: KeysValues, after: KeysValues) -> KeysValues:
     return torch.cat([before[0], after[0]], 1), torch.cat([before[1], after[1]], 1)
 
 
-def prepared(options: argparse.Namespace) -> Lessons:
-    """What is taught: rendered now, or read from the file of an earlier time, which needs no llama.cpp."""
+def prepared(options: argparse.Namespace) -> list[Lessons]:
+    """What is taught, a part for each form: rendered now, or read from a file, which needs no llama.cpp."""
     base: Path = options.base
-    wanted = Wanted(base.name, options.form, options.seed, options.conversations, options.held_out)
+    count = options.conversations
+    wanted = Wanted(base.name, tuple(options.form or ["rig"]), options.seed, count, options.held_out)
     if options.lessons and options.lessons.exists():
         return load(options.lessons, wanted)
     from benchmarks.teach import render
@@ -100,6 +101,37 @@ def prepared(options: argparse.Namespace) -> Lessons:
     if options.lessons:
         save(options.lessons, made, wanted)
     return made
+
+
+class Part:
+    """The lessons in one form: in batches, behind a prefix whose state is computed now and then."""
+
+    def __init__(self, lessons: Lessons, options: argparse.Namespace) -> None:
+        self.prefix, self.declarations = lessons.prefix, lessons.declarations
+        self.taught = batches(lessons.taught, options.batch_tokens)
+        self.held_out = [
+            pack(each, len(self.prefix)) for each in batches(lessons.held_out, options.batch_tokens)
+        ]
+        self._refresh: int = options.refresh
+        self._fresh = 0
+        self._state: list[KeysValues] = []
+
+    def state(self, model: Llama, conversations: int) -> list[KeysValues]:
+        """The prefix's state for a batch of so many conversations, at most --refresh conversations old."""
+        if self._fresh <= 0:
+            self._state, self._fresh = prefix_state(model, self.prefix), self._refresh
+        self._fresh -= conversations
+        return self._state
+
+
+def interleaved(parts: Sequence[Part]) -> list[tuple[Part, list[Lesson]]]:
+    """All batches of all parts in one order, in which each part is spread evenly."""
+    placed = [
+        ((number + 0.5) / len(part.taught), part, lessons)
+        for part in parts
+        for number, lessons in enumerate(part.taught)
+    ]
+    return [(part, lessons) for _, part, lessons in sorted(placed, key=lambda each: each[0])]
 
 
 def rate(step: int, done: float, options: argparse.Namespace) -> float:
@@ -120,10 +152,8 @@ class Training:
         torch.set_num_threads(options.threads)
         self.options = options
         self.out: Path = options.out
-        lessons = prepared(options)
-        self.prefix, self.declarations = lessons.prefix, lessons.declarations
-        self.batches = batches(lessons.taught, options.batch_tokens)
-        self.held_out = batches(lessons.held_out, options.batch_tokens)
+        self.parts = [Part(lessons, options) for lessons in prepared(options)]
+        self.batches = interleaved(self.parts)
         torch.manual_seed(options.seed)
         self.model = read_model(
             options.base, rank=options.rank, alpha=options.alpha, dtype=DTYPES[options.dtype]
@@ -132,8 +162,6 @@ class Training:
         self.optimizer = torch.optim.AdamW(trained, lr=options.rate, betas=(0.9, 0.99), weight_decay=0.0)
         self.step = 0
         self.seconds = 0.0
-        self._fresh = 0
-        self._state: list[KeysValues] = []
 
     @property
     def steps(self) -> int:
@@ -164,14 +192,11 @@ class Training:
                 saved = perf_counter()
 
     def _learn(self) -> dict[str, float]:
-        lessons = self.batches[self.step]
-        if self._fresh <= 0:
-            self._state, self._fresh = prefix_state(self.model, self.prefix), self.options.refresh
-        self._fresh -= len(lessons)
-        batch = pack(lessons, len(self.prefix))
-        state = self._state
+        part, lessons = self.batches[self.step]
+        state = part.state(self.model, len(lessons))
+        batch = pack(lessons, len(part.prefix))
         if self.done < 1 - self.options.whole:
-            kept = self.seen(lessons).to(self.model.device)
+            kept = self.seen(part, lessons).to(self.model.device)
             state = [(keys[:, kept], values[:, kept]) for keys, values in state]
         now = rate(self.step, self.done, self.options)
         for group in self.optimizer.param_groups:
@@ -192,24 +217,27 @@ class Training:
             "rate": round(now, 7),
         }
 
-    def seen(self, lessons: Sequence[Lesson]) -> Tensor:
+    def seen(self, part: Part, lessons: Sequence[Lesson]) -> Tensor:
         """The places of the prefix that a batch sees: not the declarations of most tools it does not call."""
         called = frozenset[str]().union(*(lesson.tools for lesson in lessons))
-        others = [name for name in self.declarations if name not in called]
+        others = [name for name in part.declarations if name not in called]
         random = Random(self.options.seed * 1_000_000 + self.step)
         shown = random.randint(0, min(self.options.others, len(others)))
         hidden = random.sample(others, len(others) - shown)
-        gone = {place for name in hidden for place in self.declarations[name]}
-        return torch.tensor([place for place in range(len(self.prefix)) if place not in gone])
+        gone = {place for name in hidden for place in part.declarations[name]}
+        return torch.tensor([place for place in range(len(part.prefix)) if place not in gone])
 
     @torch.no_grad()
     def held_out_loss(self) -> float:
         """The loss on conversations that are never trained on."""
-        state = prefix_state(self.model, self.prefix)
-        packed = [pack(lessons, len(self.prefix)) for lessons in self.held_out]
-        shares = [float(batch.weights.sum()) for batch in packed]
-        losses = [loss_of(self.model, batch, state).item() for batch in packed]
-        return sum(loss * share for loss, share in zip(losses, shares, strict=True)) / sum(shares)
+        loss = share = 0.0
+        for part in self.parts:
+            state = prefix_state(self.model, part.prefix)
+            for batch in part.held_out:
+                counts = float(batch.weights.sum())
+                loss += loss_of(self.model, batch, state).item() * counts
+                share += counts
+        return loss / share
 
     def save(self) -> None:
         """Write the adapter, and all that is needed to go on from here."""
@@ -283,7 +311,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=16,
         help="tools beside those called that a batch sees at most, until it sees all",
     )
-    parser.add_argument("--form", default="rig", help="form of answers, as `rig run --format` names it")
+    parser.add_argument(
+        "--form",
+        action="append",
+        help="form of answers, as `rig run --format` names it (default: rig); repeated, the conversations "
+        "take turns, and a form that is named twice gets two of them",
+    )
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
     parser.add_argument("--rate", type=float, default=2e-3)

@@ -118,14 +118,28 @@ def test_lessons_are_rendered_once_and_trained_without_llama_cpp(
 def test_a_batch_sees_the_tools_it_calls_and_some_others(tiny: Path, tmp_path: Path) -> None:
     options = train._options([str(tiny), str(tmp_path), "--conversations", "3", "--held-out", "1"])
     training = Training(options)
-    (lesson, *_), *_ = training.batches
+    (part, (lesson, *_)), *_ = training.batches
     for others in (0, 6, 100):
         options.others = others
-        seen = set(training.seen([lesson]).tolist())
-        shown = {name for name, places in training.declarations.items() if seen.issuperset(places)}
+        seen = set(training.seen(part, [lesson]).tolist())
+        shown = {name for name, places in part.declarations.items() if seen.issuperset(places)}
         assert lesson.tools <= shown
         assert len(shown - lesson.tools) <= others
-        assert seen.issuperset(set(range(len(training.prefix))).difference(*training.declarations.values()))
+        assert seen.issuperset(set(range(len(part.prefix))).difference(*part.declarations.values()))
+
+
+def test_two_forms_take_turns(tiny: Path, tmp_path: Path) -> None:
+    forms = [argument for form in ("rig", "rig", "smollm2") for argument in ("--form", form)]
+    options = ["--conversations", "18", "--held-out", "3", "--batch-tokens", "1"]
+    training = Training(train._options([str(tiny), str(tmp_path), *forms, *options]))
+    ours, native = training.parts
+    assert ours.prefix != native.prefix
+    assert [len(part.taught) for part in training.parts] == [12, 6]
+    assert [len(part.held_out) for part in training.parts] == [2, 1]
+    order = "".join("r" if part is ours else "n" for part, _ in training.batches)
+    assert order in {"rnr" * 6, "rrn" * 6}
+    numbers = {int(lesson.name.rsplit("-", 1)[1]) for lessons in native.taught for lesson in lessons}
+    assert numbers == {2, 5, 8, 11, 14, 17}
 
 
 def test_a_token_is_asked_for_where_the_one_before_stands() -> None:
