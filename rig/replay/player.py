@@ -56,6 +56,8 @@ class Player(Playback):
         """Whether everything that is stored was played."""
         self.is_over = False
         """Whether the end of the run was played."""
+        self.has_played = False
+        """Whether a turn was played in its time, not only told as what had happened before."""
         self._done_s = 0.0
         self._at_end = at_end or self.is_running
         self._stay = stay
@@ -191,6 +193,7 @@ class Player(Playback):
         with follower.snapshot():
             score = follower.counts(entry.where) if follower.is_last(entry) else None
             played = follower.played(entry)
+        self.has_played |= not is_history
         moments = events.turn(entry.where, played, score, is_counted=not is_history)
         self._show(moments, emit, is_history=is_history)
         self._done_s, self.slept_s = self._done_s + entry.wall_s, 0.0

@@ -37,8 +37,11 @@ def main() -> None:
         drive(ray, *sys.argv[2:])
         return
     folder, lost, *arguments = sys.argv[1:]
+    from ray._common.utils import get_ray_address_file
     from ray.cluster_utils import Cluster
 
+    # A cluster writes its address there, wherever its other files are, and expects the folder.
+    Path(get_ray_address_file(None)).parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as place:
         # The head has no room for an actor, so that the nodes can be lost.
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "temp_dir": place, **HERE})

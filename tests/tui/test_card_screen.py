@@ -23,8 +23,8 @@ def store(tmp_path: Path) -> Path:
     return stored_runs.write(tmp_path / "runs.sqlite")
 
 
-def begin(store: Path) -> WatchScreen:
-    return WatchScreen(Replay(Player(store, "abcde", speed=math.inf, stay=True)))
+def begin(store: Path, *, at_end: bool = False) -> WatchScreen:
+    return WatchScreen(Replay(Player(store, "abcde", speed=math.inf, at_end=at_end, stay=True)))
 
 
 async def card_of(pilot: Pilot[Any], seconds: float = 20.0) -> CardScreen:
@@ -85,7 +85,6 @@ async def test_leaving_it_leaves_the_run(store: Path) -> None:
 
 async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) -> None:
     screen = begin(store)
-    screen._was_under_way = True  # at this speed no look may fall into a turn
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
         await card_of(pilot)
         await pilot.pause(LINGER_S)
@@ -94,9 +93,17 @@ async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) 
 
 async def test_it_does_not_come_over_somebody_who_reads(store: Path) -> None:
     screen = begin(store)
-    screen._was_under_way = True
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
         screen.following = False
+        while not screen.state.finished:
+            await pilot.pause(0.05)
+        await pilot.pause(LINGER_S + 0.5)
+        assert pilot.app.screen is screen
+
+
+async def test_it_does_not_come_where_nothing_was_told(store: Path) -> None:
+    screen = begin(store, at_end=True)
+    async with RigApp(screen).run_test(size=(100, 30)) as pilot:
         while not screen.state.finished:
             await pilot.pause(0.05)
         await pilot.pause(LINGER_S + 0.5)

@@ -51,6 +51,11 @@ class LiveRun:
         return self.over
 
     @property
+    def was_told(self) -> bool:
+        """Whether anything of it happened before one's eyes, and was not over already."""
+        return True
+
+    @property
     def stopping(self) -> bool:
         """Whether somebody asked the run to stop."""
         return self.control is not None and self.control.is_stopped

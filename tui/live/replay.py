@@ -44,6 +44,10 @@ class Replay(LiveRun):
         return self.player.is_over and not self.player.is_stopped
 
     @property
+    def was_told(self) -> bool:
+        return self.player.has_played
+
+    @property
     def remaining(self) -> Remaining | None:
         seconds = self.player.remaining_s
         return None if seconds is None else Remaining.exactly(seconds)

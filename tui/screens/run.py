@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
+from textual.timer import Timer
 
 from rig.displays.pages.card import Card
 from rig.errors import RigError
@@ -65,7 +66,8 @@ class RunScreen(ReadingScreen):
         self._pace = Pace(os.environ)
         self._spending = Spending()
         self._possible: tuple[object, ...] = ()
-        self._ended = self._was_under_way = False
+        self._ended = False
+        self._card_to_come: Timer | None = None
         self._board_width = 0
         self._moment: tuple[int, str] | None = None
         self._estimated: tuple[int, int] | None = None
@@ -109,7 +111,6 @@ class RunScreen(ReadingScreen):
         """Take in what happened since the last time, and show it."""
         events = self.live_run.catch_up()
         self._announce(events)
-        self._was_under_way |= bool(self.state.playing)
         through = self.live_run.through
         if through and not self._ended:
             self._run_ended()
@@ -134,8 +135,8 @@ class RunScreen(ReadingScreen):
             self.app.screen.dismiss(None)
         if self.live_run.ours and self.live_run.broke_off:
             self.set_timer(0.01, self.app.exit)
-        elif self.live_run.ours or self._was_under_way:
-            self.set_timer(LINGER_S, self._end_unless_reading)
+        elif self.live_run.was_told:
+            self._card_to_come = self.set_timer(LINGER_S, self._end_unless_reading)
 
     def _end_unless_reading(self) -> None:
         """Show how the run ended, unless somebody is still reading; they see it when they like."""
@@ -144,6 +145,8 @@ class RunScreen(ReadingScreen):
 
     def action_card(self) -> None:
         """Show the run as a card, as far as it is stored."""
+        if self._card_to_come is not None:
+            self._card_to_come.stop()
         store, run = Path(self.state.store), self.state.run
         self.run_worker(lambda: self._make_card(store, run), thread=True, group="card", exclusive=True)
 
