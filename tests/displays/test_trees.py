@@ -66,7 +66,7 @@ def test_a_search_is_shown_as_a_tree_by_every_display(rig: Rig, tmp_path: Path) 
     store, told = tmp_path / "runs.sqlite", list[Event]()
     run = searched(store, astray(), "dfs_w2", "later-alarm", emit=told.append)
     shown = rig("show", run.id, "later-alarm", "--runs", store).out
-    assert "tree of 8 steps, of which those with * lead to the answer:" in shown
+    assert "tree of 8 steps; those with * lead to the answer:" in shown
     tree = shown[shown.index("tree of 8 steps") :].splitlines()[1:9]
     drawn_as = ["|- 1.", "|  |- 2.", "|  |  3.", "|  `- 4.", "|     5.", "`- 6. *", "   7. *", "   8. *"]
     for line, begins in zip(tree, drawn_as, strict=True):

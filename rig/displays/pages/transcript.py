@@ -87,7 +87,7 @@ def _outline(index: int, steps: Sequence[Step], path: Container[StepPlace]) -> l
         arguments = f" {_line(view.made.arguments)}" if isinstance(view.made, Called) else ""
         mark = " *" if StepPlace(index, number) in path else ""
         lines.append(f"{drawn}{number + 1}.{mark} {label}{_line(clip(view.words, _SHORT))}{arguments}")
-    said = ", of which those with * lead to the answer" if path else ""
+    said = "; those with * lead to the answer" if path else ""
     return [f"tree of {counted(len(lines), 'step')}{said}:", *lines, ""] if lines else []
 
 
