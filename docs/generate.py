@@ -1,7 +1,7 @@
 """Write docs/cli.md, the columns in docs/store.md and the keys of screens; with --check, only compare.
 
-The first is made from the --help texts, the second from what the store says of its columns, the keys from the
-bindings of the screens.
+They are made from the --help texts, from the store's description of its columns, and from the bindings of the
+screens.
 """
 
 import importlib
@@ -27,10 +27,13 @@ _KEYS = re.compile(
 )
 PREFACE = """# Command line
 
-Every verb takes `-h`. Exit codes: 0 when done; 1 when something was found (`rig check`, `rig doctor`,
-`rig world check`, `rig models verify`, `rig score --reexecute`, `rig bundle verify`,
-`rig compare --fail-if-worse`); 2 when the
-request cannot be carried out, with one line that says why; 130 when a run was stopped with Ctrl-C.
+Every verb takes `-h`. The exit code is
+
+- 0 if all went well,
+- 1 if `rig check`, `rig doctor`, `rig world check`, `rig models verify`, `rig score --reexecute`, `rig bundle verify` or
+  `rig compare --fail-if-worse` found something,
+- 2 if rig cannot do what you asked; it says why in one line,
+- 130 if you stopped a run with Ctrl-C.
 
 <!-- Made by `make docs` from the --help texts; a test compares. Edit those, not this. -->
 """

@@ -93,14 +93,14 @@ def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
     "plugins",
     multiple=True,
     metavar="PLACE",
-    help="A .py file or folder with methods, toolboxes or answer formats of your own, beside those that"
-    " $RIG_PLUGINS names. Its code is run.",
+    help="A .py file or folder with your own methods, toolboxes or answer formats, in addition to"
+    " $RIG_PLUGINS. Runs its code.",
 )
 @click.option(
     "--ascii",
     "ascii_only",
     is_flag=True,
-    help="Draw with ASCII characters only; also set by $RIG_ASCII, and by the locale.",
+    help="Draw with ASCII characters only. $RIG_ASCII=1 and some locales do the same.",
 )
 @click.pass_context
 def cli(context: click.Context, plugins: tuple[str, ...], ascii_only: bool) -> None:
@@ -113,7 +113,7 @@ def cli(context: click.Context, plugins: tuple[str, ...], ascii_only: bool) -> N
     Start here:
       rig demo                           watch a recorded run: half a minute, no model
       rig run smollm2-135m-tools         evaluate a small model: about two minutes
-      rig run a-Q8_0.gguf a-Q4_K_M.gguf  evaluate files of your own
+      rig run a-Q8_0.gguf a-Q4_K_M.gguf  evaluate your own files
       rig compare latest                 is one of them worse, or is it chance?
     """  # noqa: D301 - for click
     from rig.cli.options import settings

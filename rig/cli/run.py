@@ -114,17 +114,17 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 )
 @_option(
     "--format",
-    "The form of an answer: rig's own, the model's own (native), a model family's by name, or native where"
-    " the chat template has a form and rig's elsewhere (auto). *",
+    "The form of an answer: rig's own, the model's own (native), a model family's by name, or native if the"
+    " chat template has a form and rig's otherwise (auto). *",
     metavar="auto|rig|native|NAME",
 )
 @_option(
     "--tool-choice",
-    "Whether the model may, must or must not call tools. Needs its own format. *",
+    "Whether the model may, must or must not call tools. Needs the model's own format. *",
     type=click.Choice(get_args(ToolChoice)),
 )
 @_option(
-    "--several-calls/--one-call", "Allow several calls in one message, where the model's format has them."
+    "--several-calls/--one-call", "Allow several calls in one message, if the model's format has them."
 )
 @_option(
     "--thinking",
@@ -142,8 +142,9 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 )
 @_option(
     "--draft",
-    "Decode several tokens at once and keep those that the model itself chooses: the answer of the arm before"
-    " (sibling), what followed in the prompt (lookup), or what a smaller model of the family proposes. *",
+    "Draft several tokens at once, and keep those that the model itself chooses. The draft is the previous"
+    " arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a smaller model"
+    " of the family. *",
     metavar="none|sibling|lookup|MODEL",
 )
 @_option(
@@ -152,7 +153,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option("--seed", "Seed for sampling, when the temperature is not 0.", type=click.IntRange(0, 2**32 - 1))
 @_option(
     "--grammar",
-    "json holds an answer to the parameters of the tools, strict also to formats such as dates; none lets"
+    "json makes calls fit the parameters of the tools; strict also enforces formats such as dates; none lets"
     " the model write anything, and rig looks for calls in it. *",
     type=click.Choice(get_args(GrammarArm)),
 )

@@ -63,7 +63,7 @@ def info(suite: str, as_json: bool) -> None:
     help="Start with the tools in this file, in any form that `rig tools import` reads.",
 )
 def new(folder: Path, code: bool, tools: Path | None) -> None:
-    """Make a folder with tools and conversations that already runs, for you to change.
+    """Make a folder with tools and conversations that runs at once, for you to change.
 
     Try it with `rig run oracle --toolbox NAME`. docs/your-own.md explains the next steps.
     """

@@ -88,7 +88,7 @@ def info(toolbox: str, tools: Sequence[str], as_json: bool) -> None:
 def check(toolbox: str) -> None:
     """Check the tools of a toolbox.
 
-    rig checks the declarations, and that a grammar can hold a model to them. It prints one line for each
+    rig checks the declarations, and that a grammar can enforce them. It prints one line for each
     fault and exits with code 1 if there are any. rig runs the code in DIR. `rig check` also makes the calls
     of its conversations.
     """
