@@ -30,8 +30,8 @@ PREFACE = """# Command line
 Every verb takes `-h`. The exit code is
 
 - 0 if all went well,
-- 1 if `rig check`, `rig doctor`, `rig world check`, `rig models verify`, `rig score --reexecute`, `rig bundle verify` or
-  `rig compare --fail-if-worse` found something,
+- 1 if `rig check`, `rig doctor`, `rig world check`, `rig models verify`, `rig score --reexecute`,
+  `rig bundle verify` or `rig compare --fail-if-worse` found something,
 - 2 if rig cannot do what you asked; it says why in one line,
 - 130 if you stopped a run with Ctrl-C.
 

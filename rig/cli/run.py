@@ -143,8 +143,8 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option(
     "--draft",
     "Draft several tokens at once, and keep those that the model itself chooses. The draft is the previous"
-    " arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a smaller model"
-    " of the family. *",
+    " arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a smaller"
+    " model of the family. *",
     metavar="none|sibling|lookup|MODEL",
 )
 @_option(

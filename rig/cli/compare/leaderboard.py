@@ -21,7 +21,9 @@ _PATH = click.Path(path_type=Path)
 @click.command()
 @click.argument("file", required=False, type=_PATH)
 @click.option("--suite", metavar="NAME", help="The suite.  [default: that of the latest run]")
-@click.option("--method", metavar="NAME", help="The method, such as judge-win.  [default: that of the latest run]")
+@click.option(
+    "--method", metavar="NAME", help="The method, such as judge-win.  [default: that of the latest run]"
+)
 @click.option(
     "--csv",
     "csv_path",
