@@ -123,9 +123,7 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
     "Whether the model may, must or must not call tools. Needs the model's own format. *",
     type=click.Choice(get_args(ToolChoice)),
 )
-@_option(
-    "--several-calls/--one-call", "Allow several calls in one message, if the model's format has them."
-)
+@_option("--several-calls/--one-call", "Allow several calls in one message, if the model's format has them.")
 @_option(
     "--thinking",
     "Turn thinking on or off, if the chat template has a switch for it. *",
