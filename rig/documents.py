@@ -80,7 +80,7 @@ class Part:
         found = self.fields()
         for name, part in found.items():
             if name not in names:
-                raise part.fault(f"is not known here; there are: {', '.join(names)}")
+                raise part.fault(f"is not known here; choose from: {', '.join(names)}")
         return found
 
     def text(self) -> str:
@@ -117,14 +117,14 @@ def from_json(text: str, where: str, *, lines: bool = True) -> Json:
     """
 
     def refuse(constant: str) -> Json:
-        raise RigError(f"{where}: {constant} is no number of JSON")
+        raise RigError(f"{where}: {constant} is not a JSON number")
 
     def once(pairs: list[tuple[str, Any]]) -> JsonObject:
         found = dict(pairs)
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise RigError(f"{where}: the name {twice!r} is there twice in one object")
+            raise RigError(f"{where}: the name {twice!r} appears twice in one object")
         return found
 
     try:

@@ -122,6 +122,8 @@ def select(tasks: Sequence[AnyTask], only: Sequence[str] = (), limit: int | None
     unknown = [name for name in only if name not in known]
     if unknown:
         near = did_you_mean(unknown[0], known)
-        raise RigError(f"no conversation named {', '.join(unknown)}{near}; `rig check` lists what there is")
+        raise RigError(
+            f"no conversation is called {', '.join(unknown)}{near}; `rig check` lists what there is"
+        )
     chosen = [task for task in tasks if not only or task.name in only]
     return chosen if limit is None else chosen[:limit]

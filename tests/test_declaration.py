@@ -109,7 +109,7 @@ def test_less_is_better_where_that_is_declared(store: Path, rig: Rig) -> None:
     assert found["pairs"][0]["differences"]["steps_per_task"]["value"] == 3
     assert found["arms"][0]["rates"]["steps_per_task"]["low"] < 7.5
     assert rig(*asked, "steps_per_task", "--fail-if-worse", "2").code == 1
-    assert "there are: reached, steps_per_task, bump_rate" in rig(*asked, "recall").err
+    assert "choose from: reached, steps_per_task, bump_rate" in rig(*asked, "recall").err
 
 
 def test_success_is_what_is_declared_as_such(store: Path, rig: Rig) -> None:

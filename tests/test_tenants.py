@@ -104,7 +104,7 @@ def test_what_was_stored_with_a_plugin_says_that_it_is_missing(call: Call, secre
     guess(call, secrets)
     fault = call("show", "latest", "number 13", code=2)
     assert (
-        fault == ("rig: no method is called 'guessing'; there are: tooltalk (a plugin's: --plugin FILE)\n")
+        fault == ("rig: no method is called 'guessing'; choose from: tooltalk (a plugin's: --plugin FILE)\n")
         or "no method is called 'guessing'" in fault
     )
 
@@ -198,10 +198,10 @@ def test_options_that_only_the_method_knows_make_arms(call: Call, secrets: Path)
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (("--set", "much=1"), "no option of the method is called much; there are: most"),
+        (("--set", "much=1"), "no option of the method is called much; choose from: most"),
         (("--set", "most=lots"), "--set most=lots: not a value such as 5"),
         (("--docs", "names"), "--docs has no effect on the method guessing"),
-        (("--role", "judge=honest"), "no role of the method guessing; there are: user"),
+        (("--role", "judge=honest"), "not a role of the method guessing; its roles: user"),
         (("--role", "user=nobody"), "nobody"),
     ],
 )

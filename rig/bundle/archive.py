@@ -210,9 +210,9 @@ class Stream:
             try:
                 info = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
             except (tarfile.HeaderError, ValueError) as error:
-                raise self._fault(f"is no tar archive: {error}") from error
+                raise self._fault(f"is not a tar archive: {error}") from error
             if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.size < 0:
-                raise self._fault(f"{info.name!a} is no plain file; not read further")
+                raise self._fault(f"{info.name!a} is not a plain file; not read further")
             if leads_elsewhere(info.name):
                 raise self._fault(f"{info.name!a} leads out of its folder; not read further")
             content = self._pieces(info.size)
@@ -221,7 +221,7 @@ class Stream:
                 pass
         while self._left or self._more():
             if self._left.strip(b"\0"):
-                raise self._fault("goes on after its end")
+                raise self._fault("continues after its end")
             self._left = b""
 
 

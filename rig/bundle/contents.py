@@ -65,7 +65,7 @@ class _Gathered:
         if leads_elsewhere(name):
             raise RigError(f"{source}: has no name that can be packed; rename it")
         if name in self.files:
-            raise RigError(f"{source}: {name} is in the bundle already, from {self.files[name]}")
+            raise RigError(f"{source}: {name} is already in the bundle, from {self.files[name]}")
         if not source.is_file():
             raise RigError(f"{source}: is not a regular file")
         self.files[name] = source
@@ -124,7 +124,7 @@ def _gather(wanted: Contents, folder: Path, say: Callable[[str], None]) -> _Gath
         gathered.add(f"adapters/{path.name}", path)
     for place in wanted.toolboxes:
         _toolbox(place, gathered)
-    say("documentation" if CHECKOUT else "no documentation: this rig is no checkout")
+    say("documentation" if CHECKOUT else "no documentation: this rig is not a checkout")
     for page in documentation(CHECKOUT, folder / "docs") if CHECKOUT else ():
         gathered.add(f"docs/{page.as_posix()}", folder / "docs" / page)
     made = folder / "wheels"
@@ -181,7 +181,7 @@ def _toolbox(place: Path, gathered: _Gathered) -> None:
         if any(part.startswith(".") or part == "__pycache__" for part in inside):
             continue
         if path.is_symlink():
-            raise RigError(f"{path}: is a link; a bundle holds files alone")
+            raise RigError(f"{path}: is a link; a bundle only holds files")
         if not path.is_dir():
             gathered.add("/".join(("toolboxes", place.name, *inside)), path)
 

@@ -40,7 +40,7 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
     members = stream.members()
     name, size, content = next(members, ("", 0, iter(())))
     if name != f"{TOP}/{MANIFEST}" or size > _LARGEST_MANIFEST:
-        raise RigError(f"{path}: no bundle of rig's: it does not begin with {TOP}/{MANIFEST}")
+        raise RigError(f"{path}: not a rig bundle: it does not begin with {TOP}/{MANIFEST}")
     text = b"".join(content)
     listed = _listed(path, text)
     written = sums(Digest(hashlib.sha256(text).hexdigest(), len(text)), listed).encode()
@@ -52,11 +52,11 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
         if wanted is None:
             differing.append((name, "is not in the list, or twice in the bundle"))
         elif size != wanted.size:
-            differing.append((inside, f"{size} bytes in place of {wanted.size}"))
+            differing.append((inside, f"{size} bytes instead of {wanted.size}"))
         elif _sha256(content) != wanted.sha256:
             differing.append((inside, "its SHA-256 is another"))
         if len(differing) > count:
-            raise RigError(f"{path}: has more in it than it lists; not read further")
+            raise RigError(f"{path}: contains files that it does not list; not read further")
     return count, [*differing, *((name, "is missing") for name in left)]
 
 
@@ -65,7 +65,7 @@ def _listed(path: Path, text: bytes) -> dict[str, Digest]:
         files: Any = json.loads(text)["files"]
         return {str(name): Digest(str(each["sha256"]), int(each["size"])) for name, each in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        raise RigError(f"{path}: no bundle of rig's: its {MANIFEST} cannot be read: {error}") from error
+        raise RigError(f"{path}: not a rig bundle: its {MANIFEST} cannot be read: {error}") from error
 
 
 def _sha256(content: Iterator[bytes]) -> str:

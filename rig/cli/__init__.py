@@ -166,7 +166,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = 2
     except MemoryError:
         click.echo(
-            "rig: out of memory; what was stored is whole, and `rig run --resume RUN` goes on", err=True
+            "rig: out of memory; what was stored is intact, and `rig run --resume RUN` continues", err=True
         )
         code = 2
     except click.Abort:

@@ -94,7 +94,7 @@ class Crew:
             if self._result(call)[0] == self.fingerprint:
                 alike.append(actor)
             else:
-                self._notify(f"{self.name}: an actor elsewhere answers otherwise; left out")
+                self._notify(f"{self.name}: an actor on another machine would answer differently; left out")
                 self._cluster.end(actor)
         self._workers = [self._worker(actor) for actor in alike]
         self.slots = self._each * len(self._workers)
@@ -192,7 +192,7 @@ class Crew:
                 else:
                     self._cluster.end(actor)
         except RigError as error:
-            self._notify(f"{self.name}: no actor in place of it: {error}")
+            self._notify(f"{self.name}: it could not be replaced: {error}")
         return ready
 
     def _give_up(self) -> None:
@@ -208,4 +208,4 @@ class Crew:
         try:
             return self._cluster.result(call)
         except Lost:
-            raise RigError(f"{self.name}: an actor was lost while it got ready; start again") from None
+            raise RigError(f"{self.name}: an actor was lost while it started; start again") from None

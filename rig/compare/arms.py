@@ -87,7 +87,7 @@ def pick_baseline(chosen: Sequence[ChosenArm], wanted: str | None) -> ChosenArm:
             labels = ", ".join(each.address for each in found)
             raise RigError(f"--baseline {wanted!r} could be any of {labels}")
     labels = ", ".join(each.label for each in chosen)
-    raise RigError(f"--baseline {wanted!r} is none of the arms compared, which are: {labels}")
+    raise RigError(f"--baseline {wanted!r} is not one of the compared arms, which are: {labels}")
 
 
 def read(runs: Runs, chosen: Sequence[ChosenArm], grader: GraderInfo) -> list[Scored]:
@@ -171,6 +171,6 @@ def _arm(run: StoredRun, name: str) -> StoredArm:
     ]
     if len(found) != 1:
         names = ", ".join(arm.name for arm in found or run.arms)
-        fault = "could be any of" if found else "is none of its arms, which are"
+        fault = "could be any of" if found else "is not one of its arms, which are"
         raise RigError(f"run {run.id}: {name!r} {fault}: {names}")
     return found[0]

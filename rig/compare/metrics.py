@@ -43,4 +43,4 @@ def metric_named(declaration: Declaration, name: str | None) -> Metric:
         if metric.name == name:
             return metric
     names = [metric.name for metric in metrics]
-    raise RigError(f"no metric {name!r}{did_you_mean(name or '', names)}; there are: {', '.join(names)}")
+    raise RigError(f"no metric {name!r}{did_you_mean(name or '', names)}; choose from: {', '.join(names)}")

@@ -74,7 +74,9 @@ def noise_between(runs: Runs, first: ChosenArm, second: ChosenArm, alpha: float)
     """
     differing = factors(first.settings, second.settings)
     if any(factor.name == MODEL for factor in differing):
-        raise RigError(f"{second.address} and {first.address} are not the same model; that measures no noise")
+        raise RigError(
+            f"{second.address} and {first.address} are not the same model; that does not measure noise"
+        )
     grader, _ = common_grader(runs, [first, second])
     scored = read(runs, [first, second], grader)
     keys, _ = common_conversations(scored)

@@ -69,7 +69,7 @@ def verdict(
         return Verdict(VerdictKind.NO_RATE, text)
     worse = metric.worsening(difference.value)
     if difference.p_holm is None or difference.low is None or difference.high is None:
-        return Verdict(VerdictKind.CANNOT_TELL, "cannot tell: one conversation says nothing of others")
+        return Verdict(VerdictKind.CANNOT_TELL, "cannot tell: one conversation says nothing about others")
     if difference.p_holm <= alpha and worse:
         kind = VerdictKind.LOSS if worse > 0 else VerdictKind.GAIN
         won, lost = flips

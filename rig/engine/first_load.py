@@ -16,7 +16,7 @@ from rig.paths import cache_directory
 
 _TIMEOUT_S = 300.0
 _DEATHS = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL})
-"""How llama.cpp ends a process. One that is killed, such as for want of memory, says nothing of the file."""
+"""How llama.cpp ends a process. One that was killed, such as for lack of memory, says nothing about it."""
 _LAST_WORDS = re.compile(r"(GGML_ASSERT\(.*\) failed|GGML_ABORT.*|what\(\): .*)")
 
 
@@ -42,14 +42,14 @@ def check_loads(path: Path) -> None:
             env={**os.environ, "GGML_NO_BACKTRACE": "1"},
         )
     except subprocess.TimeoutExpired as error:
-        raise RigError(f"{path}: llama.cpp did not come to an end of loading it; it is damaged") from error
+        raise RigError(f"{path}: llama.cpp did not finish loading it; it is damaged") from error
     except OSError:
         return
     if -done.returncode in _DEATHS:
         words = _LAST_WORDS.search(done.stderr)
         said = f": {words[0][:200]}" if words else ""
         name = signal.Signals(-done.returncode).name
-        raise RigError(f"{path}: llama.cpp dies of this file ({name}){said}; it is damaged, leave it out")
+        raise RigError(f"{path}: llama.cpp crashes on this file ({name}){said}; it is damaged, leave it out")
     if done.returncode:
         return
     with suppress(OSError):

@@ -82,7 +82,7 @@ class EngineSettings:
         """Raise RigError for settings that cannot go together, and for values that make no sense here."""
         if 0 < self.temperature < LEAST_TEMPERATURE:
             raise RigError(
-                f"--temperature {self.temperature:g} cannot be told from 0; give 0, or at least"
+                f"--temperature {self.temperature:g} is too close to 0; give 0, or at least"
                 f" {LEAST_TEMPERATURE}"
             )
         if self.draft != "none" and self.exact:

@@ -48,7 +48,7 @@ class Rules:
         for name, allowed in (("ties", Ties), ("unsure", Unsure), ("unsolvable", Unsolvable)):
             if getattr(self, name) not in get_args(allowed):
                 choices = ", ".join(get_args(allowed))
-                raise RigError(f"{name}={getattr(self, name)}: there are: {choices}")
+                raise RigError(f"{name}={getattr(self, name)}: choose from: {choices}")
 
     @property
     def fingerprint(self) -> JsonObject:

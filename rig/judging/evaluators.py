@@ -129,7 +129,9 @@ def find(text: str) -> Evaluator:
     if Path(text).is_dir():
         return load(Path(text))
     there_are = ", ".join((*folders, *RULES))
-    raise RigError(f"no evaluator is called {text!r}; there are: {there_are} (or name a folder of your own)")
+    raise RigError(
+        f"no evaluator is called {text!r}; choose from: {there_are} (or name a folder of your own)"
+    )
 
 
 def load(folder: Path) -> Evaluator:

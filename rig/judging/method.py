@@ -99,7 +99,7 @@ class _Setup(ABC):
         unknown = [name for name in wanted if name not in task.answers]
         if unknown:
             there_are = ", ".join(task.answers)
-            raise RigError(f"{task.name}: nobody called {unknown[0]!r} has answers; there are: {there_are}")
+            raise RigError(f"{task.name}: nobody called {unknown[0]!r} has answers; choose from: {there_are}")
 
     def opening(self, task: Judgement, settings: Settings, role: str) -> Request:
         function = next(iter(settings.evaluator.functions.values()), None)
@@ -288,7 +288,7 @@ class JudgeWin(_Judging):
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         if values["orders"] not in get_args(Orders):
-            raise RigError(f"orders={values['orders']}: there are: {', '.join(get_args(Orders))}")
+            raise RigError(f"orders={values['orders']}: choose from: {', '.join(get_args(Orders))}")
         reason = _reason(values["reason"])
         known = values["answers_of"], find(values["evaluator"]), reason
         return Settings(*known, values["reference"], values["orders"])
@@ -303,5 +303,5 @@ WINS: Method = JudgeWin()
 
 def _reason(text: str) -> ReasonPlace:
     if text not in _REASONS:
-        raise RigError(f"reason={text}: there are: {', '.join(_REASONS)}")
+        raise RigError(f"reason={text}: choose from: {', '.join(_REASONS)}")
     return cast(ReasonPlace, text)

@@ -75,7 +75,9 @@ def plan_votes(
     models = list(dict.fromkeys(model for task in tasks for model in task.answers))
     if wanted.against is not None and wanted.against not in models:
         there_are = ", ".join(models)
-        raise RigError(f"--against {wanted.against}: no arm of that name has answers; there are: {there_are}")
+        raise RigError(
+            f"--against {wanted.against}: no arm of that name has answers; choose from: {there_are}"
+        )
     judged = [model for model in models if model != wanted.against] or models
     options = _options(wanted, method, evaluator, judged)
     _check_votes(evaluator, method, votes, options)

@@ -23,7 +23,7 @@ def get(name: str) -> Method:
     if name not in known():
         there_are = ", ".join(known())
         raise RigError(
-            f"no method is called {name!r}{did_you_mean(name, known())}; there are: {there_are}"
+            f"no method is called {name!r}{did_you_mean(name, known())}; choose from: {there_are}"
             " (a plugin's: --plugin FILE)"
         )
     return known()[name]
@@ -59,7 +59,7 @@ def load_suite(name: str, wanted: str | None = None) -> tuple[Method, Loaded]:
     if owner is None:
         there_are = ", ".join((*suites(), ALL))
         raise RigError(
-            f"unknown suite {name!r}{did_you_mean(name, suites())}; there are: {there_are}"
+            f"unknown suite {name!r}{did_you_mean(name, suites())}; choose from: {there_are}"
             " (your own files: --suite PATH)"
         )
     method = owner if wanted is None else get(wanted)

@@ -46,7 +46,7 @@ class Setting:
         names = list(known)
         near = did_you_mean(self.path[-1], names)
         article = "an" if what[0] in "aeiou" else "a"
-        return self.fault(f"is not {article} {what}{near or '; there are: ' + ', '.join(names)}")
+        return self.fault(f"is not {article} {what}{near or '; choose from: ' + ', '.join(names)}")
 
 
 def read_settings() -> dict[tuple[str, ...], Setting]:

@@ -29,9 +29,9 @@ def flat_lines(
     unless they are wanted `raw`. Raises RigError for a view that is none, and a form that has no lines.
     """
     if view not in EXPORTED_VIEWS:
-        raise RigError(f"no view {view!r}; there are: {', '.join(EXPORTED_VIEWS)}")
+        raise RigError(f"no view {view!r}; choose from: {', '.join(EXPORTED_VIEWS)}")
     if form not in ("csv", "jsonl"):
-        raise RigError(f"no lines of the format {form!r}; there are: csv, jsonl")
+        raise RigError(f"no lines of the format {form!r}; choose from: csv, jsonl")
     rows = runs.view(view, run)
     if form == "jsonl":
         return (json_text({name: _value(name, value) for name, value in row.items()}) for row in rows)

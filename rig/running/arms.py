@@ -97,8 +97,8 @@ def _casts(
     """Who can play with whom, by the label of the settings: players by role, by what an arm's name says."""
     unknown = sorted(roles.keys() - set(method.roles[1:]))
     if unknown:
-        names = ", ".join(method.roles[1:]) or "none but the one that is evaluated"
-        raise RigError(f"--role {unknown[0]}: no role of the method {method.name}; there are: {names}")
+        names = ", ".join(method.roles[1:]) or "none"
+        raise RigError(f"--role {unknown[0]}: not a role of the method {method.name}; its roles: {names}")
     found = {}
     for label, each in settings.items():
         asked = method.cast(each) if isinstance(method, Casting) else dict.fromkeys(method.roles[1:], "")

@@ -223,7 +223,9 @@ class Options:
             if name not in known or name in _OF_METHODS:
                 names = ", ".join(sorted(known.keys() - set(_OF_METHODS))) or "none"
                 meant = f"{name}{did_you_mean(name, names.split(', '))}"
-                raise RigError(f"--set {text}: no option of the method is called {meant}; there are: {names}")
+                raise RigError(
+                    f"--set {text}: no option of the method is called {meant}; choose from: {names}"
+                )
             given.setdefault(name, []).append(known[name].parse(value))
         return {name: _distinct(values) for name, values in given.items()}
 

@@ -106,4 +106,4 @@ def _check_source(task: Task) -> None:
         raise RigError(f"{task.name!a}: holds text that is not Unicode: {error}") from error
     except ValueError as error:
         # Python reads NaN and Infinity from a file; what is stored must be readable by others.
-        raise RigError(f"{task.name}: holds a number that is no JSON: {error}") from error
+        raise RigError(f"{task.name}: holds a number that is not JSON: {error}") from error

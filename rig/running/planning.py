@@ -86,7 +86,7 @@ def elsewhere(plan: Plan, where: str) -> Plan:
     if not set(Options.from_json({"models": [], **plan.recipe}).draft) <= set(DRAFTS):
         raise RigError("--on does not work with a draft model; --draft sibling and --draft lookup can")
     if any(isinstance(arm.load, partial) and Person in arm.load.args for arm in plan.arms):
-        raise RigError("people answer on this machine only; leave --on out")
+        raise RigError("people can only answer on this machine; leave out --on")
     loads = {arm.load: placed(arm.load, where) for arm in plan.arms}
     arms = tuple(replace(arm, load=loads[arm.load], adapt=None) for arm in plan.arms)
     return replace(plan, arms=arms, is_elsewhere=True)
@@ -143,13 +143,13 @@ def _plan(
 def _check_engine(options: Options) -> None:
     """Raise RigError for settings that no model could run with, before the first of several models runs."""
     if "q8_0" in options.kv and options.flash_attention == "off":
-        raise RigError("--kv q8_0 needs flash attention; leave --flash-attention off out")
+        raise RigError("--kv q8_0 needs flash attention; leave out --flash-attention off")
     if options.exact and options.parallel not in (None, 1):
-        raise RigError("--exact decodes one sequence at a time; leave --parallel out")
+        raise RigError("--exact decodes one sequence at a time; leave out --parallel")
     if options.n_ctx is not None and options.n_ctx <= options.max_tokens:
         raise RigError(
             f"--n-ctx {options.n_ctx} leaves no room for a prompt beside --max-tokens {options.max_tokens};"
-            " raise the one or lower the other"
+            " raise one or lower the other"
         )
     for settings in options.engines().values():
         engine.check(settings)

@@ -48,7 +48,7 @@ class Grader:
 
     def __init__(self, mode: Mode, similarity: Similarity, toolbox: Toolbox) -> None:
         if mode not in get_args(Mode):
-            raise RigError(f"unknown grader {mode!r}; there are: {', '.join(get_args(Mode))}")
+            raise RigError(f"unknown grader {mode!r}; choose from: {', '.join(get_args(Mode))}")
         self.mode = mode
         self.toolbox = toolbox
         rules = UpstreamRules if mode == "upstream" else FixedRules

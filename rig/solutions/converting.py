@@ -27,7 +27,7 @@ _METHOD = re.compile(r"(?:CoT@\d+|DFS\w*)$", re.IGNORECASE)
 def checked_shape(text: str) -> Shape:
     """The shape of this name. Raises RigError for none."""
     if text not in get_args(Shape):
-        raise RigError(f"no shape of answers is called {text}; there are: {', '.join(get_args(Shape))}")
+        raise RigError(f"no shape of answers is called {text}; choose from: {', '.join(get_args(Shape))}")
     return cast(Shape, text)
 
 

@@ -25,7 +25,7 @@ class StoreError(RigError):
 
 _ELSEWHERE = "give another file with --runs"
 _LATER = "another process is at work on it; try again when it is done"
-_DISK = "what was stored before is whole; mend this, then go on with `rig run --resume{run}`"
+_DISK = "what was stored before is intact; fix this, then continue with `rig run --resume{run}`"
 _DAMAGED = "it is damaged; use a copy of it, or give another file with --runs"
 
 _ADVICE = {

@@ -192,7 +192,7 @@ class Runs:
     def view_columns(self, name: str) -> list[str]:
         """The names of a view's columns. The name must be one of the `EXPORTED_VIEWS`."""
         if name not in EXPORTED:
-            raise ValueError(f"{name!r} is no exported view")
+            raise ValueError(f"{name!r} is not an exported view")
         return [row["name"] for row in self._rows("SELECT name FROM pragma_table_info(?)", name)]
 
     def _task(self, run: StoredRun, row: Row) -> Task:

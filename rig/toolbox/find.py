@@ -24,7 +24,7 @@ def find_toolbox(text: str | None) -> Toolbox:
     if not Path(text).exists():
         there_are = ", ".join(known)
         raise RigError(
-            f"no toolbox is called {text!r}{did_you_mean(text, known)}; there are: {there_are}"
+            f"no toolbox is called {text!r}{did_you_mean(text, known)}; choose from: {there_are}"
             " (your own: --toolbox DIR)"
         )
     if (toolbox := _of_folder(Path(text))) is not None:

@@ -90,7 +90,7 @@ def simple(name: Json) -> Rule:
     """The rule of a name, without a value. Raises RigError for none, and for one that needs a value."""
     if name in ("one_of", "regex") or not isinstance(name, str) or name not in _AGREES:
         there_are = ", ".join(each for each in _AGREES if each not in ("one_of", "regex"))
-        raise RigError(f"{name!r} is no rule for an argument; there are: {there_are}")
+        raise RigError(f"{name!r} is not a rule for an argument; choose from: {there_are}")
     return Rule(name)
 
 
@@ -102,11 +102,11 @@ def parse(value: Json) -> Rule | None:
     name, options = first.removeprefix(MARK), dict(rest)
     if not first.startswith(MARK) or name not in _AGREES:
         there_are = ", ".join(f"{MARK}{each}" for each in _AGREES)
-        raise RigError(f"{first!r} is no rule; there are: {there_are}")
+        raise RigError(f"{first!r} is not a rule; choose from: {there_are}")
     allowed = {"example", *(("within",) if name in ("number", "datetime", "time") else ())}
     unknown = [option for option in options if option not in allowed]
     if unknown:
-        raise RigError(f"{first} has no option {unknown[0]!r}; there are: {', '.join(sorted(allowed))}")
+        raise RigError(f"{first} has no option {unknown[0]!r}; choose from: {', '.join(sorted(allowed))}")
     rule = Rule(name, of, options)
     _check(rule)
     return rule

@@ -117,7 +117,7 @@ LINKS = [
 def test_only_plain_files_are_read(tmp_path: Path, kind: bytes) -> None:
     path = tmp_path / "a.tar"
     path.write_bytes(hostile(lambda info: setattr(info, "type", kind)))
-    with pytest.raises(RigError, match=r"a\.tar: 'top/file' is no plain file"):
+    with pytest.raises(RigError, match=r"a\.tar: 'top/file' is not a plain file"):
         read(path)
 
 
@@ -160,7 +160,7 @@ def test_nothing_may_follow_the_end(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + bytes(512))
     assert read(path) == CONTENTS
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(RigError, match="goes on after its end"):
+    with pytest.raises(RigError, match="continues after its end"):
         read(path)
 
 

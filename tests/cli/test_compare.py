@@ -120,8 +120,8 @@ def test_arms_of_different_settings_are_refused_until_asked_for(rig: Rig, store:
     [
         (["nothing"], "no run 'nothing'"),
         (["abcde/f16"], "f16 is the only arm"),
-        (["abcde", "--baseline", "q3"], "none of the arms compared"),
-        (["abcde", "--metric", "f1"], "no metric 'f1'; there are: success_rate"),
+        (["abcde", "--baseline", "q3"], "not one of the compared arms"),
+        (["abcde", "--metric", "f1"], "no metric 'f1'; choose from: success_rate"),
         (["abcde", "--alpha", "1"], "Invalid value for '--alpha'"),
         (["abcde", "--fail-if-worse", "101"], "Invalid value for '--fail-if-worse'"),
         (["abcde", "--noise", "abcde/f16"], "no other arm of abcde is the same as f16"),

@@ -121,7 +121,7 @@ def test_fit_can_be_tried(rig: Rig, write_gguf: WriteGguf, tmp_path: Path) -> No
     finished = rig("models", "info", path, "--fit", "--load", "--n-ctx", "512", "--n-batch", "64")
     assert finished.code == 0
     assert "512 tokens of the model's 4096" in finished.out
-    assert "loaded like this, and given up again" in finished.out
+    assert "loaded like this, and released again" in finished.out
     fault = rig("models", "info", write_gguf("no-model.gguf"), "--fit", "--load")
     assert fault.code == 2
     assert len(fault.err.splitlines()) == 1

@@ -170,9 +170,12 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "one good model of two": (lambda place: ("oracle", _text(place), *SMALL), "text.gguf"),
     "unknown suite": (
         lambda place: ("oracle", "--suite", "medium"),
-        "unknown suite 'medium'; there are: easy",
+        "unknown suite 'medium'; choose from: easy",
     ),
-    "unknown name": (lambda place: ("oracle", *SMALL, "--only", "nobody"), "no conversation named nobody"),
+    "unknown name": (
+        lambda place: ("oracle", *SMALL, "--only", "nobody"),
+        "no conversation is called nobody",
+    ),
     "no conversations": (lambda place: ("oracle", "--conversations", "databases/none"), "no such directory"),
     "broken JSON": (lambda place: _bad_conversations(place, '{"name": '), "broken.json: not JSON"),
     "no conversation": (lambda place: _bad_conversations(place, '{"name": 1}'), "not a conversation: name"),
@@ -197,7 +200,7 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "temperature inf": (lambda place: ("oracle", *SMALL, "--temperature", "inf"), "not a finite number"),
     "more threads than llama.cpp has": (lambda place: ("oracle", *SMALL, "--threads", "513"), "--threads"),
     "threads that only wait": (lambda place: ("oracle", *SMALL, "--threads", "512"), "--threads 512"),
-    "nearly no temperature": (lambda place: ("oracle", *SMALL, "--temperature", "1e-46"), "told from 0"),
+    "nearly no temperature": (lambda place: ("oracle", *SMALL, "--temperature", "1e-46"), "too close to 0"),
     "a million repeats": (lambda place: ("oracle", *SMALL, "--repeats", "1000000"), "1<=x<=10000"),
     "a device as conversation": (lambda place: _linked(place, "/dev/zero"), "linked: holds no conv"),
     "a pipe as conversation": (

@@ -150,7 +150,7 @@ def test_the_verdict_is_about_the_metric_asked_for(store: Path) -> None:
         found = compared(store, metric=metric)
         assert found.pairs[0].verdict.kind is VerdictKind.LOSS, metric
         assert METRICS[metric].noun in found.pairs[0].verdict.text
-    with pytest.raises(RigError, match="no metric 'f1'; there are: success_rate"):
+    with pytest.raises(RigError, match="no metric 'f1'; choose from: success_rate"):
         compared(store, metric="f1")
 
 
@@ -196,7 +196,7 @@ def test_arms_of_several_runs_are_compared_and_named_apart(store: Path) -> None:
     assert compared(store, "secnd", "first", baseline="before").baseline.label == "first/arm0"
     with pytest.raises(RigError, match="could be any of first/arm0, secnd/arm0"):
         compared(store, "first", "secnd", baseline="arm0")
-    with pytest.raises(RigError, match="none of the arms compared, which are: first/arm0, secnd/arm0"):
+    with pytest.raises(RigError, match="not one of the compared arms, which are: first/arm0, secnd/arm0"):
         compared(store, "first", "secnd", baseline="q2_k")
 
 
@@ -207,7 +207,7 @@ def test_an_arm_is_addressed_by_its_run_and_name(store: Path) -> None:
     assert [arm.arm for arm in compared(store, "latest", "abcde/c").arms] == list(names)
     assert [arm.arm for arm in compared(store, "abc/a/b d", "abc/c").arms] == ["a/b docs=names", "c"]
     for address, fault in (
-        ("abcde/q", "'q' is none of its arms, which are: a/b, a/b docs=names, c"),
+        ("abcde/q", "'q' is not one of its arms, which are: a/b, a/b docs=names, c"),
         ("abcde/a", "'a' could be any of: a/b, a/b docs=names"),
         ("nothing", "no run 'nothing'"),
         ("nothing/c", "no run 'nothing/c'"),
@@ -292,7 +292,7 @@ def test_an_arm_that_never_got_anywhere_is_left_out_with_its_reason(store: Path)
     found = compared(store)
     assert [arm.label for arm in found.arms] == ["arm0", "arm2"]
     assert found.left_out == {"arm1": "no such weights"}
-    with pytest.raises(RigError, match="'arm1' is none of the arms compared"):
+    with pytest.raises(RigError, match="'arm1' is not one of the compared arms"):
         compared(store, baseline="arm1")
 
 

@@ -66,5 +66,5 @@ def test_toolbenchs_leaderboards_are_read_and_written_again() -> None:
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "Method,WinRate,StdError\nm,lots,0\n"])
 def test_what_is_no_leaderboard_is_one_line(text: str) -> None:
-    with pytest.raises(RigError, match="here: no leaderboard"):
+    with pytest.raises(RigError, match="here: not a leaderboard"):
         read_csv(text, "here")

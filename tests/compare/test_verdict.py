@@ -105,7 +105,7 @@ CASES = [
     ),
     (
         ("success_rate", 0.5, difference(-0.5, None, None, None, None)),
-        "cannot tell: one conversation says nothing of others",
+        "cannot tell: one conversation says nothing about others",
     ),
     (
         ("precision", None, difference(None, None, None, None, None)),

@@ -85,7 +85,7 @@ def test_what_is_no_whole_adapter_is_refused(base: Path, tmp_path: Path) -> None
 def test_pairs_must_be_whole(base: Path, adapter: Path) -> None:
     content = adapter.read_bytes()
     adapter.write_bytes(content.replace(b"blk.0.attn_q.weight.lora_b", b"blk.0.attn_q.weight.lora_c"))
-    with pytest.raises(RigError, match="no pairs of lora_a and lora_b"):
+    with pytest.raises(RigError, match="not pairs of lora_a and lora_b"):
         inspect_adapter(adapter)
 
 

@@ -65,7 +65,7 @@ def test_a_file_that_llama_cpp_dies_of_is_one_line(
     damaged = whole.with_name("damaged.gguf")
     damaged.write_bytes(harm(whole.read_bytes()))
     for _ in range(2):
-        with pytest.raises(RigError, match=r"damaged.gguf: llama.cpp dies of this file") as caught:
+        with pytest.raises(RigError, match=r"damaged.gguf: llama.cpp crashes on this file") as caught:
             check_loads(damaged)
     assert said in str(caught.value)
     assert len(str(caught.value)) < 400 + len(str(damaged))
@@ -82,7 +82,7 @@ def test_the_next_arm_is_played_and_so_is_the_failed_one_on_resume(
     assert done.code == 1
     with Runs.open(store) as runs:
         run = runs.get("latest")
-    assert "llama.cpp dies of this file (SIGABRT)" in (run.arms[0].failure or "")
+    assert "llama.cpp crashes on this file (SIGABRT)" in (run.arms[0].failure or "")
     assert run.arms[1].failure is None
     assert run.turns_done > 0
     damaged.write_bytes(whole.read_bytes())

@@ -292,5 +292,5 @@ def test_a_format_that_there_is_not_is_said_with_those_that_there_are(
     toy: Callable[..., LlamaCppModel],
 ) -> None:
     others = "auto, native, rig, object, marked, tagged, gpt-oss"
-    with pytest.raises(RigError, match=f"--format nonsense: there is none; there are {others}"):
+    with pytest.raises(RigError, match=f"--format nonsense: no such format; choose from {others}"):
         toy(format="nonsense")

@@ -212,7 +212,7 @@ def test_what_is_no_gguf(tmp_path: Path, content: bytes) -> None:
         ),
         (header(tensors=1) + text("t") + struct.pack("<I", 2**31) + bytes(64), "2147483648 dimensions"),
         (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 64, 9_999, 0) + bytes(64), "type 9999"),
-        (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 33, 8, 0) + bytes(64), "no whole blocks"),
+        (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 33, 8, 0) + bytes(64), "not whole blocks"),
         (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 2**60, 0, 0) + bytes(64), "truncated"),
         (header(tensors=1) + text("t") + struct.pack("<IQIQ", 1, 1, 0, 2**63) + bytes(64), "truncated"),
         (

@@ -91,5 +91,5 @@ def test_another_file_is_not_overwritten(models: Path, tmp_path: Path) -> None:
 
 def test_a_model_with_an_adapter_is_merged_before_it_is_quantized(models: Path) -> None:
     (parent,) = resolve("tiny").with_adapters([Adapter(models.parent / "a.lora")])
-    with pytest.raises(RigError, match="make one file of both first: `rig models merge"):
+    with pytest.raises(RigError, match="merge both into one file first: `rig models merge"):
         quantize(parent, "q4_0", threads=1, progress=lambda _done, _of: None)

@@ -266,7 +266,7 @@ def test_a_file_that_was_copied_over_another_answers_for_nobody(
     [second] = set(tmp_path.iterdir()) - {first}
     second.write_bytes(first.read_bytes())
     assert benches(store=_stores(tmp_path, notices)).run(LONG[::-1], A, OPEN) == cold
-    assert [notice.split(": ")[1] for notice in notices] == ["damaged; the prompt is computed anew"]
+    assert [notice.split(": ")[1] for notice in notices] == ["damaged; the prompt is computed again"]
 
 
 def test_files_that_were_not_used_for_longest_make_room(

@@ -325,7 +325,7 @@ def test_any_path_will_do(entry: Entry, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("nothing", "unknown model 'nothing'; there are: tiny"),
+        ("nothing", "unknown model 'nothing'; choose from: tiny"),
         ("", "unknown model ''"),
         ("nothing.gguf", "no such file"),
         ("/no/such/model", "no such file"),

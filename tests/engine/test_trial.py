@@ -1,4 +1,4 @@
-"""Loading by a plan: what fails for want of memory is tried smaller, and nothing else is."""
+"""Loading by a plan: what fails because memory is short is tried smaller, and nothing else is."""
 
 import subprocess
 import sys

@@ -70,7 +70,7 @@ def test_the_solvable_pass_rate_knows_no_task() -> None:
 
 
 def test_rules_that_there_are_not_are_refused() -> None:
-    with pytest.raises(RigError, match="ties=maybe: there are: pass, fail, coin"):
+    with pytest.raises(RigError, match="ties=maybe: choose from: pass, fail, coin"):
         Rules(ties="maybe")  # type: ignore[arg-type]
 
 

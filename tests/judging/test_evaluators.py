@@ -104,5 +104,5 @@ def test_what_is_no_evaluator_is_one_line(tmp_path: Path, config: str, template:
 
 
 def test_names_that_there_are_not() -> None:
-    with pytest.raises(RigError, match="there are: default, fn, normalized, truth"):
+    with pytest.raises(RigError, match="choose from: default, fn, normalized, truth"):
         find("gpt-4")

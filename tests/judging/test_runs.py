@@ -150,7 +150,7 @@ def test_a_judge_that_was_stopped_goes_on_at_the_next_vote(folder: Path, tmp_pat
 
 
 class Failing(Stub):
-    """Fails for want of memory at some of the questions that it is asked, counted from 0."""
+    """Fails because memory is short at some of the questions that it is asked, counted from 0."""
 
     def __init__(self, *places: int) -> None:
         super().__init__(**STATUSES)

@@ -118,5 +118,5 @@ def test_searches_are_offered_by_the_method_of_searches_alone() -> None:
 
 @pytest.mark.parametrize("name", ["", "nobody", "ToolTalk", "judge"])
 def test_a_method_that_there_is_not_names_those_there_are(name: str) -> None:
-    with pytest.raises(RigError, match=r"no method is called .*; there are: tooltalk, .*--plugin FILE"):
+    with pytest.raises(RigError, match=r"no method is called .*; choose from: tooltalk, .*--plugin FILE"):
         methods.get(name)

@@ -198,15 +198,15 @@ def get_query(db):
     [
         ("get_raise", "get_raise failed: KeyError: 'missing'"),
         ("get_exit", "get_exit failed: SystemExit: 3"),
-        ("get_object", "get_object failed: ValueError: it returned what is no JSON"),
-        ("get_nan", "it returned what is no JSON"),
+        ("get_object", "get_object failed: ValueError: it returned something that is not JSON"),
+        ("get_nan", "it returned something that is not JSON"),
         ("get_much", "it returned 2,000,002 characters, more than 1,048,576"),
         ("get_deep", "get_deep failed: RecursionError"),
-        ("get_cycle", "it returned what is no JSON"),
+        ("get_cycle", "it returned something that is not JSON"),
         ("get_stopped", "get_stopped failed: KeyboardInterrupt"),
-        ("get_loop", "get_loop did not come to an end within 0.3 s."),
-        ("get_sleep", "get_sleep did not come to an end within 0.3 s."),
-        ("get_query", "get_query did not come to an end within 0.3 s."),
+        ("get_loop", "get_loop did not finish within 0.3 s."),
+        ("get_sleep", "get_sleep did not finish within 0.3 s."),
+        ("get_query", "get_query did not finish within 0.3 s."),
     ],
 )
 def test_a_tool_that_goes_wrong_is_the_outcome_of_one_call(folder: Make, name: str, said: str) -> None:
@@ -241,7 +241,7 @@ def test_what_a_tool_prints_nobody_sees(folder: Make, capsys: pytest.CaptureFixt
         ("from rig.toolbox import tool\n@tool(match={'y': 'any'})\ndef f(x: int): pass", "match names y"),
         (
             "from rig.toolbox import tool\n@tool(match={'x': 'fuzzy'})\ndef f(x: int): pass",
-            "'fuzzy' is no rule",
+            "'fuzzy' is not a rule",
         ),
         ("x = 1", "declares no tool; put @tool before a function"),
         ("from rig.toolbox import tool\nTABLES = 'CREATE TABL x'\n@tool\ndef f(): pass", "TABLES: near"),
@@ -261,9 +261,7 @@ def test_code_that_cannot_be_loaded_is_one_line_with_its_place(folder: Make, cod
 def test_code_that_never_ends_loading(folder: Make, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     monkeypatch.setattr("rig.toolbox.own.folder.LIMIT_S", 0.3)
     place = folder(code=f"x = 1\n{body}\n")
-    with pytest.raises(
-        RigError, match=r"toolbox\.py, line 2: loading it did not come to an end within 0\.3 s"
-    ):
+    with pytest.raises(RigError, match=r"toolbox\.py, line 2: loading it did not finish within 0\.3 s"):
         find_toolbox(str(place))
 
 

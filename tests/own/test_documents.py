@@ -76,7 +76,7 @@ def test_anchors_that_repeat_one_another_are_bounded(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ('{"a": 1, "a": 2}', "the name 'a' is there twice"),
-        ('{"a": NaN}', "NaN is no number of JSON"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a":\n 1,,}', "file.json, line 2: not JSON"),
         ("[" * 100_000, "file.json"),
         ("[" * 70 + "]" * 70, "nested deeper than 64 levels"),

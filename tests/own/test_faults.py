@@ -25,7 +25,7 @@ LISTINGS: dict[str, tuple[Any, str]] = {
     "two of one name": ([{"name": "a"}, {"name": "a"}], "tools.json: 2: there is a tool named a already"),
     "no schema": (
         tool(what={"type": "text"}),
-        "tools.json: 1.parameters: properties.what.type is no JSON Schema",
+        "tools.json: 1.parameters: properties.what.type is not a JSON Schema",
     ),
     "to itself": (tool(a={"$ref": "#/properties/a"}), "tools.json: 1.parameters: a refers to itself"),
     "elsewhere": (tool(a={"$ref": "https://x/y"}), "only references within the file are followed"),

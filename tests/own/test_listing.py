@@ -159,13 +159,13 @@ def test_what_cannot_be_held_to_is_left_out_and_noted(
         ([{"name": "f", "parameters": []}], "the schema of parameters has to be an object"),
         (
             [{"name": "f", "parameters": {"properties": {"a": {"type": "strin"}}}}],
-            "properties.a.type is no JSON Schema",
+            "properties.a.type is not a JSON Schema",
         ),
         (
             [{"name": "f", "parameters": {"properties": {"a": {"type": "string", "minLength": "3"}}}}],
-            "is no JSON Schema",
+            "is not a JSON Schema",
         ),
-        ([{"name": "f", "parameters": {"required": ["b"]}}], "it requires 'b', which is no property"),
+        ([{"name": "f", "parameters": {"required": ["b"]}}], "it requires 'b', which is not a property"),
         (
             [{"name": "f", "parameters": {"properties": {"a": {"$ref": "#/$defs/b"}}}}],
             "a refers to '#/$defs/b', which is not there",
@@ -176,9 +176,12 @@ def test_what_cannot_be_held_to_is_left_out_and_noted(
         ),
         (
             [{"name": "f", "parameters": CITY, "match": {"town": "exact"}}],
-            "match.town: is no parameter of this tool",
+            "match.town: is not a parameter of this tool",
         ),
-        ([{"name": "f", "parameters": CITY, "match": {"city": "fuzzy"}}], "match.city: 'fuzzy' is no rule"),
+        (
+            [{"name": "f", "parameters": CITY, "match": {"city": "fuzzy"}}],
+            "match.city: 'fuzzy' is not a rule",
+        ),
         ([{"name": "f", "parameters": CITY, "action": "yes"}], "action: needs true or false, not a text"),
     ],
 )

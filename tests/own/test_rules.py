@@ -59,7 +59,7 @@ def test_what_agrees(written: dict[str, Any], right: list[Any], wrong: list[Any]
 @pytest.mark.parametrize(
     ("written", "fault"),
     [
-        ({"$some": 1}, r"'\$some' is no rule; there are: \$exact"),
+        ({"$some": 1}, r"'\$some' is not a rule; choose from: \$exact"),
         ({"$one_of": []}, "needs a list of values"),
         ({"$one_of": "abc"}, "needs a list of values"),
         ({"$regex": "("}, "missing"),
@@ -86,7 +86,7 @@ def test_a_value_is_no_rule(value: Any) -> None:
 
 @pytest.mark.parametrize("name", ["one_of", "regex", "magic", 3])
 def test_a_name_alone_that_is_no_rule(name: Any) -> None:
-    with pytest.raises(RigError, match="no rule for an argument; there are: exact"):
+    with pytest.raises(RigError, match="not a rule for an argument; choose from: exact"):
         simple(name)
 
 

@@ -216,7 +216,7 @@ def test_ways_of_matching_that_upstream_does_not_know(folder: Make) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("- usr: x\n", "one.yaml, line 1: 1.usr: is not known here; there are: user, calls"),
+        ("- usr: x\n", "one.yaml, line 1: 1.usr: is not known here; choose from: user, calls"),
         ("- calls: []\n", "one.yaml, line 1: 1: a turn needs what the user says"),
         ("turns: []\n", "a conversation needs a turn at least"),
         ("name: x\n", "a conversation needs turns"),
@@ -231,7 +231,7 @@ def test_ways_of_matching_that_upstream_does_not_know(folder: Make) -> None:
         ),
         (
             "- user: x\n  calls:\n    - send:\n        to: {$sme: 1}\n",
-            "line 4: 1.calls.1.send.to: '$sme' is no rule",
+            "line 4: 1.calls.1.send.to: '$sme' is not a rule",
         ),
         (
             "- user: x\n  calls:\n    - send: {}\n      returns: 1\n      raises: x\n",
@@ -243,7 +243,7 @@ def test_ways_of_matching_that_upstream_does_not_know(folder: Make) -> None:
         ("- user: ''\n", "line 1: 1.user: needs a text, not an empty text"),
         (
             "- user: x\n  calls:\n    - nothing: {}\n",
-            "line 3: 1.calls.1: there is no tool nothing; there are: get_day",
+            "line 3: 1.calls.1: there is no tool nothing; choose from: get_day",
         ),
         ("- user: x\n  calls:\n    - send: {whom: Jo}\n", "line 3: 1.calls.1: send has no argument 'whom'"),
         ("- user: x\n  calls:\n    - get_day: {day: {$any: 1}}\n", ""),

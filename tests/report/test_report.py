@@ -266,7 +266,7 @@ def test_the_verb_writes_what_the_name_says(rig: Rig, store: Path, tmp_path: Pat
     [
         (["nothing"], "no run 'nothing'"),
         (["ladder", "--json"], "name it with --output"),
-        (["ladder", "--baseline", "q3"], "none of the arms compared"),
+        (["ladder", "--baseline", "q3"], "not one of the compared arms"),
         (["ladder", "--format", "pdf"], "Invalid value for '--format'"),
     ],
 )

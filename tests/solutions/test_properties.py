@@ -229,7 +229,7 @@ def test_what_files_are_named_after(stem: str, query: str, method: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "Seeded", "shortest", "tree "])
 def test_shapes_that_there_are_not(text: str) -> None:
-    with pytest.raises(RigError, match="there are: seeded, longest, tree"):
+    with pytest.raises(RigError, match="choose from: seeded, longest, tree"):
         checked_shape(text)
 
 

@@ -87,7 +87,7 @@ def test_what_is_added_for_later_is_loaded_when_it_is_asked_for(tmp_path: Path) 
     assert registry.methods["mine"] is json.loads
     with pytest.raises(KeyError):
         registry.methods["other"]
-    with pytest.raises(RigError, match="there is a method named mine already"):
+    with pytest.raises(RigError, match="there is already a method named mine"):
         registry.methods.later("mine", "json:dumps")
     registry.formats.later("broken", "json:nothing")
     for _ in range(2):
@@ -98,7 +98,7 @@ def test_what_is_added_for_later_is_loaded_when_it_is_asked_for(tmp_path: Path) 
 def test_a_toolbox_is_found_by_name_or_by_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_toolbox(None) is find_toolbox("tooltalk") is TOOLTALK
     assert find_toolbox(str(NOTES)).name == "notes"
-    with pytest.raises(RigError, match="no toolbox is called 'notes'; there are: tooltalk"):
+    with pytest.raises(RigError, match="no toolbox is called 'notes'; choose from: tooltalk"):
         find_toolbox("notes")
     monkeypatch.setenv("RIG_PLUGINS", str(NOTES))
     assert find_toolbox("notes").name == "notes"

@@ -42,7 +42,7 @@ def main() -> None:
     install(here, bundle)
     print("Installed. What rig says of it:", flush=True)
     done = subprocess.run([str(here / "rig"), "doctor"], cwd=here, check=False)
-    print(f"\nBegin with: {shlex.quote(str(here / 'rig'))} demo", flush=True)
+    print(f"\nStart with: {shlex.quote(str(here / 'rig'))} demo", flush=True)
     sys.exit(done.returncode)
 
 
@@ -66,7 +66,9 @@ def misfits(bundle: Any) -> list[str]:
     kind, version = platform.libc_ver()
     if kind and (kind != bundle["libc"][0] or _numbers(version) < _numbers(bundle["libc"][1])):
         wanted = " ".join(bundle["libc"])
-        found.append(f"this bundle needs {wanted}, and here is {kind} {version}; make one on a system as old")
+        found.append(
+            f"this bundle needs {wanted}, but this is {kind} {version}; make one on a system this old"
+        )
     if lacking := lacking_instructions(bundle["llama_cpp"]["instructions"], Path("/proc/cpuinfo")):
         found.append(
             f"this processor lacks {', '.join(lacking)}, which the bundle's llama.cpp was built for; "
@@ -117,12 +119,12 @@ def install(here: Path, bundle: Any) -> None:
     """Make the environment anew, with pip as it is in the bundle, and the command."""
     environment = here / _ENVIRONMENT[0]
     if environment.exists() and not (environment / _ENVIRONMENT[1]).is_file():
-        stop(f"{environment}: is there and no environment of Python's; remove it")
+        stop(f"{environment}: exists and is not a Python environment; remove it")
     needed = sum(bundle["files"][f"wheels/{wheel['file']}"]["size"] for wheel in bundle["wheels"]) * _UNPACKED
     if environment.exists():
         shutil.rmtree(environment)
     if shutil.disk_usage(here).free < needed:
-        stop(f"{here}: needs {needed / 1e9:.1f} GB more of disk than is free")
+        stop(f"{here}: needs {needed / 1e9:.1f} GB more disk space than is free")
     print("Installing. This takes a minute or two.", flush=True)
     _made(environment)
     (pip,) = (wheel["file"] for wheel in bundle["wheels"] if wheel["name"] == "pip")

@@ -175,7 +175,7 @@ def _wanted(context: click.Context, places: tuple[str, ...], given: dict[str, An
     is_win = given["against"] is not None
     for name, belongs in (("orders", is_win), ("passes", is_win), ("ties", not is_win)):
         if given[name] is not None and not belongs:
-            raise RigError(f"--{name} {'needs' if not is_win else 'is of no use with'} --against")
+            raise RigError(f"--{name} {'needs' if not is_win else 'has no effect with'} --against")
     of_method = ("reason", "orders") if is_win else ("reason", "ties", "unsure", "unsolvable")
     return Wanted(
         places=places,

@@ -98,7 +98,7 @@ def show_fit(name: str, info: GgufInfo, wished: Wishes, *, load: bool, as_json: 
     for line in (*tried, *plan.remarks):
         click.echo(printable(line))
     if load:
-        click.echo("loaded like this, and given up again")
+        click.echo("loaded like this, and released again")
     elif plan.fits:
         click.echo("it fits")
 

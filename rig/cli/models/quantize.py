@@ -31,7 +31,7 @@ def _types(text: str) -> tuple[str, ...]:
     for kind in kinds:
         if kind not in TYPES:
             near = did_you_mean(kind, TYPES)
-            raise click.BadParameter(f"there is no type {kind!r}{near}; there are: {', '.join(TYPES)}")
+            raise click.BadParameter(f"there is no type {kind!r}{near}; choose from: {', '.join(TYPES)}")
     return kinds
 
 

@@ -68,7 +68,7 @@ def show_tools(source: str | None) -> None:
 
 def _facts(found: Native) -> Iterator[tuple[str, str]]:
     shape, thinking = found.shape, found.thinking
-    how = "as the template shows calls" if not found.family else f"as known of {found.family}"
+    how = "as the template shows calls" if not found.family else f"as known for {found.family}"
     default = "" if found.is_supported else "; `--format auto` takes rig's form, `--format native` this one"
     yield "format", f"native, {how}{default}"
     yield (

@@ -80,7 +80,7 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[Line]]:
         )
     if len(hashes) > 1:
         raise RigError(
-            f"several files have a SHA-256 that begins so: {', '.join(each[:16] for each in hashes)}"
+            f"several files have a SHA-256 that begins like this: {', '.join(each[:16] for each in hashes)}"
         )
     lines: dict[tuple[str, GraderInfo], list[Past]] = {}
     before: dict[tuple[str, GraderInfo], JsonObject] = {}

@@ -78,7 +78,7 @@ def read_csv(text: str, where: str) -> list[Entry]:
                 row["Method"], float(row["WinRate"]), float(row.get("StdError") or "nan"), by_set
             )
     except (KeyError, ValueError, TypeError, csv.Error) as error:
-        raise RigError(f"{where}: no leaderboard: {error}") from error
+        raise RigError(f"{where}: not a leaderboard: {error}") from error
     if not found:
-        raise RigError(f"{where}: no leaderboard: it has no rows")
+        raise RigError(f"{where}: not a leaderboard: it has no rows")
     return list(found.values())

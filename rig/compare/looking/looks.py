@@ -124,7 +124,7 @@ def _drawn(baseline: Scored, arm: Scored) -> tuple[list[Key], int | None, str]:
     if all(len(common) == len(each) for each in planned):
         return shuffled, len(common), ""
     note = (
-        f"{len(common)} conversations were finished in the suite's order, which is no random sample of the"
+        f"{len(common)} conversations were finished in the suite's order, which is not a random sample of the"
         " suite: what follows is about conversations like these"
     )
     return shuffled, None, note

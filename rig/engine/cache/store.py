@@ -49,15 +49,15 @@ class PrefixStore:
             state = self._cache.load(key)
         except OSError as error:
             path = self._cache.path(key)
-            self._say(f"{path}: cannot be read ({error.strerror}); the prompt is computed anew")
+            self._say(f"{path}: cannot be read ({error.strerror}); the prompt is computed again")
             return False
         except Damaged as error:
-            self._notify(f"{error}; the prompt is computed anew")
+            self._notify(f"{error}; the prompt is computed again")
             return False
         if state is None:
             return False
         if not context.restore(sequence, tokens, state):
-            self._notify(f"{self._cache.path(key)}: damaged; the prompt is computed anew")
+            self._notify(f"{self._cache.path(key)}: damaged; the prompt is computed again")
             self._cache.drop(key)
             return False
         return True

@@ -40,7 +40,7 @@ class Adapter:
             fault = "not a file" if self.path.exists() else "no such file"
             raise RigError(f"--lora {text}: {fault}; give an adapter as FILE or FILE:SCALE, or {NONE}")
         if not math.isfinite(self.scale):
-            raise RigError(f"--lora {text}: {self.scale} is no scale; 1 is as the adapter was trained")
+            raise RigError(f"--lora {text}: {self.scale} is not a scale; 1 means as the adapter was trained")
         return self
 
     @property

@@ -41,7 +41,7 @@ def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callab
     """
     if parent.adapter is not None:
         raise RigError(
-            f"{parent.name} is a model with an adapter; make one file of both first: "
+            f"{parent.name} is a model with an adapter; merge both into one file first: "
             f"`rig models merge {parent.name}`"
         )
     origin = origin_of(parent, inspect(parent.path))
@@ -55,7 +55,7 @@ def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callab
             written, fell_back = _written(parent.path, folder / target.name, kind, origin, threads, progress)
             found = inspect(written)
             if found.origin != origin:
-                raise RigError(f"{name}: llama.cpp wrote a file that does not say what it was made of")
+                raise RigError(f"{name}: llama.cpp wrote a file that does not say what it was made from")
             entry = entry_for(written, found, origin, fell_back)
             record(entry)
             put_in_place(written, target)

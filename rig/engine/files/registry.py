@@ -237,7 +237,7 @@ def resolve(text: str) -> ResolvedModel:
         raise RigError(f"{text}: no such file; `rig models list` shows the models that are here")
     names = known_names()
     raise RigError(
-        f"unknown model {text!r}{did_you_mean(text, names)}; there are: {', '.join(names)} "
+        f"unknown model {text!r}{did_you_mean(text, names)}; choose from: {', '.join(names)} "
         "(or the path of a .gguf file; `rig models pull NAME` fetches one that is not here)"
     )
 

@@ -39,7 +39,7 @@ def names() -> list[str]:
 def check_name(name: str) -> None:
     """Raise RigError for a form that there is not; it says what others there are."""
     if name not in names():
-        raise RigError(f"--format {name}: there is none; there are {', '.join(names())}")
+        raise RigError(f"--format {name}: no such format; choose from {', '.join(names())}")
 
 
 def is_own(name: str) -> bool:

@@ -97,14 +97,14 @@ def _pairs(path: Path, tensors: tuple[Tensor, ...]) -> dict[str, tuple[Tensor, T
     wanted = {name + ending for name in names for ending in _ENDINGS}
     if wanted != found.keys() or not names:
         wrong = next(iter(wanted ^ found.keys()), "nothing")[:60]
-        raise RigError(f"{path}: damaged: its weights are no pairs of lora_a and lora_b ({wrong!r})")
+        raise RigError(f"{path}: damaged: its weights are not pairs of lora_a and lora_b ({wrong!r})")
     return {name: (found[f"{name}.lora_a"], found[f"{name}.lora_b"]) for name in names}
 
 
 def _rank(path: Path, name: str, a: Tensor, b: Tensor) -> int:
     """The rank of one change, which both matrices must have."""
     if len(a.shape) < 2 or len(b.shape) < 2:
-        raise RigError(f"{path}: damaged: the change to {name[:60]!r} is no pair of matrices")
+        raise RigError(f"{path}: damaged: the change to {name[:60]!r} is not a pair of matrices")
     ranks = (a.shape[0], b.shape[0]) if name == _EMBEDDING else (a.shape[1], b.shape[0])
     if ranks[0] != ranks[1] or ranks[0] < 1:
         raise RigError(f"{path}: damaged: the change to {name[:60]!r} has ranks {ranks[0]} and {ranks[1]}")

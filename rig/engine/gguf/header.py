@@ -166,7 +166,7 @@ class _Reader:
         block, block_bytes = GGML_QUANT_SIZES[kind]
         elements = math.prod(shape)
         if (shape[0] if shape else 1) % block:
-            raise _Broken(f"damaged: the rows of tensor {_shown(name)} are no whole blocks of {kind.name}")
+            raise _Broken(f"damaged: the rows of tensor {_shown(name)} are not whole blocks of {kind.name}")
         return Tensor(name, shape, kind, elements // block * block_bytes), offset
 
     def _check_weights(self, infos: list[tuple[Tensor, int]], alignment: int) -> None:
@@ -254,7 +254,7 @@ class _Reader:
 def _alignment(metadata: Mapping[str, Value]) -> int:
     alignment = metadata.get("general.alignment", GGUF_DEFAULT_ALIGNMENT)
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
-        raise _Broken("damaged: general.alignment is no power of two")
+        raise _Broken("damaged: general.alignment is not a power of two")
     return alignment
 
 

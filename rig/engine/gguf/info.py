@@ -138,7 +138,9 @@ def inspect(path: Path) -> GgufInfo:
             "join the parts first (llama.cpp: llama-gguf-split --merge)"
         )
     if is_adapter(facts):
-        raise RigError(f"{path}: an adapter, no model; give it with --lora beside the model it was made for")
+        raise RigError(
+            f"{path}: an adapter, not a model; give it with --lora, and name the model it was made for"
+        )
     if not facts.architecture:
         raise RigError(f"{path}: a GGUF file that holds no model (it names no architecture)")
     heads, embedding = facts.per_layer("attention.head_count"), facts.own("embedding_length")

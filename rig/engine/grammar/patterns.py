@@ -86,13 +86,13 @@ def _members(part: str) -> Ranges:
         first, last = item[1], item[2]
         if first[0] == "\\" and first[-1] in "dwsDWS":
             if last is not None:
-                raise ValueError(f"{item[0]!r} is no range")
+                raise ValueError(f"{item[0]!r} is not a range")
             ranges += _shorthand(first[1])
             continue
         low = ord(_plain(first, in_class=True))
         high = low if last is None else ord(_plain(last, in_class=True))
         if high < low:
-            raise ValueError(f"{item[0]!r} is no range")
+            raise ValueError(f"{item[0]!r} is not a range")
         ranges.append((low, high))
     found = _without(((0, 0x10FFFF),), ranges) if negated else tuple(ranges)
     return _without(found, _ESCAPED)

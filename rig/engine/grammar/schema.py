@@ -174,7 +174,7 @@ def _values(node: JsonObject, where: str) -> JsonObject:
     kinds = kind if isinstance(kind, list) else [kind]
     for value in values:
         if not any(_is_a(value, each) for each in kinds):
-            raise SchemaError(f"{where}: {_shown(value)} in enum is no value of type {_shown(kind)}")
+            raise SchemaError(f"{where}: {_shown(value)} in enum is not of type {_shown(kind)}")
         if isinstance(value, str) and not _is_text(value):
             raise SchemaError(f"{where}: a value of enum is not Unicode text")
         if not _is_plain(value):
@@ -207,7 +207,7 @@ def _string(node: JsonObject, named: JsonObject, where: str) -> JsonObject:
         return {**node, "pattern": NAMED[keyword][name]}
     if "pattern" in node:
         if not isinstance(node["pattern"], str):
-            raise SchemaError(f"{where}: pattern is no text")
+            raise SchemaError(f"{where}: pattern is not a text")
         try:
             return {**node, "pattern": canonical(node["pattern"])}
         except ValueError as error:
@@ -270,7 +270,7 @@ def _object(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObje
     if "properties" not in node and others is not False:
         if not depth:
             raise SchemaError(
-                f"{where}: an object of anything is no list of parameters; say what its properties are"
+                f"{where}: an object that allows anything is not a list of parameters; name its properties"
             )
         if node.get("required"):
             raise SchemaError(f"{where}: required has to be a list of names that properties has too")
@@ -304,7 +304,7 @@ def _counts(node: JsonObject, lowest: str, highest: str, where: str) -> JsonObje
         value = node.get(key, 0)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
             raise SchemaError(
-                f"{where}: {key} {_shown(value)} is no count{f' up to {MOST}' * (key == lowest)}"
+                f"{where}: {key} {_shown(value)} is not a count{f' up to {MOST}' * (key == lowest)}"
             )
     if node.get(lowest, 0) > node.get(highest, MOST):
         raise SchemaError(f"{where}: {lowest} is more than {highest}")

@@ -104,9 +104,9 @@ class Fit:
             where = "the rest is on the CPU" if found.n_gpu_layers else "everything is on the CPU"
             yield f"all layers on the GPU would take {size(lacking)} more than is free there, so {where}"
         if found.n_batch < self._n_batch:
-            yield f"batches of {found.n_batch} instead of {self._n_batch} tokens, for want of memory"
+            yield f"batches of {found.n_batch} instead of {self._n_batch} tokens, because memory is short"
         if found.n_ctx < self._n_ctx:
-            yield f"a context of {found.n_ctx} instead of {self._n_ctx} tokens, for want of memory"
+            yield f"a context of {found.n_ctx} instead of {self._n_ctx} tokens, because memory is short"
         if not found.fits:
             short = ", ".join(f"{size(use.missing)} on {use.name}" for use in found.uses if use.missing)
             yield f"too little memory is free: {short} (less --n-ctx, --n-batch or --gpu-layers; --kv q8_0)"
@@ -233,7 +233,7 @@ def _check(info: GgufInfo, gpus: Sequence[Device], wishes: Wishes) -> None:
             f"{info.path}: --n-ctx {wishes.n_ctx} is more than the {trained} tokens this model was made for"
         )
     if wishes.kv_type != "f16" and wishes.flash_attention is False:
-        raise RigError(f"--kv {wishes.kv_type} needs flash attention; leave --flash-attention off out")
+        raise RigError(f"--kv {wishes.kv_type} needs flash attention; leave out --flash-attention off")
     if wishes.n_gpu_layers and not gpus:
         raise RigError(
             "--gpu-layers: llama.cpp finds no GPU here; check its driver and whether the device is"

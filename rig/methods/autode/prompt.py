@@ -71,7 +71,7 @@ class Settings:
         for name, allowed in choices.items():
             value = getattr(self, name)
             if value not in get_args(allowed):
-                raise RigError(f"--set {name}={value}: there are: {', '.join(get_args(allowed))}")
+                raise RigError(f"--set {name}={value}: choose from: {', '.join(get_args(allowed))}")
         if self.max_rounds < 1:
             raise RigError("--set max_rounds must be at least 1")
         if self.compat:

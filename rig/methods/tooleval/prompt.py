@@ -61,7 +61,7 @@ class Settings:
     def __post_init__(self) -> None:
         Strategy.parse(self.search)
         if self.tools not in get_args(Tools):
-            raise RigError(f"--set offer={self.tools}: there are: {', '.join(get_args(Tools))}")
+            raise RigError(f"--set offer={self.tools}: choose from: {', '.join(get_args(Tools))}")
         if self.max_queries < 1:
             raise RigError("--set max_queries must be at least 1")
 

@@ -39,7 +39,7 @@ class MiniLM(Embedding):
             return self.cosine_threshold
         if kind.like not in self._calibrated:
             known = ", ".join(self._calibrated)
-            raise RigError(f"texts like {kind.like} were never calibrated; there are: {known}")
+            raise RigError(f"texts like {kind.like} were never calibrated; choose from: {known}")
         return self._calibrated[kind.like]
 
     def _band(self, kind: Text) -> Band:

@@ -96,7 +96,7 @@ class Declared:
             kinds = [*kinds, "null"]
         for each in kinds:
             if each not in _KEPT:
-                raise self._fault(where, f"has the type {each!r}; there are: {', '.join(_KEPT)}")
+                raise self._fault(where, f"has the type {each!r}; choose from: {', '.join(_KEPT)}")
         kept = [name for each in kinds for name in _KEPT[each]]
         self._note_left_out(schema, kept, where)
         found: JsonObject = {"type": kinds[0] if len(kinds) == 1 else kinds}
@@ -129,7 +129,7 @@ class Declared:
         required: list[str] = found.get("required", [])
         for name in required:
             if name not in found["properties"]:
-                raise self._fault(where, f"requires {name!r}, which is no property")
+                raise self._fault(where, f"requires {name!r}, which is not a property")
         return list(dict.fromkeys(required))
 
     def _one_shape(self, found: JsonObject, where: str) -> None:
@@ -163,7 +163,7 @@ class Declared:
                 found = self._step(found, step, name, where)
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         if not isinstance(found, dict):
-            raise self._fault(where, f"refers to {name!r}, which is no schema")
+            raise self._fault(where, f"refers to {name!r}, which is not a schema")
         return self._node({**found, **beside}, where, (*references, name))
 
     def _step(self, value: Any, step: str, name: str, where: str) -> Any:
@@ -220,7 +220,7 @@ def _check_schema(schema: JsonObject, root: Part) -> None:
     plain = _without_foreign(schema)
     for error in _errors(_of_schemas(), plain):
         path = ".".join(map(str, error.absolute_path))
-        raise root.fault(f"{path or 'it'} is no JSON Schema: {error.message[:200]}")
+        raise root.fault(f"{path or 'it'} is not a JSON Schema: {error.message[:200]}")
 
 
 @cache

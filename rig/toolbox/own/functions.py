@@ -134,7 +134,7 @@ def _own(
     except RigError as error:
         raise RigError(f"{where}: match: {error}") from error
     if unknown := sorted(rules.keys() - schema["properties"].keys()):
-        raise RigError(f"{where}: match names {unknown[0]}, which is no argument")
+        raise RigError(f"{where}: match names {unknown[0]}, which is not an argument")
     return Tool(
         name=name,
         plugin="",

@@ -31,7 +31,7 @@ class Overdue(Exception):
     """A function did not come to an end. `place` is where it was; `is_over` says that it could be stopped."""
 
     def __init__(self, limit_s: float, place: str, is_over: bool) -> None:
-        super().__init__(f"did not come to an end within {limit_s:g} s")
+        super().__init__(f"did not finish within {limit_s:g} s")
         self.place = place
         self.is_over = is_over
 
@@ -79,7 +79,7 @@ def as_json(value: Any) -> Json:
     try:
         text = json.dumps(to_jsonable_python(value), allow_nan=False)
     except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"it returned what is no JSON: {error}") from error
+        raise ValueError(f"it returned something that is not JSON: {error}") from error
     if len(text) > LONGEST:
         raise ValueError(f"it returned {len(text):,} characters, more than {LONGEST:,}")
     return json.loads(text)

@@ -75,7 +75,7 @@ def read_listing(file: Path) -> Listing:
     for part in _tools(documents[0], notes):
         form, tool = _declaration(part, notes)
         if tool.name in tools:
-            raise part.fault(f"there is a tool named {tool.name} already")
+            raise part.fault(f"there is already a tool named {tool.name}")
         forms.append(form)
         tools[tool.name] = tool
     if not tools:
@@ -115,7 +115,7 @@ def _tools(part: Part, notes: list[str]) -> Iterator[Part]:
     if "result" in fields:
         return _tools(fields["result"], notes)
     if fields.get("nextCursor") is not None and fields["nextCursor"].value:
-        notes.append(f"{part.place}: the listing goes on; it has a nextCursor")
+        notes.append(f"{part.place}: the listing is incomplete; it has a nextCursor")
     for name in ("tools", "functions"):
         if name in fields:
             return fields[name].items()
@@ -170,7 +170,7 @@ def _match(extras: Mapping[str, Part], parameters: JsonObject) -> dict[str, Rule
     found: dict[str, Rule] = {}
     for name, part in extras["match"].fields().items() if "match" in extras else ():
         if name not in parameters["properties"]:
-            raise part.fault("is no parameter of this tool")
+            raise part.fault("is not a parameter of this tool")
         try:
             found[name] = simple(part.value)
         except RigError as error:

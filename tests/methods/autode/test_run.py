@@ -37,8 +37,8 @@ def test_settings_are_options_and_arms(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (("--role", "judge=scripted"), "no role of the method autode"),
-        (("--set", "mode=human"), "there are: dynamic, static"),
+        (("--role", "judge=scripted"), "not a role of the method autode"),
+        (("--set", "mode=human"), "choose from: dynamic, static"),
         (("--set", "rounds=3"), "no option of the method is called rounds"),
         (("--docs", "names"), "--docs has no effect on the method autode"),
     ],
@@ -124,7 +124,7 @@ def test_the_public_dialogues_dynamic_and_static(rig: Rig, autode: Path) -> None
         assert arm["f1"] == 1
     dataset = autode / "datasets" / "data_v1_2.jsonl"
     done = rig(*options[:3], dataset, *options[4:], "--set", "mode=static", "--only", "Navigate-")
-    assert "no conversation named" in done.err
+    assert "no conversation is called" in done.err
 
 
 def test_check_covers_the_suite_and_public_data(rig: Rig, autode: Path, tmp_path: Path) -> None:

@@ -291,8 +291,8 @@ def test_check_says_what_is_wrong(tmp_path: Path, more: dict[str, Any], fault: s
 
 def test_settings_that_cannot_be_are_one_line(rig: Rig) -> None:
     for arguments, fault in (
-        (("--search", "bfs"), "--search bfs: there are cot@N"),
-        (("--set", "offer=some"), "offer=some: there are: plugins, all"),
+        (("--search", "bfs"), "--search bfs: choose from cot@N"),
+        (("--set", "offer=some"), "offer=some: choose from: plugins, all"),
         (("--docs", "names"), "--docs has no effect on the method tooleval"),
     ):
         done = rig("run", "oracle", "--suite", "queries", *arguments)

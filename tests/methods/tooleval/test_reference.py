@@ -226,7 +226,7 @@ def test_ways_of_search_by_name(text: str, strategy: Strategy) -> None:
     ],
 )
 def test_ways_that_there_are_not(text: str) -> None:
-    with pytest.raises(RigError, match="there are cot@N, dfs, dfs_wN and dfs_wN_filter"):
+    with pytest.raises(RigError, match="choose from cot@N, dfs, dfs_wN and dfs_wN_filter"):
         Strategy.parse(text)
 
 

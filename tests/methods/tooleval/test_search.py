@@ -140,7 +140,7 @@ def test_ways_of_search_have_upstreams_names(text: str, method: str) -> None:
 
 @pytest.mark.parametrize("text", ["cot", "cot@0", "dfs_w0", "bfs", "dfs_w2_filter_w3", ""])
 def test_other_ways_are_refused(text: str) -> None:
-    with pytest.raises(RigError, match="there are cot@N, dfs"):
+    with pytest.raises(RigError, match="choose from cot@N, dfs"):
         Strategy.parse(text)
 
 

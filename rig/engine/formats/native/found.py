@@ -77,7 +77,7 @@ class Native:
         if not self.has_stable_prefix:
             lines.append(
                 "its template puts the tools before the last message of the user: prompts share less, so that"
-                " each turn computes the tools anew"
+                " each turn computes the tools again"
             )
         if thinking == "off" and self.thinking.known and not self.thinking.switchable:
             lines.append("its template has no switch for thinking; thoughts are closed as soon as they begin")

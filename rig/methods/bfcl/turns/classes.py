@@ -95,7 +95,7 @@ def _text(result: Any) -> str:
 def _class(code: Path, name: str) -> Any:
     """A class by its name. Raises RigError, with the place of what is wrong."""
     if name not in FILES:
-        raise RigError(f"{name}: no class of BFCL's; there are: {', '.join(FILES)}")
+        raise RigError(f"{name}: no class of BFCL's; choose from: {', '.join(FILES)}")
     found = getattr(_module(code.resolve(), FILES[name]), name, None)
     if found is None:
         raise RigError(f"{code / FILES[name]}.py: has no class {name}")

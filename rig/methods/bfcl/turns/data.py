@@ -134,7 +134,7 @@ def true_call(text: str) -> TrueCall:
 
 def _documentation(folder: Path, name: str) -> list[JsonObject]:
     if name not in FILES:
-        raise RigError(f"{folder}: knows no class {name}; there are: {', '.join(FILES)}")
+        raise RigError(f"{folder}: knows no class {name}; choose from: {', '.join(FILES)}")
     return [_named(each) for each in lines(folder / f"{FILES[name]}.json", key="name")]
 
 

@@ -78,7 +78,7 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
     tools = simulator.toolbox.tools
     for place, truth in zip(places, conversation.ground_truth, strict=True):
         if truth.name not in tools:
-            yield f"{place}: there is no tool {truth.name}; there are: {', '.join(tools)}"
+            yield f"{place}: there is no tool {truth.name}; choose from: {', '.join(tools)}"
             return
         try:
             check(tools[truth.name], truth.arguments)
