@@ -399,7 +399,7 @@ def _plan(
         return plan_resume(resume, given, store, retry_failed=retry_failed)
     require_resume(retry_failed)
     if name is not None and not name.isprintable():
-        raise RigError(f"--name {name!a}: holds what cannot be shown; a name is UTF-8 text of one line")
+        raise RigError(f"--name {name!a}: cannot be shown; a name is one line of UTF-8 text")
     if name == "":
         raise RigError("--name is empty; leave it out, or give the run a name to find it by")
     if not given.get("models"):

@@ -165,7 +165,7 @@ def _as_stored(
 
     if clash := [name for name in options if name not in _SELECTING]:
         name = clash[0].replace("_", "-")
-        raise RigError(f"--{name} is as the run of --against has it; leave it out")
+        raise RigError(f"--{name} comes from the run of --against; leave it out")
     with Runs.open(store) as stored:
         arms = choose(stored, against)
         asked = {

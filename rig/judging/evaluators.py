@@ -149,7 +149,9 @@ def load(folder: Path) -> Evaluator:
         declared = {str(each["name"]): each for each in kwargs["functions"]}
         temperature, longest = float(kwargs.get("temperature", 0)), int(kwargs.get("max_tokens", 1000))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RigError(f"{config_path}: not an evaluator's: {error} is missing or of another kind") from error
+        raise RigError(
+            f"{config_path}: not an evaluator's: {error} is missing or of the wrong kind"
+        ) from error
     if class_name not in _KINDS:
         raise RigError(f"{config_path}: rig has no {class_name}; it has {', '.join(_KINDS)}")
     template_path = _beside(folder, str(template_name))

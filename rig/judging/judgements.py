@@ -192,7 +192,7 @@ def _flags(found: Mapping[str, Json]) -> dict[str, bool]:
 def _statuses(found: Mapping[str, Json], where: str) -> dict[str, AnswerStatus]:
     wrong = next((value for value in found.values() if value not in SCORES), None)
     if wrong is not None:
-        raise RigError(f"{where}: {json.dumps(wrong)} is no status of an answer")
+        raise RigError(f"{where}: {json.dumps(wrong)} is not a status of an answer")
     return {str(name): cast(AnswerStatus, value) for name, value in found.items()}
 
 

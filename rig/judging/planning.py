@@ -138,7 +138,7 @@ def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judge
     models = [dict.fromkeys(model for task in tasks for model in task.answers) for tasks in (ours, theirs)]
     repeated = [model for model in models[0] if model in models[1]]
     if repeated:
-        raise RigError(f"there are two sets of answers by {repeated[0]}; judge them by themselves")
+        raise RigError(f"there are two sets of answers by {repeated[0]}; judge them separately")
     nothing: list[dict[str, None]] = [dict.fromkeys(each) for each in models]
     found = []
     for name in dict.fromkeys((*by_name, *(task.name for task in theirs))):

@@ -50,7 +50,7 @@ class Tenants(UserDict[str, Any]):
 
     def __setitem__(self, name: str, tenant: Any) -> None:
         if self.data.setdefault(name, tenant) != tenant:
-            raise RigError(f"there is already a {self._sort} named {name}; give this one another name")
+            raise RigError(f"there is already a {self._sort} named {name}; rename this one")
 
 
 class Registry:

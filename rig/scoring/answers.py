@@ -130,7 +130,7 @@ def _is_answer(line: bytes, path: Path) -> bool:
 def _answer(line: str, path: Path, number: int) -> Answer:
     where = f"{path}: line {number}"
     if len(line) > _LONGEST:
-        raise RigError(f"{where}: longer than {_LONGEST} characters; that is no answer")
+        raise RigError(f"{where}: longer than {_LONGEST} characters; that is not an answer")
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:

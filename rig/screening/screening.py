@@ -126,7 +126,7 @@ def _arm(
         progress(name, len(steps), len(steps))
         fingerprint = teacher.fingerprint
         remarks = (
-            ("it has another vocabulary than the base, so their distributions cannot be compared",)
+            ("its vocabulary differs from the base's, so their distributions cannot be compared",)
             if base is not None and not is_comparable
             else ()
         )

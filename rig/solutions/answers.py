@@ -97,7 +97,7 @@ def test_ids(place: Path) -> dict[str, Collection[str]]:
     for path in paths:
         data = read_json(path)
         if not isinstance(data, dict):
-            raise RigError(f"{path}: no test set: it holds no object whose keys are ids")
+            raise RigError(f"{path}: not a test set: it holds no object whose keys are ids")
         found[path.stem] = list(data)
     if not found:
         raise RigError(f"{place}: holds no test sets (*.json)")

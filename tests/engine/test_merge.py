@@ -82,9 +82,9 @@ def test_another_file_is_not_overwritten(models: Path, tmp_path: Path) -> None:
     with pytest.raises(RigError, match="was not made of tiny here"):
         _merge(models, "f16")
     _merge(models, "f16", target=tmp_path / "own.gguf")
-    with pytest.raises(RigError, match="is there already"):
+    with pytest.raises(RigError, match="already exists"):
         _merge(models, "f16", target=tmp_path / "own.gguf")
-    with pytest.raises(RigError, match=r"a \.gguf file in a folder there is"):
+    with pytest.raises(RigError, match=r"a \.gguf file in an existing folder"):
         _merge(models, "f16", target=tmp_path / "nowhere" / "own.gguf")
     assert not list(models.glob(".merge-*"))
 

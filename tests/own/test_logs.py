@@ -86,7 +86,7 @@ def test_logs_become_a_suite(rig: Callable[..., Any], log: Path, tmp_path: Path)
     ran = rig("run", "oracle", "--toolbox", box, "--similarity", "exact", "--display", "none", "--json")
     assert ran.json["arms"][0]["success_rate"] == 1.0
     again = rig("import", "--format", "openai-chat", log, "--output", box)
-    assert (again.code, "is there already" in again.err) == (2, True)
+    assert (again.code, "already exists" in again.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_logs_become_a_suite(rig: Callable[..., Any], log: Path, tmp_path: Path)
         (("--output", "out", "--rules", "bad.yaml"), "bad.yaml, line 2: replace.1: needs `with`"),
         (
             ("--output", "out", "--rules", "regex.yaml"),
-            "regex.yaml, line 1: replace.1: is no regular expression",
+            "regex.yaml, line 1: replace.1: is not a regular expression",
         ),
         (("--output", "out", "--rules", "none.yaml"), "none.yaml: cannot be read"),
     ],

@@ -247,7 +247,7 @@ def test_ways_of_matching_that_upstream_does_not_know(folder: Make) -> None:
         ),
         ("- user: x\n  calls:\n    - send: {whom: Jo}\n", "line 3: 1.calls.1: send has no argument 'whom'"),
         ("- user: x\n  calls:\n    - get_day: {day: {$any: 1}}\n", ""),
-        ("- user: x\n  must_not_call: nothing\n", "must_not_call names nothing, which is no tool"),
+        ("- user: x\n  must_not_call: nothing\n", "must_not_call names nothing, which is not a tool"),
     ],
 )
 def test_check_says_what_is_wrong_in_one_line(folder: Make, text: str, fault: str) -> None:

@@ -57,10 +57,10 @@ class TuiDisplay:
                 fault = _watch(worker.feed, control)
             if fault is None and worker.feed.over:
                 return worker.result()
-            notice = "the live view was left; the run goes on"
+            notice = "you left the live view; the run continues"
             if fault is not None:
                 traceback.print_exception(fault, file=sys.stderr)
-                notice = "the live view failed, which is a bug in rig; the run goes on with plain progress"
+                notice = "the live view failed, which is a bug in rig; the run continues with plain progress"
             control.resume()
         else:
             worker.start()

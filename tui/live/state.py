@@ -301,7 +301,7 @@ class RunState:
         self._running[event.where] = None
         transcript = self._transcript(event.where)
         if event.first_turn:
-            transcript.add(Remark("goes on after an interruption"))
+            transcript.add(Remark("continues after an interruption"))
         if self.current not in self._running:
             self.current = event.where
 

@@ -24,7 +24,7 @@ from tui.widgets.page import Page
 class AdjudicationScreen(RigScreen[None]):
     """Asks what no rule settles. An answer is kept as soon as it is given; leaving loses nothing."""
 
-    SUBJECT = "Texts of which no rule says whether they mean the same"
+    SUBJECT = "Texts that no rule can judge"
     KEYS: ClassVar[tuple[Section, ...]] = keys.ADJUDICATION
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(keys.ADJUDICATION)
 
@@ -87,8 +87,8 @@ class AdjudicationScreen(RigScreen[None]):
         if self.asking is None:
             return "reading what is unclear .."
         if not self.asking.questions:
-            return "nothing is unclear that nobody has judged"
-        return f"that was the last one; rig score {self.run} makes scores of the answers"
+            return "no unclear text is left to judge"
+        return f"that was the last one; rig score {self.run} scores the run with your answers"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action not in ("answer", "skip") or self.question is not None

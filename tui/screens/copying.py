@@ -47,7 +47,7 @@ class CopyActions(RigScreen[None]):
             return
         if text is None:
             self.app.call_from_thread(
-                self._say, "this call is too long to be kept here; copy it once its turn is stored", "warning"
+                self._say, "this call is too long to keep here; copy it when its turn is stored", "warning"
             )
         else:
             self.app.call_from_thread(self._copy, call, text)

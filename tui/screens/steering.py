@@ -51,7 +51,7 @@ class SteeringScreen(RigScreen[None]):
         state = self.live_run.state
         question = (
             f"Stop the run? {state.turns_done} of {state.turns_total} turns are stored; "
-            f"rig run --resume {state.run} goes on from there."
+            f"rig run --resume {state.run} continues from there."
         )
         self.app.push_screen(AskScreen(question, Answer("s", "stop and keep", "stop")), self._stop)
 

@@ -71,7 +71,7 @@ def info(toolbox: str, tools: Sequence[str], as_json: bool) -> None:
     click.echo(printable(f"{found.name}: {counted(len(found.tools), 'tool')}, sha256 {found.sha256[:16]}"))
     place = Path(toolbox)
     if holds_toolbox(place):
-        code = "runs as any program of yours does" if holds_code(place) else "is data: nothing is run"
+        code = "runs like any program of yours" if holds_code(place) else "is data: nothing is run"
         click.echo(printable(f"{', '.join(each.name for each in files_of(place))}: what is here {code}"))
     for suite in found.suites:
         click.echo(printable(f"conversations: {suite}"))

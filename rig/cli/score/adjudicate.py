@@ -63,7 +63,7 @@ def command(
 def _ask(asking: Adjudication, opinions: Opinions | None) -> None:
     run, pairs = asking.run, asking.questions
     if not pairs:
-        click.echo(f"run {run.id} has no unclear texts that nobody has judged")
+        click.echo(f"run {run.id} has no unclear texts left to judge")
         return
     for number, each in enumerate(pairs, 1):
         opinion = opinions.of(each) if opinions else None
@@ -76,7 +76,7 @@ def _ask(asking: Adjudication, opinions: Opinions | None) -> None:
         click.echo()
     click.echo(f"{asking.answered} of {len(pairs)} answered, kept in {asking.file}")
     if asking.answered:
-        click.echo(f"  rig score {run.id}  makes scores of them")
+        click.echo(f"  rig score {run.id}  scores the run with them")
 
 
 def _answer() -> str | None:

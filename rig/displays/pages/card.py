@@ -229,7 +229,7 @@ class Card:
         run = self.run
         runs = "" if self.store == str(runs_file()) else f" --runs {shlex.quote(self.store)}"
         if not self.is_kept:
-            return "rig run MODEL", "evaluates a model of yours; this was a recording"
+            return "rig run MODEL", "evaluates your own model; this was a recording"
         if run.state == "interrupted":
             return f"rig run --resume {run.id}{runs}", f"{run.turns_left} left"
         if run.state == "running":

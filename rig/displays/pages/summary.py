@@ -57,7 +57,7 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     lines += [line for arm in run.arms for line in contention.note(arm.name, arm.speed, arm.fingerprint)]
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     if any(arm.counts.get(UNCLEAR) for arm in run.arms):
-        lines.append(f"unclear texts count as wrong until somebody says; rig adjudicate {run.id} asks")
+        lines.append(f"unclear texts count as wrong until you decide: rig adjudicate {run.id}")
     if run.declaration.caution:
         lines.append(run.declaration.caution)
     graders = {arm.grader for arm in run.arms if arm.grader}

@@ -152,7 +152,7 @@ def effect_lines(effect: Effect) -> list[str]:
     if effect.diff.omitted:
         lines.append(f"and {counted(effect.diff.omitted, 'more record')}")
     if effect.differs:
-        lines.append("executed again, this call gives another response than the one stored")
+        lines.append("executed again, this call gives a different response from the stored one")
     return [f"world: {line}" for line in lines or ["no record changed"]]
 
 

@@ -69,9 +69,7 @@ def _free(target: Path | None) -> Path:
     """A place that somebody named, where nothing is yet."""
     assert target is not None
     if target.exists() or target.suffix != ".gguf" or not target.absolute().parent.is_dir():
-        fault = (
-            "is there already" if target.exists() else "give the name of a .gguf file in a folder there is"
-        )
+        fault = "already exists" if target.exists() else "name a .gguf file in an existing folder"
         raise RigError(f"--output {target}: {fault}")
     return target
 

@@ -36,7 +36,7 @@ def load_labels(place: Path, votes: int, pair_votes: int) -> Labels:
     for path in paths:
         data = read_json(path)
         if not isinstance(data, list):
-            raise RigError(f"{path}: no labels: it holds no list")
+            raise RigError(f"{path}: not labels: it holds no list")
         for number, item in enumerate(data, start=1):
             found = _item(item, f"{path}, item {number}", f"{path.stem}-{number}", votes, pair_votes)
             (pairs if found.preferred else answers).append(found)

@@ -58,7 +58,7 @@ class OpenAIChat:
             raise RigError(f"{files[0]}: holds no chat with a message of a user")
         target = directory / "conversations"
         if target.exists():
-            raise RigError(f"{target}: is there already; give another folder")
+            raise RigError(f"{target}: already exists; give another folder")
         tools = _tools(chats, notes)
         made = [_write({"tools": tools}, directory / "tools.json")] if tools else []
         width = len(str(len(kept)))
@@ -174,7 +174,9 @@ def _take_answer(
         except (ValueError, RecursionError):
             arguments = None
         if not isinstance(arguments, dict):
-            notes.append(f"{where}: the arguments of {function['name']} are no object; that call is left out")
+            notes.append(
+                f"{where}: the arguments of {function['name']} are not an object; that call is left out"
+            )
             continue
         call = {"tool": function["name"], "arguments": arguments}
         turns[-1].setdefault("calls", []).append(call)
@@ -204,7 +206,7 @@ def _tools(chats: Sequence[Chat], notes: list[str]) -> list[JsonObject]:
         for tool in chat.tools:
             name = str(tool.get("function", tool).get("name"))
             if found.setdefault(name, tool) != tool:
-                notes.append(f"{chat.where}: declares {name} in another way than before; the first counts")
+                notes.append(f"{chat.where}: declares {name} differently from before; the first counts")
     called = {
         call["function"]["name"]
         for chat in chats
@@ -229,7 +231,7 @@ def _replacements(rules: Path | None) -> list[_Replacement]:
                 pattern = regex.compile(given)
                 pattern.sub(by, "") if "regex" in fields else None
             except regex.error as error:
-                raise part.fault(f"is no regular expression: {error}") from error
+                raise part.fault(f"is not a regular expression: {error}") from error
             found.append(_Replacement(pattern, by if "regex" in fields else by.replace("\\", "\\\\")))
     return found
 

@@ -21,6 +21,6 @@ class DistilBert(Embedding):
     def _check(self, directory: Path) -> None:
         if not (directory / "config.json").is_file():
             raise RigError(
-                f"{directory}: no config.json to be read; distilbert: takes the directory of "
+                f"{directory}: no config.json; distilbert: takes the directory of "
                 "distilbert-base-uncased as transformers saves it"
             )

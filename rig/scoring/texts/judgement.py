@@ -84,7 +84,7 @@ def pieces(kind: Text, first: str, second: str, elsewhere: Elsewhere = NOWHERE) 
     if first == second:
         return SAME
     if max(len(first), len(second)) > MAX_TEXT:
-        return Judgement(Meaning.UNCLEAR, 0.0, "too long to be read")
+        return Judgement(Meaning.UNCLEAR, 0.0, "too long to read")
     parts = taken_apart(first, second)
     ones, others, both = different(*(told(sentences(each.body)) for each in parts))
     if max(len(ones), len(others)) > MAX_SENTENCES:
@@ -94,7 +94,7 @@ def pieces(kind: Text, first: str, second: str, elsewhere: Elsewhere = NOWHERE) 
     else:
         rest = list(aligned(ones, others))
     if any(len(body) > MAX_CHARACTERS for bodies in rest for body in bodies):
-        return Judgement(Meaning.UNCLEAR, 0.0, "a sentence is too long to be read")
+        return Judgement(Meaning.UNCLEAR, 0.0, "a sentence is too long to read")
     beside = _with(elsewhere, both)
     return [
         of_parts(kind, parts[0]._replace(body=one), parts[1]._replace(body=other), beside)

@@ -69,7 +69,7 @@ def test_a_row_is_a_scenario_and_comes_back_from_its_source(tmp_path: Path) -> N
         ({"slots": {}}, "line 2: the call has no arguments"),
         ({"content": []}, "line 2: the two must speak in turns"),
         ({"content": 3}, "line 2: not a dialogue"),
-        ({"uuid": ROW["uuid"]}, "line 2: the uuid 11111111-aaaa is there already"),
+        ({"uuid": ROW["uuid"]}, "line 2: the uuid 11111111-aaaa appears twice"),
     ],
 )
 def test_a_bad_row_costs_one_line_and_no_other_row(tmp_path: Path, change: object, fault: str) -> None:

@@ -52,7 +52,7 @@ def write_effect(page: PageWriter, effect: Effect, *, with_bookkeeping: bool = F
     if effect.diff.omitted:
         page.note(f"and {counted(effect.diff.omitted, 'more record')}")
     if effect.differs:
-        page.note("executed again, this call gives another response than the one stored", Tint.ERROR)
+        page.note("executed again, this call gives a different response from the stored one", Tint.ERROR)
 
 
 def _values(page: PageWriter, before: Json, after: Json, kind: str) -> list[Span]:

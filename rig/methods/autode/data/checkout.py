@@ -91,7 +91,7 @@ def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Rows:
         try:
             scenario = _scenario(line, apis, f"{dataset}, line {number}")
             if scenario.id in scenarios:
-                raise RigError(f"{dataset}, line {number}: the uuid {scenario.id} is there already")
+                raise RigError(f"{dataset}, line {number}: the uuid {scenario.id} appears twice")
         except RigError as error:
             faults.append(str(error))
         else:
@@ -137,7 +137,7 @@ def _scenario(line: str, apis: Mapping[str, ApiDocument], where: str) -> Scenari
         }
     except KeyError as error:
         raise RigError(
-            f"{where}: {error.args[0]} is no key of the row, or no API that is documented"
+            f"{where}: {error.args[0]} is not a key of the row, or not a documented API"
         ) from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise RigError(f"{where}: not a dialogue: {error}") from error

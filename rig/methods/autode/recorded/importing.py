@@ -63,7 +63,7 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario]) -> tuple[RecordedArm, li
         if record.id in scenarios:
             found.setdefault(record.id, []).append(record)
         else:
-            faults.append(f"{path}: a result of {record.id}, which is no dialogue of the dataset")
+            faults.append(f"{path}: a result of {record.id}, which is not a dialogue of the dataset")
     if not found:
         raise RigError(f"{path}: holds no result of a dialogue of the dataset")
     faults += [f"{path}: no result of dialogue {name}" for name in scenarios if name not in found]

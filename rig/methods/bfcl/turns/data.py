@@ -86,7 +86,7 @@ def load(file: Path) -> list[Talk]:
     """The entries of a file. Raises RigError."""
     category = category_of(file)
     if category is None or not file.is_file():
-        raise RigError(f"{file}: is no BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
+        raise RigError(f"{file}: is not a BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
     answers = {each["id"]: each["ground_truth"] for each in lines(file.parent / ANSWERS / file.name)}
     docs: dict[str, list[JsonObject]] = {}
     found = []

@@ -88,7 +88,7 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
             return
     forbidden = {name for turn in conversation.turns for name in turn.forbidden}
     for name in sorted(forbidden - tools.keys()):
-        yield f"{path}: {conversation.name}: must_not_call names {name}, which is no tool"
+        yield f"{path}: {conversation.name}: must_not_call names {name}, which is not a tool"
     for made in made_calls(conversation, places, simulator):
         yield from _differences(made)
 

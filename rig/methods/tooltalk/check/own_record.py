@@ -154,4 +154,4 @@ def _check_same(path: Path, text: str, wanted: list[Any]) -> None:
     finally:
         copy.unlink(missing_ok=True)
     if not same:
-        raise RigError(f"{path}: cannot be added to as it is written; put each call on lines of its own")
+        raise RigError(f"{path}: cannot be added to as it is written; put each call on its own lines")

@@ -39,7 +39,7 @@ def check_structure(
     try:
         uuid.UUID(conversation.id)
     except ValueError:
-        yield Fault(file, "id", f"conversation_id {conversation.id!r} is no UUID")
+        yield Fault(file, "id", f"conversation_id {conversation.id!r} is not a UUID")
     yield from _turns(file, source)
     yield from _lists(file, conversation, toolbox)
     yield from _login(file, conversation, world, toolbox)

@@ -26,7 +26,7 @@ BROKEN: dict[str, tuple[str, Change, str, str]] = {
     # what is wrong: (shipped conversation, what to change, kind of fault, part of its text)
     "no scenario": ("AddAlarm", lambda s: s.pop("scenario"), "missing", "scenario"),
     "other name": ("AddAlarm", lambda s: s.update(__stem__="Another"), "name", "is not the file's"),
-    "id": ("AddAlarm", lambda s: s.update(conversation_id="7"), "id", "no UUID"),
+    "id": ("AddAlarm", lambda s: s.update(conversation_id="7"), "id", "not a UUID"),
     "no index": ("AddAlarm", lambda s: s["conversation"][2].pop("index"), "index", "none"),
     "wrong index": ("AddAlarm", lambda s: s["conversation"][2].update(index=3), "index", "it is 3"),
     "true is no index": ("AddAlarm", lambda s: s["conversation"][1].update(index=True), "index", "True"),
