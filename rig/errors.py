@@ -1,10 +1,10 @@
-"""What can go wrong: faults a user can mend, and the kinds of failed generation that are counted."""
+"""What can go wrong: faults that a user can fix, and the kinds of failed generation that are counted."""
 
 from enum import StrEnum
 
 
 class RigError(Exception):
-    """A fault the user can mend. Its text is one line that says what to do next; the exit code is 2."""
+    """A fault that the user can fix. Its text is one line that says what to do next; the exit code is 2."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))

@@ -15,7 +15,7 @@ from rig.verdicts import Verdict
 
 @dataclass(frozen=True, slots=True, order=True)
 class Where:
-    """Which conversation of which arm: `arm` is its position in `RunStarted.arms`."""
+    """A conversation of an arm: `arm` is its position in `RunStarted.arms`."""
 
     arm: int
     conversation: str
@@ -103,9 +103,9 @@ class Speed:
         return self.first_token_s / self.steps if self.steps and self.first_token_s else None
 
     def cpu_share(self, threads: int) -> float | None:
-        """The CPU time used, as a share of what so many threads could have used while they had work.
+        """The CPU time used, as a share of what this many threads could have used while they had work.
 
-        Well below 1, another process was at work, or the machine waited. None where that is not known.
+        Well below 1, another process was busy, or the machine waited. None if that is not known.
         """
         alone = self.mask_s + self.tools_s + self.scoring_s
         could = threads * (self.prefill_s + self.decode_s - self.mask_s) + alone
@@ -198,10 +198,10 @@ class WentBack:
 
 @dataclass(frozen=True, slots=True)
 class PersonAsked:
-    """A role that a person plays is to speak. `Control.answer` takes what they say.
+    """A role that a person plays has to speak. `Control.answer` takes what they say.
 
-    `script` is what a model in their place is told of this task alone, `messages` what was said so far as the
-    role reads it, its own words as replies. `phrases` are words with a meaning of their own.
+    `script` is what a model in their place would read about this task. `messages` is what was said so far as
+    the role reads it, with its own words as replies. `phrases` are words with a special meaning.
     """
 
     where: Where
@@ -304,10 +304,10 @@ class ConversationSkipped:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceMoved:
-    """A run until a verdict knows more of an arm's loss against the first arm, by one conversation.
+    """With `--until verdict`: one more conversation tells more about an arm's loss against the first arm.
 
-    `text` says it in a line, `evidence` in numbers. Once something is `found` the arm is played no further,
-    and so many turns and conversations are left out.
+    `text` says it in one line, `evidence` in numbers. Once something is `found`, the arm stops, and this many
+    turns and conversations are left out.
     """
 
     arm: int

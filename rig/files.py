@@ -25,9 +25,9 @@ PLAIN = 64
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:
-    """The text of a regular file, UTF-8, at most so many bytes. Raises RigError, whatever is there instead.
+    """The text of a regular file, UTF-8, at most this many bytes. Raises RigError for anything else.
 
-    Nothing is waited for: a pipe that nobody writes to, or a device without an end, is refused unread.
+    It waits for nothing: a pipe that nobody writes to, or a device without an end, is refused unread.
     """
     try:
         with _regular(path) as file:
@@ -43,7 +43,7 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
 
 
 def beginning(path: Path, size: int = 1 << 16) -> str:
-    """The first so many bytes of a regular file as text, whatever they are; empty for anything else."""
+    """The first bytes of a regular file as text, even if they are not UTF-8; empty for anything else."""
     try:
         with _regular(path) as file:
             return file.read(size).decode("utf-8", "replace")
@@ -79,7 +79,7 @@ def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:
 
 @contextmanager
 def _regular(path: Path) -> Iterator[BinaryIO]:
-    """A file that is open for reading, at once. Raises OSError, and RigError for what is no regular file."""
+    """A file that is open for reading, at once. Raises OSError, and RigError if it is not a regular file."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise RigError(f"{path}: is not a regular file")
@@ -87,7 +87,7 @@ def _regular(path: Path) -> Iterator[BinaryIO]:
 
 
 def values_at(value: Json, depth: int) -> Sequence[Json]:
-    """The values of a JSON value that are in so many lists and objects; none where it is not so deep."""
+    """The values at this depth of lists and objects in a JSON value; none if it is not that deep."""
     level = [value]
     for _ in range(depth):
         level = [inner for each in level for inner in _inner(each)]

@@ -19,8 +19,8 @@ TASKS = "tasks"
 
 
 UNCLEAR = "unclear"
-"""The count of texts of which nobody can say whether they are right; they count as wrong. Behind it and a dot
-is by how much another count would change if they were right.
+"""The count of texts that nobody can judge right or wrong; they count as wrong. This name, a dot and the name
+of another count is by how much that count would change if they were right.
 """
 
 
@@ -162,7 +162,7 @@ class Declaration(NamedTuple):
     decides: bool = True
 
     def cautioned(self, caution: Caution) -> "Declaration":
-        """The same of a run of which this has to be said."""
+        """The same, for a run with this remark."""
         return self._replace(caution=caution.text, decides=caution.decides)
 
     @classmethod

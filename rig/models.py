@@ -14,7 +14,7 @@ from rig.errors import ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Words of the user. So many of the first characters as are `shared` begin other requests, too."""
+    """Words of the user. The first `shared` characters also begin other requests."""
 
     text: str
     shared: int = 0
@@ -48,7 +48,7 @@ Message: TypeAlias = UserMessage | ReplyMessage | CallMessage
 
 @dataclass(frozen=True, slots=True)
 class ToolDoc:
-    """What a model is told of one tool. `parameters` is a JSON Schema of type object."""
+    """What a model reads about one tool. `parameters` is a JSON Schema of type object."""
 
     name: str
     description: str
@@ -58,7 +58,7 @@ class ToolDoc:
 
 @dataclass(frozen=True, slots=True, order=True)
 class StepKey:
-    """Which step of which evaluation a request is. Seeds and the oracle depend on it, prompts never do.
+    """The step of an evaluation that a request is. Seeds and the oracle depend on it, prompts never do.
 
     `turn` is the position of the assistant turn in the conversation; `step` counts the predictions made in
     that turn; `repeat` counts the passes over a conversation.
@@ -83,10 +83,10 @@ class Sibling:
 class Request:
     """One step to predict: the shared part of the prompt, the history, and what may be called.
 
-    `instructions` are the same for every request of an arm, and `tools` where `tools_are_shared`, so an
-    engine can keep their state; `context` (place, time, user) is the same within a conversation.
-    With `several_calls` whoever asks executes all calls of a message; else models are held to one.
-    `sibling` is what another arm answered here: it can make an answer come sooner, and changes none.
+    `instructions` are the same for every request of an arm, and `tools` if `tools_are_shared`, so an engine
+    can keep their state; `context` (place, time, user) is the same within a conversation. With
+    `several_calls`, the caller executes all calls of a message; otherwise a model may make only one.
+    `sibling` is what another arm answered here: it can make an answer come faster, and never changes one.
     """
 
     key: StepKey

@@ -66,7 +66,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Two texts of which nobody can say whether they mean the same, and on which a match hangs.
+    """Two texts that nobody can judge, and that decide a match.
 
     The call `step` of the assistant turn at position `turn` would be the true call `ground_truth`.
     """
@@ -126,9 +126,9 @@ class FaultKind(StrEnum):
 class Fault:
     """One thing that went wrong in the assistant turn at position `turn` of a failed conversation.
 
-    `step` counts the calls of the turn, None for what is no call; `ground_truth` is the call that was
-    due, if one was. `argument` names the argument at fault with what was expected and got. `text` is one line
-    for people.
+    `step` counts the calls of the turn, None if no call is at fault; `ground_truth` is the call that should
+    have been made, if there is one. `argument` names the argument at fault, with what was expected and got.
+    `text` is one line for people.
     """
 
     kind: FaultKind

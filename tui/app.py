@@ -87,7 +87,7 @@ class RigApp(App[Leave | Resume]):
         super().copy_to_clipboard(text.encode("utf-8", "backslashreplace").decode())
 
     def _print_error_renderables(self) -> None:
-        """Nothing: whoever runs the app is told of the `fault` and says it in fewer words."""
+        """Nothing: whoever runs the app gets the `fault` and says it in fewer words."""
         self._exit_renderables.clear()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -185,7 +185,7 @@ class Stream:
         return RigError(f"{self._path}: {what}")
 
     def _pieces(self, size: int) -> Iterator[bytes]:
-        """The next so many bytes. Raises RigError where there are fewer."""
+        """The next `size` bytes. Raises RigError if there are fewer."""
         while size:
             if not (self._left or self._more()):
                 raise self._fault("ends too early")
@@ -202,9 +202,10 @@ class Stream:
         return bool(self._left)
 
     def members(self) -> Iterator[tuple[str, int, Iterator[bytes]]]:
-        """Each file: name, size in bytes, and its content, which is passed over where it is not read.
+        """Each file: name, size in bytes, and its content, which is skipped if you do not read it.
 
-        Raises RigError for what is no plain file, for names that lead elsewhere, and for more after the end.
+        Raises RigError for anything but plain files, for names that lead elsewhere, and for data after the
+        end.
         """
         while (header := b"".join(self._pieces(_RECORD))).strip(b"\0"):
             try:

@@ -61,7 +61,7 @@ class _Gathered:
     said: JsonObject = field(default_factory=dict)
 
     def add(self, name: str, source: Path) -> None:
-        """Raises RigError for what is no plain file, and for a name that is taken or leads elsewhere."""
+        """Raises RigError for anything but a plain file, and for a name that is taken or leads elsewhere."""
         if leads_elsewhere(name):
             raise RigError(f"{source}: has no name that can be packed; rename it")
         if name in self.files:

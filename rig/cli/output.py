@@ -80,7 +80,7 @@ def unbroken_output() -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(ValueError, RigError):  # a closed one, or a full disk of which was told
+        with suppress(ValueError, RigError):  # a closed stream, or a full disk that was reported already
             sys.stdout.flush()
         sys.stdout = stdout
 

@@ -72,7 +72,7 @@ def command(
 
 
 def print_cautions(runs: Iterable[StoredRun]) -> None:
-    """What has to be said of runs whose rates were printed, once for all of which it has to be said."""
+    """Remarks on the runs whose rates were printed, each remark once for all runs it applies to."""
     said: dict[str, list[str]] = {}
     for run in runs:
         if run.declaration.caution:

@@ -41,7 +41,7 @@ _OF_RUNS = {
     "grammar_engine": "model.grammar_engine",
     "parameter_order": "model.parameter_order",
 }
-"""The settings that decide a screen and of which a run can have several, by where a fingerprint has them."""
+"""The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
 _SELECTING = ("models", "only", "limit")
 """What can be given with --against: which of the run's models and conversations are screened."""
 
@@ -195,7 +195,7 @@ def _asks(key: str) -> bool:
 
 
 def _of_arm(fingerprint: JsonObject) -> JsonObject:
-    """The settings of which a run can have several, as this arm has them."""
+    """The settings that can vary within a run, as this arm has them."""
     # An engine comes with its version, and so does a format.
     found = {name: str(fingerprint[key]).split()[0] for name, key in _OF_RUNS.items() if key in fingerprint}
     return {**found, **({"format": found["format"].rpartition("-")[0]} if "format" in found else {})}

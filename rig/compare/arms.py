@@ -1,4 +1,4 @@
-"""Which arms of which stored runs are meant, and what is read of them."""
+"""Find the arms that the user named, and read them from the store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -137,7 +137,7 @@ def common_grader(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[GraderInfo, 
 
 
 class _ArmId(NamedTuple):
-    """Which arm of which run."""
+    """One arm of one run."""
 
     run: str
     position: int

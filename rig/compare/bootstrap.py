@@ -11,7 +11,8 @@ from rig.compare.power import detectable_difference
 from rig.rates import Vector, rate
 
 RESAMPLES = 10_000
-"""With so many a bound of a 95% interval moves by about a hundredth of the interval from seed to seed."""
+"""With this many draws, a bound of a 95% interval moves by about a hundredth of the interval between seeds.
+"""
 
 SEED = 20_260_210
 

@@ -33,7 +33,7 @@ class TurnTimes:
 
 @dataclass(frozen=True, slots=True)
 class ConversationResult:
-    """What an arm made of one conversation: sums over its `repeats`, of which so many were `successes`."""
+    """The results of an arm on one conversation: sums over its `repeats`, `successes` of which succeeded."""
 
     conversation: str
     suite: str

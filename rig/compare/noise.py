@@ -21,7 +21,7 @@ from rig.verdicts import StepPlace
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """How many of so many things differ, and their share with its interval over conversations."""
+    """How many things differ out of how many, and their share with its interval over conversations."""
 
     differ: int
     of: int

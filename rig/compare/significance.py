@@ -7,10 +7,10 @@ import scipy
 
 
 def exact_mcnemar(won: int, lost: int) -> float:
-    """The two-sided p-value of so many discordant pairs if winning and losing are equally likely.
+    """The two-sided p-value of this many discordant pairs if winning and losing are equally likely.
 
-    Only pairs on which the two disagree speak of a difference; under the null each falls either way like a
-    coin. Exact at any size. Source: McNemar, Psychometrika 12 (1947), in its binomial form; for models whose
+    Only pairs on which the two disagree tell them apart; under the null, each falls either way like a coin.
+    Exact at any size. Source: McNemar, Psychometrika 12 (1947), in its binomial form; for models whose
     inference was made cheaper, Kübler et al., arXiv 2602.10144, which tests one side only.
     """
     flips = won + lost

@@ -28,7 +28,7 @@ class Clip:
 
 
 def more(omitted: int) -> str:
-    """What is said of so many characters left out."""
+    """The note on how many characters were left out."""
     return f" {ELLIPSIS} {counted(omitted, 'more character')}" if omitted else ""
 
 

@@ -31,7 +31,7 @@ def stopping(control: Control) -> Iterator[None]:
 
 @contextmanager
 def endings_as_exceptions() -> Iterator[None]:
-    """Let a process that is told to end sweep up what it began."""
+    """Let a process that has to end clean up what it began."""
 
     def leave(number: int, _: object) -> NoReturn:
         sys.exit(128 + number)

@@ -1,7 +1,7 @@
-"""The one table of what is drawn: signs of outcomes, and glyphs of lines, bars and cuts.
+"""The one table of what rig draws: signs of outcomes, and glyphs of lines, bars and cuts.
 
-Everything has two forms: one for terminals that show Unicode, and one in ASCII for all others. In both, signs
-are told apart without colour and without case. `use` says which form this process shows.
+Everything has two forms: one for terminals that show Unicode, and one in ASCII for all others. In both, you
+can tell signs apart without colour and without case. `use` chooses the form for this process.
 """
 
 import os
@@ -91,7 +91,7 @@ class Sign(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The sign and the word; of what is no outcome, the word will do."""
+        """The sign and the word; for anything but an outcome, just the word."""
         return f"{self.sign} {self.word}" if self.is_outcome else self.word
 
 

@@ -41,7 +41,7 @@ class TurnHeading:
     number: int
 
     def text(self, turns: int = 0) -> str:
-        """Its words, of a conversation of so many turns (0: unknown)."""
+        """Its words, in a conversation of this many turns (0: unknown)."""
         return f"turn {self.number} of {turns}" if turns else f"turn {self.number}"
 
 
@@ -257,7 +257,7 @@ class StepView:
 
 
 def again(times: int) -> str:
-    """What is said of a call that was made so many times more, with the same answer and the same verdict."""
+    """The words for a call that was made several more times, with the same answer and the same verdict."""
     return f"the same call, {'once more' if times == 1 else f'{times} more times'}"
 
 

@@ -26,10 +26,10 @@ class Row(NamedTuple):
 
 
 def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
-    """A line for each row, all rows having as many cells: labels left, cells right.
+    """One line per row. All rows have the same number of cells: labels are left-aligned, cells right-aligned.
 
-    The first row is the heading. Where a line would be longer than `width` cells, the columns are told in
-    blocks under one another, each with the heading and the labels again; a column is never cut.
+    The first row is the heading. If a line would be longer than `width` cells, the columns go into blocks
+    below one another, each with the heading and the labels again; a column is never cut.
     """
     titles = [f"  {row.label}" if row.detail else row.label for row in rows]
     labels = max(map(len, titles))
@@ -45,9 +45,9 @@ def columns(rows: Sequence[Row], width: int | None = None) -> list[str]:
 
 
 def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
-    """As `columns`, but where not all fit beside one another they are told in less room first.
+    """Like `columns`, but if the columns do not fit side by side, they first take less room.
 
-    Headings lose what they begin alike with, then their middles; intervals move below their rates, and long
+    Headings lose their common beginnings, then their middles; intervals move below their rates, and long
     labels take several lines.
     """
     lines = columns(rows)
@@ -74,12 +74,12 @@ def _between(low: str, high: str, room: int) -> str:
 
 
 def ends(names: Sequence[str], room: int) -> list[str]:
-    """Names in so many characters: without what they begin alike with, then without their middles."""
+    """Names in this many characters: without their common beginning, then without their middles."""
     return [middle(name, room) for name in distinct(names, room, str(ELLIPSIS))]
 
 
 def distinct(names: Sequence[str], room: int, cut: str) -> Sequence[str]:
-    """Names of which one is longer than `room`, without what all begin with, as far as a mark."""
+    """If one of the names is longer than `room`, all names without their common beginning, up to a mark."""
     if len(names) < 2 or max(map(len, names)) <= room:
         return names
     same = takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False))
@@ -88,7 +88,7 @@ def distinct(names: Sequence[str], room: int, cut: str) -> Sequence[str]:
 
 
 def middle(text: str, room: int) -> str:
-    """A text in so many characters, without its middle if need be: alike names differ at their ends."""
+    """A text in this many characters, without its middle if necessary: similar names differ at their ends."""
     cut = str(ELLIPSIS)
     if len(text) <= room:
         return text

@@ -1,6 +1,6 @@
 """Steps of a turn as a tree, where a search went back to an earlier step and tried something else.
 
-Most turns are a line. Of a line nothing is said here, so that it is shown as ever.
+Most turns are a plain sequence. These functions return nothing for them, so they look as always.
 """
 
 from collections.abc import Sequence
@@ -45,9 +45,9 @@ def back(turn: int, number: int, step: Step) -> Back | None:
 
 
 def parent_of(number: int, step: Step) -> int:
-    """The number of the step that a step follows, -1 for none. One that cannot be is the step before.
+    """The number of the step that a step follows, -1 for none. If it is impossible, it is the step before.
 
-    A damaged store can hold anything, also what is no number.
+    A damaged store can hold anything, even something that is not a number.
     """
     return step.parent if isinstance(step.parent, int) and -1 <= step.parent < number else number - 1
 

@@ -63,7 +63,7 @@ OpenStore: TypeAlias = Callable[[Mapping[str, Json]], PrefixStore | None]
 
 
 class _Turn(NamedTuple):
-    """Which turn of which evaluation a sequence is in."""
+    """The turn of an evaluation that a sequence belongs to."""
 
     conversation: str
     repeat: int

@@ -20,7 +20,7 @@ from rig.errors import RigError
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 MAX_TEMPLATE_CHARACTERS = 200_000
 QUIET: Mapping[str, Json] = {"enable_thinking": False}
-"""What templates are told where nothing else is said of thinking."""
+"""The variables for templates if nothing else is said about thinking."""
 
 
 class Markup(str):
@@ -154,8 +154,8 @@ class ChatTemplate:
         """The prompt up to where the assistant speaks next. Raises TemplateError.
 
         What the template cannot do is done around it: a system message joins the first user message, tool
-        messages become the user's, and messages of one role in a row become one. `tools` are declarations in
-        OpenAI's shape, for templates that show them; `variables` is what else the template is told.
+        messages become the user's, and consecutive messages of one role become one. `tools` are declarations
+        in OpenAI's shape, for templates that show them; `variables` are passed to the template as well.
         """
         return self._render(self._adapt(messages), tools, variables)
 

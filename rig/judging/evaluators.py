@@ -186,7 +186,7 @@ def _prompts(template: str) -> dict[str, tuple[str, str]]:
 
 
 def _chat(template: str, kind: Kind) -> dict[str, tuple[str, str]]:
-    """A chat of one question: what the system is told, and the user's words."""
+    """A chat with one question: the system's words, and the user's."""
     messages = [(role.strip(), content) for role, content in _MESSAGE.findall(template)]
     system = "\n\n".join(content for role, content in messages if role == "system")
     prompt = "\n\n".join(content for role, content in messages if role != "system")

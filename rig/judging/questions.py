@@ -150,7 +150,7 @@ LARGEST_SHOWN = 1 << 20
 
 
 def _most(fits: Fits, cut: Cut, part: str) -> Cut:
-    """The cut with as much of a part as fits, of which nothing does fit."""
+    """The cut, with as much of a part as fits, when the whole part does not."""
     low, high = 0, LARGEST_SHOWN
     while high - low > max(8, low // 16):
         middle = (low + high) // 2

@@ -1,8 +1,9 @@
-"""How a vote is made: which questions a judge is asked, one after the other, and what the verdicts make.
+"""How a vote is made: which questions a judge is asked, one after another, and what follows from the
+verdicts.
 
-Source: the three evaluators of upstream's ToolEval. A vote is a generator of questions, which is sent
-verdicts, None for one that is none. It draws no lots: where upstream does, answers are equal here. What was
-mended of upstream's is listed in docs/tooleval.md.
+Source: the three evaluators of upstream's ToolEval. A vote is a generator of questions. It receives verdicts,
+None for an invalid one. It draws no lots: where upstream does, answers are equal here. docs/tooleval.md lists
+the fixes to upstream's.
 """
 
 import json
@@ -280,7 +281,7 @@ def _parsing(solution: Solution) -> Question:
 def _in_chat(
     evaluator: Evaluator, pair: Both, statuses: Statuses, orders: Sequence[tuple[Side, Side]]
 ) -> Generator[Question, Verdict, PreferenceVote]:
-    """The rules are told in words, and one question is asked."""
+    """The rules are given in words, and one question is asked."""
 
     def fields(shown: Both, cut: Cut) -> Mapping[str, str]:
         answers = [answer_json(each, cut, MOST_FINAL) for each in shown]

@@ -42,8 +42,8 @@ _GRID = 2_000
 def capital(values: Vector, mean: float, of: int | None = None) -> Vector:
     """The e-process against a mean of at most `mean`, after each of the values (0 to 1, along the last axis).
 
-    With `of`, they are drawn without replacement from so many, whose mean is meant; else from a population
-    without end. Infinite once the hypothesis is impossible.
+    With `of`, the values are drawn without replacement from that many, and `mean` is theirs; otherwise, from
+    an infinite population. Infinite once the hypothesis is impossible.
     """
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(_log_capital(values, np.array([mean]), of)[..., 0, :]), dtype=np.float64)

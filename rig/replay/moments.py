@@ -140,7 +140,7 @@ class StoredEvents:
         arm = self._run.arms[position]
         yield Moment(0, ArmStarted(position))
         if arm.load_s is not None:
-            # The seconds are told, not waited for: nobody watches a replay to see a model being loaded.
+            # The seconds are shown, not waited for: nobody watches a replay to see a model load.
             yield Moment(0, ArmReady(position, ArmInfo(arm.name, arm.fingerprint or {}), arm.load_s))
 
     def _arm_through(self, arm: StoredArm) -> Moment:

@@ -84,7 +84,7 @@ class Playback(Control):
             self.until, self._sought, self._is_sought = self._sought, None, False
 
     def sleep(self, seconds: float) -> None:
-        """Let so many seconds of the run pass at the speed of the moment. Raises Stopped and Sought."""
+        """Let this many seconds of the run pass at the current speed. Raises Stopped and Sought."""
         with self._changed:
             self._heed()
             while seconds > 0:
@@ -103,7 +103,7 @@ class Playback(Control):
                 self._heed()
 
     def idle(self, seconds: float) -> None:
-        """Wait so many seconds, whatever the speed. Raises Stopped and Sought."""
+        """Wait this many seconds, at any speed. Raises Stopped and Sought."""
         with self._changed:
             self._heed()
             self._changed.wait(seconds)

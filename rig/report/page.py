@@ -140,7 +140,7 @@ def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
 
 
 def _flips(pair: Pair, comparison: Comparison) -> Iterator[FlipView]:
-    """Conversations that flipped, then those of which only turns did."""
+    """Conversations that flipped, then those where only turns did."""
     numbers = {name: number for number, (name, _) in enumerate(comparison.conversations)}
     for flip, turns in flips_with_turns(pair):
         often = how_often(flip) if flip.turn is None else ""
@@ -148,7 +148,9 @@ def _flips(pair: Pair, comparison: Comparison) -> Iterator[FlipView]:
 
 
 def _blocks(number: int, beside: int = BESIDE) -> list[list[int]]:
-    """The places of so many columns in tables under one another, at most `beside` in each, about alike."""
+    """The places of this many columns in tables below one another, at most `beside` in each, of about equal
+    width.
+    """
     tables = math.ceil(number / beside)
     ends = [round(number * each / tables) for each in range(tables + 1)]
     return [list(range(*pair)) for pair in pairwise(ends)]

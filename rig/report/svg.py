@@ -11,7 +11,7 @@ _NUMBERS = ("d", "x", "y", "points", "width", "height")
 def for_page(drawn: str, title: str, colours: Mapping[str, str]) -> str:
     """A drawing as an element of a page, with `title` for those who do not see it.
 
-    `colours` become variables of the page by their names. Raises ParseError for what is no SVG.
+    `colours` become variables of the page, by their names. Raises ParseError if it is not an SVG.
     """
     root = ElementTree.fromstring(drawn)
     for element in [*root.iter()]:

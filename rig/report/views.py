@@ -265,7 +265,7 @@ def _answer(returned: Returned, longest: int) -> str:
 
 
 def _joined(text: str, omitted: int, longest: int) -> str:
-    """A text made of parts of which so many characters are left out already."""
+    """A text of several parts, with this many characters already left out."""
     cut = clip(text, longest)
     return str(Clip(cut.text, cut.omitted + omitted))
 

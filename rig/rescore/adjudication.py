@@ -1,4 +1,4 @@
-"""The texts of a stored run of which no rule says whether they mean the same: each pair once, to be asked."""
+"""The texts of a stored run that no rule can judge: each pair once, to ask a person about."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -16,7 +16,7 @@ class Control:
     """
 
     STOPPING = "stopping after this step; Ctrl-C again to kill"
-    """What a person who asked to stop is told."""
+    """The line for a person who asked to stop."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -52,7 +52,7 @@ class Deciding:
             self._evidence[arm] = self._test.evidence(self.differences(arm))
 
     def finished(self, where: Where, counts: Counts) -> list[EvidenceMoved]:
-        """Take in a conversation that an arm has finished; what that says of which arms."""
+        """Take in a conversation that an arm has finished. Returns what that tells about which arms."""
         self._won[where] = self._succeeded(counts)
         moved = []
         for arm in self.undecided if where.arm == 0 else [where.arm]:

@@ -87,7 +87,7 @@ class Plan:
                 self.setup.check(task, settings)
 
     def as_new_run(self) -> NewRun:
-        """What the store is told of the run at its beginning."""
+        """What the store records about the run at its beginning."""
         return NewRun(
             id=self.run,
             name=self.name,

@@ -89,7 +89,7 @@ class Grader:
 class _Predicted:
     """A prediction: the ground-truth calls it could be, best first, which one it is, and why none.
 
-    `unclear` are those that it could be if texts meant the same of which nobody can say it, and which.
+    `unclear` are the calls it could be if texts meant the same, and which texts nobody can judge.
     """
 
     turn: int

@@ -139,7 +139,7 @@ def _how(name: str, tool: Tool, truth: ExecutedCall) -> Equality | Text | Rule |
 
 
 def _expected(name: str, how: Equality | Rule, truth: ExecutedCall) -> Json:
-    """What people are told was expected: a rule that says more than a value is told as a rule."""
+    """What people read as the expected value: a rule that says more than a value is shown as a rule."""
     own = isinstance(how, Rule) and how.of is not None
     return how.as_json() if isinstance(how, Rule) and own else truth.arguments.get(name)
 

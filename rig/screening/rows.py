@@ -14,7 +14,7 @@ Values: TypeAlias = npt.NDArray[np.float32]
 
 
 class Place(NamedTuple):
-    """Which choice of which step."""
+    """A choice of a step."""
 
     conversation: str
     turn: int

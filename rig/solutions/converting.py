@@ -161,7 +161,7 @@ def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[No
     """One path through a tree: the longest, the first of several, or by chance at every branch."""
     path: list[Node] = []
     depths = _depths(following) if shape == "longest" else {}
-    random.choice("u")  # upstream's walk begins at the system node, of which there is one way on
+    random.choice("u")  # upstream's walk begins at the system node, which has one way on
     while following:
         node = max(following, key=lambda each: depths[id(each)]) if depths else random.choice(following)
         path.append(node)

@@ -64,7 +64,7 @@ class ScoredCell:
 
     @property
     def rights(self) -> dict[int, bool]:
-        """Whether each turn is right of which that can be said, by its number from 1."""
+        """Whether each turn is right, by its number from 1, for the turns where this is known."""
         return {turn.number: turn.right for turn in self.turns if turn.right is not None}
 
 

@@ -22,7 +22,8 @@ ELSEWHERE = timedelta(minutes=15)
 """A writer on another machine cannot be looked at: it counts as gone after so long without storing a turn."""
 
 CLOCK_SET = timedelta(minutes=1)
-"""By so much a clock may be set without making a process look like another: starts are told in its time."""
+"""The clock may be set by this much without making a process look like another: starts are given in its time.
+"""
 
 
 class RunLock:

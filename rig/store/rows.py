@@ -57,7 +57,7 @@ def step_row(turn: Any, number: int, step: Step) -> dict[str, Any]:
 
 
 def verdict_columns(verdict: Verdict | None) -> dict[str, Any]:
-    """The columns that say how a call was judged; all None for what is no call."""
+    """The columns that say how a call was judged; all None for anything but a call."""
     turn, call = (verdict.ground_truth if verdict else None) or (None, None)
     return {
         "match": verdict.match if verdict else None,

@@ -30,7 +30,7 @@ def counts_of(scores: Iterable[Mapping[str, Any]], database: Database) -> dict[i
 
 
 def _total_of(scores: Iterable[int], database: Database) -> dict[str, float]:
-    """The sums of the counts of all these scores, of which no more than one is kept."""
+    """The sums of the counts of all these scores. Only one score is in memory at a time."""
     sums: dict[str, float] = {}
     for _, name, value in database.execute(_COUNTS, [json.dumps(list(scores))]):
         sums[name] = sums.get(name, 0) + value

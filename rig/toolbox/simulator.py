@@ -19,9 +19,9 @@ _LONGEST_ERROR = 500
 class Simulator:
     """Executes calls of a toolbox in a world and keeps track of who is logged in.
 
-    By default arguments are checked against the tool's schema, a failed call leaves the world as it was, and
-    what upstream forgets is mended (a verification code can be used once). With `upstream_compat` any JSON is
-    accepted wherever ToolTalk accepts it, and a call that fails half way leaves behind what it had written.
+    By default, it checks arguments against the tool's schema, a failed call leaves the world as it was, and
+    what upstream forgets is fixed (a verification code can be used once). With `upstream_compat`, it accepts
+    any JSON wherever ToolTalk accepts it, and a call that fails half way leaves behind what it had written.
     """
 
     def __init__(self, world: World, toolbox: Toolbox, *, upstream_compat: bool = False) -> None:

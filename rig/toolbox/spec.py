@@ -86,13 +86,14 @@ class Composed:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool and all that is known of it. `function(world, **arguments)` returns its response.
+    """A tool and everything that is known about it. `function(world, **arguments)` returns its response.
 
-    `parameters` is a JSON Schema of type object with a description for each property; `returns` describes
-    the response in words. `action` tools change the world. `injected` names arguments that no model writes:
-    the simulator gives them the session's token. `login` says that a success logs somebody in or out, whom
-    the argument `username` names. `amends(world, **arguments)` is called after a success to mend what
-    upstream forgets, and so not in upstream's way. `composed` says which arguments are the model's own.
+    `parameters` is a JSON Schema of type object with a description for each property; `returns` describes the
+    response in words. `action` tools change the world. `injected` names arguments that no model writes: the
+    simulator gives them the session's token. `login` means that a success logs somebody in or out; the
+    argument `username` names whom. `amends(world, **arguments)` is called after a success to fix what
+    upstream forgets, and therefore not in upstream's way. `composed` names the arguments in the model's own
+    words.
     """
 
     name: str

@@ -129,7 +129,7 @@ def _omitted(characters: int) -> list[Span]:
 
 
 def _shortened(text: Clip, lines: int, form: Form) -> tuple[str, int]:
-    """As much as fits about so many lines beside a note of the rest, and how much that is."""
+    """The text shortened to about this many lines, and how many characters are left out."""
     shown = inert_line(text.text)
     if not form.full and len(shown) > lines * form.text:
         shown = shown[: max(lines * form.text - 32, form.text)]

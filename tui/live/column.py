@@ -10,7 +10,7 @@ from tui.text.lines import Line
 
 
 class Column:
-    """The lines of a transcript in one form. `full` are the calls of which all is shown."""
+    """The lines of a transcript in one form. `full` are the calls that are shown in full."""
 
     def __init__(self, transcript: Transcript, form: Form, full: frozenset[StepPlace] = frozenset()) -> None:
         self.transcript = transcript

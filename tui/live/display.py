@@ -39,9 +39,10 @@ _LOOK_S = 0.5
 
 
 class TuiDisplay:
-    """Shows a run in the terminal. When the view is left or fails, `fallback` takes over and the run goes on.
+    """Shows a run in the terminal. When the view is left or fails, `fallback` takes over and the run
+    continues.
 
-    The fallback (plain progress on stderr) is told the milestones that the view had shown.
+    The fallback (plain progress on stderr) receives the milestones that the view had shown.
     """
 
     def __init__(self, fallback: Display | None = None) -> None:

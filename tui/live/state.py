@@ -138,7 +138,7 @@ class ArmState:
 
     @property
     def rated(self) -> Counts | None:
-        """The counts of which rates are told: none of an arm that only the machine has failed."""
+        """The counts for the rates: none for an arm where only the machine has failed."""
         return self.counts if self.evaluated else None
 
 
@@ -175,7 +175,7 @@ class RunState:
     changes: int = 0
     notices: deque[str] = field(default_factory=lambda: deque(maxlen=50))
     playing: set[Where] = field(default_factory=set)
-    """The conversations of which a turn is being played."""
+    """The conversations with a turn in progress."""
     _running: dict[Where, None] = field(default_factory=dict)
     _kept: deque[Where] = field(default_factory=deque)
     _weight: int = 0

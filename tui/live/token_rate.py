@@ -9,14 +9,14 @@ _SECONDS = 3.0
 
 
 class TokenRate:
-    """Tokens a second over the last seconds of the step that is being written, by what is told of it."""
+    """Tokens per second over the last seconds of the step that is being written."""
 
     def __init__(self) -> None:
         self._step: object = None
         self._seen: deque[tuple[float, int]] = deque()
 
     def tell(self, conversation: object, step: StepPlace | None, tokens: int, now: float) -> None:
-        """There are so many tokens of a step now; None where nothing is being written."""
+        """There are this many tokens of a step now; None if nothing is being written."""
         if step is None or self._step != (conversation, step):
             self._step = (conversation, step) if step is not None else None
             self._seen.clear()

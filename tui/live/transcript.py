@@ -173,7 +173,7 @@ class Transcript:
         self._fold(2 if verdict is None else 3)
 
     def _fold(self, size: int) -> None:
-        """Let the last call, of so many entries, only be counted if it is the one before it once more."""
+        """If the last call, of this many entries, repeats the one before it, only count it."""
         last, before = self.entries[-size:], self.entries[:-size]
         folded = before[-1] if before and isinstance(before[-1], Repeated) else None
         first = before[-size - 1 : -1] if folded else before[-size:]

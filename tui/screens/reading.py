@@ -1,4 +1,4 @@
-"""Moving about in a run: which conversation of which arm is read, and where in it."""
+"""Moving around in a run: which conversation of which arm you read, and where in it."""
 
 from pathlib import Path
 

@@ -50,7 +50,7 @@ class StepRecord:
         return StepPlace(self.turn, self.step)
 
     def view(self, longest: int) -> StepView:
-        """What is seen of it, in texts of so many characters."""
+        """What you see of it, in texts of this many characters."""
         return step_view(self.turn, self.step, self.made, longest)
 
     @property
@@ -108,7 +108,7 @@ class Record:
         return f"{self.run.arms[where.arm].name}{repeat}"
 
     def neighbour(self, step: int) -> str | None:
-        """The name of the conversation so many places on in the run, None beyond its ends."""
+        """The name of the conversation this many places on in the run, None beyond its ends."""
         place = self.run.conversations.index(self.where.conversation) + step
         return self.run.conversations[place] if 0 <= place < len(self.run.conversations) else None
 

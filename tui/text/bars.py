@@ -32,7 +32,7 @@ def bar(kinds: Sequence[tuple[Span, int]], width: int) -> Line:
 
 
 def progress(done: int, total: int, width: int) -> Line:
-    """How much of something is done, to an eighth of a cell. It is told without colour, too."""
+    """How much of something is done, to an eighth of a cell. You can tell without colour, too."""
     parts = str(PARTS)
     size = len(parts) + 1
     full, eighths = divmod(min(width * size * done // total, width * size) if total else 0, size)

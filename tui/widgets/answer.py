@@ -1,4 +1,4 @@
-"""For a person who plays a role: what they are told of it, and a line to say something in."""
+"""For a person who plays a role: what they read about it, and a line to answer in."""
 
 from textual import events
 from textual.widgets import Input

@@ -136,7 +136,7 @@ class TranscriptView(Lines):
 
     @property
     def call(self) -> Called | None:
-        """The chosen call, else the last one of which something is in sight."""
+        """The chosen call, or else the last one that is partly in sight."""
         calls = self._calls()
         chosen = [call for call, _ in calls if call.place == self._chosen]
         seen = [call for call, lines in calls if self._is_in_sight(lines)]

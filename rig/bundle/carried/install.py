@@ -131,7 +131,7 @@ def install(here: Path, bundle: Any) -> None:
     command = [str(environment / "bin" / "python"), str(here / "wheels" / pip / "pip")]
     options = ["--isolated", "--no-input", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
     install = ["install", "--no-index", "--no-deps", "--require-hashes", f"--find-links={here / 'wheels'}"]
-    # What pip and Python are told by variables was meant for other installations.
+    # Environment variables for pip and Python were meant for other installations.
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "PYTHON"))}
     done = subprocess.run(
         [*command, *options, *install, "-r", str(here / "requirements.txt")],

@@ -168,7 +168,7 @@ def command(
 
 
 def _print_looks(looks: Looks, points: float | None, *, as_json: bool) -> int:
-    """Print what was looked at; 1 where a script asked, and a loss of so many points is shown."""
+    """Print the looks; return 1 if a script asked and a loss of that many points is shown."""
     failed = [each.arm for each in looks.arms if points is not None and each.judged.found == "shown"]
     if as_json:
         print_json({**looks.as_json(), "failed": failed})

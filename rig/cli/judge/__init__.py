@@ -11,7 +11,7 @@ _OTHERS = {"calibrate": "rig.cli.judge.calibrate", "rates": "rig.cli.judge.rates
 
 
 class _Judging(Verbs):
-    """What is no name of another command is to be judged."""
+    """An argument that names no other command is something to judge."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*_OTHERS, answers.name, *context.help_option_names):

@@ -108,7 +108,7 @@ class GroupedCommand(Grouped, CastCommand):
 
 
 _MARK = " *"
-"""Ends the help of an option that can be given several times, each of which makes an arm."""
+"""Ends the help of an option that you can repeat to make several arms."""
 
 _WIDEST = 24
 """Cells of an option's name; what is longer has its help on the next line."""

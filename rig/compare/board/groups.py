@@ -24,7 +24,7 @@ WHAT: dict[By, str] = {
 
 
 class Share(NamedTuple):
-    """So many of so many."""
+    """A count out of another."""
 
     part: int = 0
     whole: int = 0

@@ -64,9 +64,9 @@ def is_hash(text: str) -> bool:
 
 
 def history(runs: Runs, sha256: str) -> tuple[list[str], list[Line]]:
-    """The hashes that begin so, of which one is found, and its scores: a line for what may be compared.
+    """The hashes that begin with this, of one file, and its scores: one line for each that can be compared.
 
-    Raises RigError where no run is of such a file, or those of several are.
+    Raises RigError if no run used such a file, or if several files match.
     """
     found: list[tuple[StoredRun, StoredArm]] = []
     for run in reversed(runs.all()):

@@ -13,7 +13,7 @@ QUESTION = "Do they mean the same?"
 
 
 def question_text(each: Unsettled, number: int, of: int, opinion: Opinion | None = None) -> str:
-    """All that one needs to answer, the `number`th of so many."""
+    """Everything you need to answer one question: number `number` of `of`."""
     doubt, task = each.doubt, each.scored.conversation
     turn = turn_number(task, doubt.turn)
     often = f", {each.times} calls" if each.times > 1 else ""

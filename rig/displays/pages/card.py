@@ -88,11 +88,11 @@ class Card:
         return cls(stored, str(runs.path), comparison, next(failing, None), is_kept)
 
     def text(self, width: int | None = None) -> str:
-        """The card as text of so many cells."""
+        """The card as text, this many cells wide."""
         return "\n".join("".join(text for text, _ in line).rstrip() for line in self.lines(width or 100))
 
     def lines(self, width: int) -> list[Line]:
-        """The card as lines of so many cells, in tints."""
+        """The card as tinted lines, this many cells wide."""
         run = self.run
         lines = [self._title(), _rule(width), *self._table(width), _rule(width)]
         for label, said in self._notes():

@@ -19,9 +19,9 @@ _OF_NO_USE = {VerdictKind.NOTHING_TO_LOSE, VerdictKind.CANNOT_TELL}
 
 
 def compare_text(comparison: Comparison, width: int | None = None) -> str:
-    """Everything but the transcripts; the verdicts last, where a reader of a terminal is.
+    """Everything but the transcripts. The verdicts come last, where a reader of a terminal looks.
 
-    Where arms do not fit into `width` cells, they are told in less room, or follow below.
+    Arms that do not fit into `width` cells take less room, or follow below.
     """
     arms = comparison.arms
     parts = [

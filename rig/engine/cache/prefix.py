@@ -26,8 +26,8 @@ Rows: TypeAlias = Sequence[Logits]
 class Feed(NamedTuple):
     """Tokens that a step wants decoded next, after what its sequence holds.
 
-    It is sent the logits after so many of the last ones. `generated` tells the tokens of an answer from those
-    of a prompt.
+    It receives the logits after this many of the last ones. `generated` tells the tokens of an answer from
+    those of a prompt.
     """
 
     tokens: Sequence[int]
@@ -47,7 +47,7 @@ class Prefill(NamedTuple):
 
 @dataclass(slots=True)
 class _Path:
-    """What a sequence holds: segments, the first `lasting` of which consist of prefilled tokens only."""
+    """What a sequence holds: segments. The first `lasting` of them have prefilled tokens only."""
 
     segments: list[Segment] = field(default_factory=list)
     lasting: int = 0
@@ -173,7 +173,7 @@ class PrefixTree:
         return self._drop(sequence, kept, length)
 
     def _drop(self, sequence: int, segments: int, tokens: int) -> int:
-        """Keep so many segments and tokens, or none where the memory cannot; how many tokens are left."""
+        """Keep this many segments and tokens, or none if the memory cannot; returns how many tokens are left."""
         path = self._paths[sequence]
         left = self._context.drop_tail(sequence, tokens)
         kept = segments if left == tokens else 0

@@ -22,10 +22,10 @@ WORTH_TOKENS = 256
 
 
 class PrefixStore:
-    """A directory of KV states, the least recently used of which go when it grows beyond `max_bytes`.
+    """A directory of KV states. The least recently used ones go when it grows beyond `max_bytes`.
 
-    `shape` is everything besides the tokens that can change a bit of the state. `notify` is told in one line
-    what a person should know: a file that was damaged, a directory that cannot be written.
+    `shape` is everything besides the tokens that can change a bit of the state. `notify` gets one line about
+    anything a person should know: a damaged file, or a directory that cannot be written.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class PrefixStore:
             return None
 
     def keep_rates(self, tokens: Segment, rates: Mapping[int, float]) -> None:
-        """Remember how fast so many sequences decode after these tokens."""
+        """Remember how fast this many sequences decode after these tokens."""
         with suppress(OSError):  # measuring again costs a second
             self._directory.mkdir(parents=True, exist_ok=True)
             self._rates(tokens).write_text(json.dumps(rates))

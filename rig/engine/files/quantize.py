@@ -34,10 +34,10 @@ _FAILURE = re.compile(r"failed to quantize: (.+)|error loading model: (.+)")
 
 
 def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callable[[int, int], None]) -> Made:
-    """Make `PARENT-KIND.gguf` in the models directory; `progress` is told how many tensors of how many.
+    """Make `PARENT-KIND.gguf` in the models directory. `progress` gets the number of tensors done and of all.
 
-    The file appears under its name only when it is complete and was read back. One that was made of the same
-    parent before is kept. Raises RigError when llama.cpp refuses, and where another file has the name.
+    The file appears under its name only when it is complete and was read back. A file that was made from the
+    same parent earlier is kept. Raises RigError if llama.cpp refuses, and if another file has the name.
     """
     if parent.adapter is not None:
         raise RigError(
@@ -92,7 +92,7 @@ def _written(
     if child.returncode != 0 or not target.is_file():
         raise RigError(f"{source}: llama.cpp cannot make {kind} of it: {reason}")
     if fell_back.total() != (said or 0):
-        # Which types they got is in the file all the same; only what they should have had is not known.
+        # The file still says which types they got; only the types they should have had are unknown.
         fell_back = Counter({"types not told": said or 0})
     return target, fell_back
 

@@ -8,12 +8,12 @@ Kind = Literal["answer", "tool", "parameter", "value"]
 
 
 class Choice(NamedTuple):
-    """A token of an answer that the grammar left open, and what the model makes of it.
+    """A token of an answer where the grammar left a choice, and what the model makes of it.
 
-    `start` is the byte of the answer at which it begins. `logprob` is the natural logarithm of its
-    probability among the `allowed` tokens, of which `rank` are likelier (equally likely ones count by id, as
-    in greedy decoding); `top` is the likeliest, and `agrees` says whether its text is the answer's: there can
-    be other tokens for the same text.
+    `start` is the byte of the answer where it begins. `logprob` is the natural logarithm of its probability
+    among the `allowed` tokens. `rank` of them are likelier (equally likely ones count by id, as in greedy
+    decoding). `top` is the likeliest, and `agrees` says whether its text is the answer's: other tokens can
+    have the same text.
     """
 
     token: int

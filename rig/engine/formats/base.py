@@ -1,6 +1,8 @@
-"""What a form of answers is to the engine: what a model is told, what it may write, and how that is read.
+"""What the engine knows about an answer format: what a model reads, what it may write, and how rig reads
+that.
 
-A format is one class and one registration. Prompt, grammar, reading and teacher forcing know no more of it.
+A format is one class and one registration. Prompt, grammar, reading and teacher forcing know nothing else
+about it.
 """
 
 from abc import ABC, abstractmethod
@@ -36,12 +38,13 @@ class Reading(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """How a model is told of the form and of the tools.
+    """How a model learns about the form and the tools.
 
-    `rules` and `tools` are words for the system prompt; `rules` are the same whatever the tools are.
-    `declarations` are for chat templates that take `tools=`, or a variable `declared_as` otherwise, in
-    OpenAI's shape. With `context_apart` a request's context is told in the first message of the user:
-    templates put declarations behind the system prompt, and what differs would part all prompts before them.
+    `rules` and `tools` are words for the system prompt; `rules` do not depend on the tools. `declarations`
+    are for chat templates that take `tools=`, or else a variable `declared_as`, in OpenAI's shape. With
+    `context_apart`, a request's context goes into the first message of the user: templates put declarations
+    after the system prompt, and anything that varies there would make all prompts differ before the
+    declarations.
     """
 
     rules: str = ""
@@ -59,18 +62,18 @@ class Span(NamedTuple):
 
 
 class AnswerFormat(ABC):
-    """A form of answers, for one set of tools, one arm of `--grammar` and one chat template.
+    """An answer format, for one set of tools, one arm of `--grammar` and one chat template.
 
-    `version` goes up with any change of what a model is told or of how it is read; it is part of an arm's
-    fingerprint, and so are `salvage_rules` where there is no grammar.
-    Raises SchemaError for tools whose parameters cannot be enforced.
+    `version` goes up with any change in what a model reads or in how rig reads its answer. It is part of an
+    arm's fingerprint, and without a grammar so are `salvage_rules`. Raises SchemaError for tools whose
+    parameters cannot be enforced.
     """
 
     name: ClassVar[str]
     version: ClassVar[str]
     salvage_rules: ClassVar[str] = "1"
     variables: Mapping[str, Json] = QUIET
-    """What the chat template is told beside messages and tools."""
+    """Further variables for the chat template, besides messages and tools."""
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         self.tools = tools
@@ -79,7 +82,7 @@ class AnswerFormat(ABC):
 
     @abstractmethod
     def offer(self) -> Offer:
-        """How a model is told what it may call, and how."""
+        """What the model reads about the calls it can make, and how to make them."""
 
     @abstractmethod
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:

@@ -1,8 +1,8 @@
-"""A form of answers for models that are to say one thing only: the arguments of one function, as JSON.
+"""An answer format for models that should say one thing only: the arguments of one function, as JSON.
 
-Where a judge has to give a reason and then a verdict there is nothing to choose and nothing to reply. The
-fields come in the order in which the function's parameters are declared. They are told of behind the
-question, so that the same question with other choices is read from the cache.
+A judge that has to give a reason and then a verdict has no call to choose and no reply to make. The fields
+come in the order in which the function declares its parameters. They are described after the question, so
+that the same question with other choices is read from the cache.
 """
 
 import json

@@ -46,7 +46,7 @@ def is_adapter(facts: Facts) -> bool:
 
 
 def inspect_adapter(path: Path) -> AdapterInfo:
-    """Read what a GGUF file says about its adapter. Raises RigError for what is no complete LoRA adapter."""
+    """Read what a GGUF file says about its adapter. Raises RigError if it is not a complete LoRA adapter."""
     header = read_header(path)
     facts = Facts(header.metadata)
     if not is_adapter(facts):

@@ -230,7 +230,7 @@ class _Reader:
         return self._data[start : self._at].decode("utf-8", errors="replace")
 
     def _count(self, smallest: int, most: int | None = None) -> int:
-        """A count of things that take at least `smallest` bytes each and of which there are never `most`."""
+        """A count of things that take at least `smallest` bytes each and number at most `most`."""
         count = self._unpack(_U64)
         if count * smallest > self._end - self._at:
             raise self._ends_early()

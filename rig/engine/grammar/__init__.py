@@ -31,9 +31,9 @@ __all__ = [
 def make_grammar(
     model: "LlamaModel", tokenizer: "Tokenizer", settings: EngineSettings, notify: Notify
 ) -> Grammar:
-    """The grammar that the settings ask for. Raises RigError for settings that cannot go together.
+    """The grammar for these settings. Raises RigError for settings that cannot go together.
 
-    `notify` is told when one is compiled that takes long.
+    `notify` gets a line if compiling takes long.
     """
     settings.check()
     if settings.grammar == "none":

@@ -98,7 +98,7 @@ class Writer:
         return f'"{{" {pair} ({between} {pair})* "}}" | "{{}}"'
 
     def any_name(self) -> str:
-        """The rule of a name in an object of which none is declared."""
+        """The rule of a name in an object that declares none."""
         return self.value({"type": "string"})
 
     def _members(self, schema: JsonObject, *, free_order: bool) -> list[Member]:

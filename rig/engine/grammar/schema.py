@@ -65,7 +65,7 @@ _ANYTHING: JsonObject = {
         {"type": "object", "additionalProperties": {"anyOf": _PLAIN}},
     ]
 }
-"""What stands in an object of which nothing is declared: one more level of lists and objects."""
+"""The values in an object that declares nothing: one more level of lists and objects."""
 
 
 class SchemaError(RigError):

@@ -14,7 +14,7 @@ from rig.engine.grammar.numbers import integers
 from rig.engine.grammar.spelling import CDATA, UNSAFE, Spelling, Tags
 
 BARE_NAME = "[A-Za-z0-9_.-]{1,200}"
-"""A name without quotes, in an object of which none is declared."""
+"""A name without quotes, in an object that declares none."""
 _PYTHON_TEXT = (
     r"'(?:[^'\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*'"
     r"|\"(?:[^\"\\\x00-\x1f]|\\(?:['\"\\nrt]|x[0-9a-f]{2}))*\""

@@ -43,10 +43,10 @@ def load_planned(
     open_context: Callable[[LlamaModel, FitPlan], LlamaContext],
     notify: Callable[[str], None],
 ) -> Loaded:
-    """The weights, a context beside them, and the plan by which both could be had.
+    """The weights, a context for them, and the plan that worked for both.
 
-    Where memory runs out, what is open goes down step by step, and `notify` is told. Raises RigError when
-    nothing is left to be tried, and for whatever else stops llama.cpp.
+    If memory runs out, the plan asks for less, step by step, and `notify` gets a line. Raises RigError if
+    nothing is left to try, and for anything else that stops llama.cpp.
     """
     plan = fit.best()
     short = plan.machine.needed - plan.machine.free - plan.machine.swap

@@ -14,7 +14,7 @@ _compiled = lru_cache(maxsize=64)(Compiled)
 
 
 def serve(seconds: int, memory: int, characters: int) -> None:
-    """Answer until there is nobody to ask. Each question may take so many seconds of computing."""
+    """Answer until nobody asks any more. Each question may take this many seconds of computing."""
     # The terminal tells all processes of Ctrl-C; what that means is for the one that asks to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError, ValueError):

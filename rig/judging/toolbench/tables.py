@@ -81,9 +81,9 @@ def pass_table(
     dialect: Dialect = "toolbench",
     passes: Mapping[str, bool] | None = None,
 ) -> str:
-    """The table that belongs to a file of pass rates, from its rows.
+    """The table that goes with a file of pass rates, from its rows.
 
-    Who `passes` is told by the votes, a tie passing, unless it is given.
+    The votes decide who `passes` (a tie passes), unless it is given.
     """
     if dialect == "stabletoolbench":
         return _table(STABLE_HEADER, (_stable_line(name, row, model) for name, row in rows.items()))

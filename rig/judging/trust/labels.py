@@ -1,8 +1,8 @@
-"""Labelled answers and pairs, by which a judge is measured: rig's own, the user's, and ToolBench's.
+"""Labelled answers and pairs that measure a judge: rig's own, the user's, and ToolBench's.
 
 A file holds a list. An item has `query`, `available_tools` and `answers`; one answer with `solved`, or two
 with `preference`, a list of votes for the first (0) or the second (1), as people cast them or as one label.
-Two answers may have a list of which are `solved`, too.
+For two answers, `solved` may also be a list.
 """
 
 from collections.abc import Sequence

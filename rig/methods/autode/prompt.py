@@ -1,6 +1,6 @@
-"""What the two are told before they talk, and the settings of a run.
+"""What the two read before they talk, and the settings of a run.
 
-The words are rig's own. They keep the rules of upstream's prompts and leave out two faults of theirs: a
+The words are rig's own. They keep the rules of upstream's prompts and leave out two of their faults: a
 misspelt closing tag, and a placeholder that models copy as if it were an argument.
 """
 
@@ -80,7 +80,7 @@ class Settings:
 
     @property
     def fingerprint(self) -> JsonObject:
-        """The settings, and a hash of every sentence that either is told whatever the scenario is."""
+        """The settings, and a hash of every sentence that the two read in any scenario."""
         told = json.dumps([INSTRUCTIONS, AS_TEXT, AT_ONCE, USER_INSTRUCTIONS, GREETING]).encode()
         return {"protocol": "autode", **asdict(self), "prompt_sha256": hashlib.sha256(told).hexdigest()}
 
@@ -100,7 +100,7 @@ def opening(scenario: Scenario, settings: Settings, role: str) -> Request:
 
 
 def script(scenario: Scenario) -> str:
-    """What a user is told: who they are, what they want, and the call that would do it."""
+    """What a user reads: who they are, what they want, and the call that would do it."""
     slots = json.dumps(dict(scenario.slots), ensure_ascii=False)
     return f"{scenario.topic}\nAPI: {scenario.call.name}\nParameters: {slots}"
 

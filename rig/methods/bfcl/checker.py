@@ -171,7 +171,7 @@ def _typed(name: str, value: Any, allowed: Sequence[Any], outer: type, inner: ty
 
 
 def _has_elements(name: str, value: Any, allowed: Any, inner: type) -> bool:
-    """Whether the elements have the type of those of an allowed list. What is no list says nothing."""
+    """Whether the elements have the type of those of an allowed list. Anything but a list says nothing."""
     if type(allowed) is not list:
         return True
     try:

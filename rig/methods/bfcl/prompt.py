@@ -75,7 +75,7 @@ def tools(entry: Entry, settings: Settings) -> tuple[ToolDoc, ...]:
 
 
 def tools_of(functions: Iterable[JsonObject], language: str, settings: Settings) -> tuple[ToolDoc, ...]:
-    """Functions of a language as a model is told of them, each name once."""
+    """Functions of a language as a model reads them, each name once."""
     found: dict[str, ToolDoc] = {}
     for function in functions:
         name = name_of(function["name"], settings)

@@ -1,4 +1,4 @@
-"""What the two are told before they talk, and the settings of a run."""
+"""What the two read before they talk, and the settings of a run."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ class Settings:
 
     @property
     def fingerprint(self) -> JsonObject:
-        """The settings, and a hash of every sentence that either is told whatever the conversation is."""
+        """The settings, and a hash of every sentence that the two read in any conversation."""
         told = hashlib.sha256(json.dumps([USER_INSTRUCTIONS, GREETING]).encode()).hexdigest()
         parts = self.tooltalk.fingerprint
         parts.pop("history")

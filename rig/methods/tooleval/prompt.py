@@ -1,7 +1,7 @@
-"""What an assistant is told while it works on a query, and the settings of a run.
+"""What an assistant reads while it works on a query, and the settings of a run.
 
-The words are rig's own. They keep the rules of ToolBench's prompts: end with Finish, give up where a path
-leads nowhere, and where other attempts were made from the same place, do something else.
+The words are rig's own. They keep the rules of ToolBench's prompts: end with Finish, give up if a path leads
+nowhere, and do something else if other attempts were made from the same place.
 """
 
 import hashlib
@@ -133,7 +133,7 @@ def which_is_better(query: Query, first: Node, second: Node) -> tuple[Message, .
 
 
 def _told(node: Node) -> list[JsonObject]:
-    """What is told of a node that is compared. A call, which is two nodes, is told of once."""
+    """The text about a node that is compared. A call, which is two nodes, appears once."""
     if node.kind == "thought":
         return [{"thought": node.text}]
     return _attempt(node) if node.kind == "input" else []
@@ -158,7 +158,7 @@ def _is_beside_a_call(node: Node) -> bool:
 
 
 def _attempt(node: Node) -> list[JsonObject]:
-    """A call among the nodes of one step, as it is told of."""
+    """A call among the nodes of one step, as the text shows it."""
     last = node
     while last.kind != "input" and any(child.step == node.step for child in last.children):
         last = next(child for child in last.children if child.step == node.step)

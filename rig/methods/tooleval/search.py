@@ -156,7 +156,7 @@ class Found:
 
 
 def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, wanted: int = 1) -> Searching:
-    """Search until so many answers are found, from a state."""
+    """Search from a state until this many answers are found."""
     found = Found(strategy)
     if strategy.width:
         root = Node("root", "", 0, state=state)

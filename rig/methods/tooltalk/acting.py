@@ -17,7 +17,9 @@ from rig.verdicts import CallPlace, StepPlace, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a conversation is played with: the world, who matches its calls, which one it is, who is told."""
+    """What a conversation is played with: the world, the matcher of its calls, its name, and who gets the
+    events.
+    """
 
     simulator: Simulator
     grader: Grader
@@ -54,7 +56,7 @@ class Acting:
                 self._judge(StepPlace(played.turn, number), step.executed)
 
     def step(self, prediction: Prediction, place: StepPlace, calls: int) -> Step:
-        """Do what was predicted, after so many calls in this turn. A call too many is not executed."""
+        """Do what was predicted, after this many calls in the turn. A call beyond the limit is not executed."""
         stage = self._stage
         prediction = self._within_cap(prediction, calls)
         stage.emit(PredictionMade(stage.where, *place, prediction))

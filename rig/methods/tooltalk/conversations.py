@@ -71,9 +71,9 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the prompt and the clock are told: place, time (YYYY-MM-DD HH:MM:SS) and who is logged in.
+    """What the prompt and the clock need: place, time (YYYY-MM-DD HH:MM:SS) and who is logged in.
 
-    Where no place is given, there are no accounts either to be logged in to. `notes` are for the model alone.
+    If no place is given, there are no accounts to log in to either. `notes` are only for the model.
     """
 
     location: str | None

@@ -1,4 +1,4 @@
-"""What a model is told before and during a conversation, and which tools it may call.
+"""What a model reads before and during a conversation, and which tools it may call.
 
 The output format is not described here: the engine owns the grammar and adds what it needs.
 """
@@ -57,9 +57,9 @@ class Settings:
 
     @property
     def fingerprint(self) -> JsonObject:
-        """The settings, and a hash of every sentence a model is told whatever the conversation is.
+        """The settings, and a hash of every sentence that a model reads in any conversation.
 
-        A toolbox that is not ToolTalk's own is named, with a hash of its code.
+        A toolbox other than ToolTalk's own is named, with a hash of its code.
         """
         docs = [asdict(doc) for doc in self.toolbox.docs(descriptions=self.docs == "full")]
         told = json.dumps([INSTRUCTIONS, docs]).encode()

@@ -1,7 +1,7 @@
 """The tables of ToolTalk's paper, made from stored scores, with the paper's own rows beside them.
 
-Source: Farn and Shin, "ToolTalk: Evaluating Tool Usage in a Conversational Setting" (2023). Tables 1 and 2
-are of models that are told what the tools do, tables 3 and 4 of models that are only told their names.
+Source: Farn and Shin, "ToolTalk: Evaluating Tool Usage in a Conversational Setting" (2023). In tables 1 and
+2, models read what the tools do; in tables 3 and 4, only their names.
 """
 
 from collections import Counter

@@ -10,7 +10,7 @@ from rig.errors import RigError
 from rig.scoring.texts.wording import Embedded
 
 THREADS = 1
-"""So that sums are always made in the same order; a text takes some 10 ms all the same."""
+"""One at a time, so that sums are always made in the same order; a text still takes only some 10 ms."""
 
 
 class Recipe(Enum):

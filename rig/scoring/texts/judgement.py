@@ -19,7 +19,7 @@ MAX_SHARED = 200
 WHOLE = 6
 """Sentences up to which what the texts do not share is judged as a whole."""
 AMID = 0.9
-"""Likeness from which on a sentence amid many that are the same is the same in other words."""
+"""The likeness from which a sentence among many equal ones means the same in other words."""
 HALF = 0.5
 """Likeness that says nothing either way."""
 MAX_TEXT = 1_000_000
@@ -126,8 +126,8 @@ def _judged(pair: Pair, likeness: Likeness, band: Band) -> Judgement:
 
 
 def _amid(pair: Pair) -> bool:
-    """Whether each text has words of its own in a sentence, amid many that are the same word for word: who
-    rewords one sentence of a long text rewords others.
+    """Whether each text has its own words in one sentence, among many that are the same word for word: if you
+    reword one sentence of a long text, you reword others.
     """
     return pair.elsewhere.sentences > WHOLE and bool(pair.unshared.first and pair.unshared.second)
 

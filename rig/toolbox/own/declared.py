@@ -116,7 +116,7 @@ class Declared:
         return found
 
     def _any_names(self, found: JsonObject, where: str, references: tuple[str, ...]) -> None:
-        """An object of which no property is declared: its values can be."""
+        """An object that declares no property: its values can be declared."""
         others = found.pop("additionalProperties", True)
         if others is False:
             found["additionalProperties"] = False

@@ -65,7 +65,7 @@ class Listing:
 
 
 def read_listing(file: Path) -> Listing:
-    """The tools of a file, whose form is told by what is in it. Raises RigError, with the place."""
+    """The tools of a file. Its content shows which form it has. Raises RigError, with the place."""
     documents = read(file)
     if len(documents) != 1:
         raise RigError(f"{file}: needs one list of tools")

@@ -245,7 +245,7 @@ def _arguments(shape: CallShape, arguments: JsonObject) -> str:
 
 
 def _trigger(text: str) -> str:
-    """The beginning of a call by which it is told from words."""
+    """The beginning of a call that tells it from words."""
     before_hole = re.split(f"[{ID}{INDEX}]", text)[0]
     if before_hole.startswith("{"):
         return before_hole[: before_hole.find('"') + 1] or before_hole

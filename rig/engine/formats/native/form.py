@@ -329,7 +329,7 @@ def _plain(schema: Any) -> Any:
 
 
 def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:
-    """What the template is told of thinking."""
+    """What the template is given about thinking."""
     switch = native.thinking
     if thinking == "auto":
         return {}

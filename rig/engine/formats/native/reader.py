@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 class CallReader:
-    """Reads calls of one shape. `schemas` say of which type an argument is that has no quotes.
+    """Reads calls of one shape. `schemas` give the type of an argument without quotes.
 
     With `loose`, white space may be anything, and the last text may be missing; `notes` collects what was
     overlooked.

@@ -27,7 +27,7 @@ def read_value(
 ) -> tuple[Json, int]:
     """The value that begins at a place, and where it ends. `quote` stands around strings, if given.
 
-    With `repeats` a name may come twice, the last value is taken. Raises JsonError for what is no value.
+    With `repeats` a name may come twice; the last value counts. Raises JsonError if there is no value.
     """
     if depth > DEEPEST:
         raise JsonError(f"nested deeper than {DEEPEST} levels")

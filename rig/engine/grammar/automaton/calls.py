@@ -115,7 +115,7 @@ class _Calls:
             opened = Alternatives([Sequence([begun, opened]), String(trigger)])
         if calls is None:
             return words
-        if spelled != trigger:  # a special token, of which text is no beginning
+        if spelled != trigger:  # a special token; no text is a beginning of it
             return Sequence([words, Optional(Sequence([String(spelled), calls]))])
         return Alternatives([Sequence([opened, calls]), words])
 

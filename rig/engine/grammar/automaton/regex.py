@@ -104,7 +104,7 @@ class Values:
         return Sequence([String("["), some if low else Optional(some), String("]")])
 
     def any_name(self) -> Term:
-        """A name in an object of which none is declared."""
+        """A name in an object that declares none."""
         return self.string({})
 
     def _object(self, schema: JsonObject) -> Term:

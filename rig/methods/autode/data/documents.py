@@ -1,4 +1,4 @@
-"""API documents: what an assistant is told of a function, and what of it AutoDE's evaluation makes."""
+"""API documents: what an assistant reads about a function, and how AutoDE's evaluation uses it."""
 
 import re
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -24,7 +24,7 @@ _CHOICES = {
 
 
 class Parameter(NamedTuple):
-    """One parameter. `mark` is `required`, or `optional` for one of which a call needs at least one."""
+    """One parameter. `mark` is `required`, or `optional` if a call needs at least one of these."""
 
     name: str
     description: str
@@ -56,7 +56,7 @@ class ApiDocument(NamedTuple):
         return tuple(each.name for each in self.parameters if rule == "compat" or each.mark == "required")
 
     def tool(self, rule: Required) -> ToolDoc:
-        """The document as models are told it."""
+        """The document as models read it."""
         schema = {"type": "object", "properties": self._properties(), "required": list(self.required(rule))}
         return ToolDoc(self.name, self._description(), schema)
 

@@ -314,7 +314,7 @@ def _distinct(found: list[_Topic], words: Sequence[str]) -> list[_Topic]:
 
 
 def _offers(sentence: str, parameter: Parameter) -> bool:
-    """Whether a sentence offers choices of the parameter, or asks of which type one of them is."""
+    """Whether a sentence offers choices of the parameter, or asks what type one of them is."""
     said = [choice for choice in parameter.enum if _says(sentence, choice, parameter)]
     words = "|".join(re.escape(_short(choice, parameter)) for choice in said)
     of_type = rf"\b(?:type|kind|sort) of (?:\w+ )?(?:smart)?(?:{words})"

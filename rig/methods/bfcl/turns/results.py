@@ -27,7 +27,9 @@ def _turns(talk: Talk, result: Any) -> Iterator[tuple[int, PlayedTurn]]:
 
 
 def line_of(talk: Talk, turns: Mapping[int, PlayedTurn]) -> str:
-    """A line of such a file. A turn in which the entry was given up is left out, so that it is told apart."""
+    """A line of such a file. If the entry was given up in a turn, that turn is left out, so that you can
+    tell.
+    """
     played = [list(_messages(turns[number].steps)) for number in sorted(turns) if not turns[number].error]
     return json.dumps({"id": talk.name, "result": played}, ensure_ascii=False)
 

@@ -46,7 +46,7 @@ def _record(path: Path, simulator: Simulator) -> bool:
 
 
 def _unrecorded(path: Path, made: list[ExecutedCall]) -> list[tuple[int, _Path, ExecutedCall]]:
-    """The calls of which no outcome is written: the document's number, the path in it, the call as made."""
+    """The calls without a recorded outcome: the document's number, the path in it, and the call as made."""
     found = []
     left = iter(made)
     number, lines = -1, Lines()

@@ -54,11 +54,11 @@ def count(
     is_action: Callable[[str], bool],
     forbidden: int | None = None,
 ) -> Counts:
-    """The counts of one conversation with `ground_truths` calls to be made, by tools of which some act.
+    """The counts of one conversation that should have `ground_truths` calls; some of its tools act.
 
-    Failed calls of action tools count as actions, as in ToolTalk's code. A conversation that calls for
-    nothing is a success when nothing bad was done, and its recall is taken as 1. `forbidden` are the calls
-    made of those that must not be, None where anything may.
+    Failed calls of action tools count as actions, as in ToolTalk's code. A conversation that needs no calls
+    is a success if nothing bad was done, and its recall counts as 1. `forbidden` is the number of calls that
+    must not be made and were; None if anything may be called.
     """
     calls = list(judged)
     matches = sum(verdict.match for _, verdict in calls)

@@ -25,14 +25,14 @@ UNITS: Mapping[str, tuple[str, float]] = {
 LASTING = vocabulary("in for within after about takes take lasts last")
 """After these "a week" is seven days, and not how often."""
 ALWAYS = vocabulary("hour fortnight decade")
-"""Units of which one lasts wherever it stands, as in "an hour"."""
+"""Units that mean one wherever they stand, as in "an hour"."""
 ARTICLES = vocabulary("a an one")
 SHARES = {"half": 0.5, "quarter": 0.25, "third": 1 / 3}
 
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """So many of one unit, and the index after it. `bare` says that it is one without a number."""
+    """A number of one unit, and the index after it. `bare` means a unit without a number."""
 
     counted: str
     amount: float

@@ -34,7 +34,7 @@ class Scan:
         return 0 <= at < len(self.words) and self.words[at].joined
 
     def number(self, at: int, digits: int = 2) -> int | None:
-        """The whole number of at most so many digits at an index."""
+        """The whole number of at most this many digits at an index."""
         text = self.text(at)
         return int(text) if text.isdecimal() and len(text) <= digits else None
 

@@ -29,7 +29,7 @@ def told(found: Sequence[str]) -> list[str]:
 
 
 def is_courtesy(sentence: str) -> bool:
-    """Whether nothing is told by it."""
+    """Whether it tells nothing."""
     words = _WORD.findall(sentence.casefold())
     if len(words) > LONGEST or not NO_COURTESY.isdisjoint(words):
         return False

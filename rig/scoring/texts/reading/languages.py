@@ -49,5 +49,5 @@ def is_foreign(text: str) -> bool:
 
 
 def is_small(word: str) -> bool:
-    """Whether it is one of the small words by which a language is told, or a Japanese ending."""
+    """Whether it is one of the small words that show a language, or a Japanese ending."""
     return word in FUNCTION_WORDS or all("぀" <= letter <= "ゟ" for letter in word)

@@ -69,7 +69,7 @@ def given_names() -> Mapping[str, Numbers]:
 
 @cache
 def places() -> frozenset[str]:
-    """Places that are told from words even without a capital."""
+    """Places that rig recognizes even without a capital."""
     return frozenset(folded(line) for line in lines("places"))
 
 

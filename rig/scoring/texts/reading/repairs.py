@@ -1,4 +1,4 @@
-"""Short forms, and what is written in several ways, brought to one form before words are told apart."""
+"""Short forms and spelling variants, brought to one form before words are split."""
 
 import re
 

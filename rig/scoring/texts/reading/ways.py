@@ -1,5 +1,5 @@
-"""What can be said in two ways, of which each text has another: "New Year's Eve" beside "31 December". Alone
-such words stay as they are; only the other text shows what is meant.
+"""Things that two texts say in different ways: "New Year's Eve" beside "31 December". Alone, such words stay
+as they are; only the other text shows what is meant.
 """
 
 import re
