@@ -25,7 +25,7 @@ class Call:
     """One tool call as it was asked for.
 
     `arguments` is a JSON object in every well-formed call. A model decoded without a grammar can produce
-    any JSON value, or text that is no JSON at all; the latter is held as None, as ToolTalk does.
+    any JSON value, or text that is not JSON at all; the latter is held as None, as ToolTalk does.
     """
 
     name: str
@@ -82,7 +82,7 @@ class ExecutedCall:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ExecutedCall":
-        """The inverse of `as_json`. Raises KeyError where a part of the request is missing."""
+        """The inverse of `as_json`. Raises KeyError if a part of the request is missing."""
         request = data["request"]
         return cls(
             Call(request["api_name"], request["parameters"]),

@@ -31,7 +31,7 @@ class PlayedTurn:
     """What a model did in the assistant turn at position `turn`.
 
     `wall_s` are the seconds it took in all, `tools_s` and `scoring_s` those spent in tools and scoring.
-    `cpu_s` is the CPU time that the process used meanwhile, None where nobody measured it.
+    `cpu_s` is the CPU time that the process used meanwhile, None if nobody measured it.
     """
 
     turn: int
@@ -43,7 +43,7 @@ class PlayedTurn:
 
     @property
     def error(self) -> ErrorKind | None:
-        """Why the turn ended without a reply, None where it ended with one."""
+        """Why the turn ended without a reply, None if it ended with one."""
         return self.steps[-1].prediction.error if self.steps else None
 
     @property

@@ -32,7 +32,7 @@ class ArmInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """A task to be run: its name, how many turns are to be predicted, 0 where nobody knows, and calls due.
+    """A task to be run: its name, how many turns are to be predicted, 0 if nobody knows, and calls due.
 
     `known_turns` are the numbers that events give these turns, by which they are counted from 1.
     """
@@ -48,7 +48,7 @@ class Speed:
     """Tokens, seconds and costs so far.
 
     Sums over steps; rates in tokens per second, None before any token. `cpu_s` is the CPU time that the
-    process used in turns, None where nobody measured it. The costs are those of `rig.meters`.
+    process used in turns, None if nobody measured it. The costs are those of `rig.meters`.
     Of what was generated, `reasoning_tokens` and `reasoning_s` are thoughts.
     """
 
@@ -217,7 +217,7 @@ class PersonAsked:
 class PieceGenerated:
     """Some text of the prediction being made. Displays coalesce these; there is one per decoded batch.
 
-    `thought`: it is no part of the answer, but of what a model thinks before. While a prompt is read
+    `thought`: it is not a part of the answer, but of what a model thinks before. While a prompt is read
     there is no text, and `read` are the tokens of it that are known, and all it has.
     """
 

@@ -170,7 +170,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def _kind(path: Path) -> int | None:
-    """The mode of what is at a path; None where nothing is. Raises OSError."""
+    """The mode of what is at a path; None if nothing is. Raises OSError."""
     try:
         return path.stat().st_mode
     except FileNotFoundError:

@@ -64,12 +64,12 @@ class Metric(NamedTuple):
         return self.label or self.noun
 
     def rate(self, counts: Counts) -> float | None:
-        """The rate of these counts; None where there is nothing to divide by."""
+        """The rate of these counts; None if there is nothing to divide by."""
         whole = counts.get(self.denominator, 0)
         return counts.get(self.numerator, 0) / whole if whole else None
 
     def bounds(self, counts: Counts) -> Bounds | None:
-        """Between what the rate lies; None where nothing is unclear that could change it."""
+        """Between what the rate lies; None if nothing is unclear that could change it."""
         ends = self.rate(counts), self.rate(if_right(counts))
         if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
             return None
@@ -102,7 +102,7 @@ class NamedCount(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is said of how a task went, beside whether it succeeded: "3 of 4 calls matched", "2 slips".
+    """What is said about how a task went, beside whether it succeeded: "3 of 4 calls matched", "2 slips".
 
     With a `whole`, the name of another count, it is always said, else only where there are any. `short` is
     the noun where there is little room. What is `better` lower is marked as a fault.
@@ -115,7 +115,7 @@ class Part(NamedTuple):
     better: Literal["higher", "lower"] = "higher"
 
     def text(self, counts: Counts) -> str:
-        """In words; nothing where there is nothing to say."""
+        """In words; nothing if there is nothing to say."""
         count = counts.get(self.name, 0)
         if self.whole:
             return f"{count:g} of {counts.get(self.whole, 0):g} {self.noun}"
@@ -131,7 +131,7 @@ class Part(NamedTuple):
 
 
 class Caution(NamedTuple):
-    """What has to be said of a run wherever its rates are printed.
+    """What has to be said about a run wherever its rates are printed.
 
     Unless it `decides`, nothing may be decided by those rates.
     """
@@ -147,8 +147,8 @@ class Declaration(NamedTuple):
     """What a method counts and what is made of the counts. A run keeps the one that it was played by.
 
     `success` names the count that is 1 of a task that succeeded and 0 of any other. `counts` have rows of
-    their own in tables, `outcome` is what is said of a single task. `error_types` is what tables call the
-    types of error that scores have; empty where they have none. `caution` is what has to be said of one run
+    their own in tables, `outcome` is what is said about a single task. `error_types` is what tables call the
+    types of error that scores have; empty if they have none. `caution` is what has to be said about one run
     wherever its rates are printed; unless it `decides`, nothing may be decided by them.
     """
 
@@ -197,7 +197,7 @@ class Declaration(NamedTuple):
 
     @property
     def success_metric(self) -> Metric | None:
-        """The share of tasks that succeeded, None where none is declared."""
+        """The share of tasks that succeeded, None if none is declared."""
         return next(filter(self.is_of_success, self.metrics), None)
 
     @property
@@ -252,7 +252,7 @@ class Declaration(NamedTuple):
         return bool(counts.get(self.success, 0))
 
     def partly(self, counts: Counts) -> float:
-        """How far tasks got that were no success, from 0 to 1: by a mean over tasks if one says it."""
+        """How far tasks got that were not a success, from 0 to 1: by a mean over tasks if one says it."""
         means = (m for m in self.metrics if m.denominator == TASKS and not self.is_of_success(m))
         shares = (m for m in means if (m.better, m.format) == ("higher", "percent"))
         metric = next(shares, self.progress)
@@ -263,7 +263,7 @@ class Declaration(NamedTuple):
         return round(sum(counts.get(part.name, 0) for part in self.outcome if part.better == "lower"))
 
     def text(self, counts: Counts) -> str:
-        """What is said of a task, in words."""
+        """What is said about a task, in words."""
         return ", ".join(filter(None, (part.text(counts) for part in self.outcome)))
 
     def brief(self, counts: Counts) -> str:

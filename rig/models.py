@@ -131,7 +131,7 @@ class Prediction:
     of the distribution left by the grammar; 0 for forced tokens) are empty for models that have none, and so
     are `token_chars`, the characters of `raw` that each token completed (0 while the bytes of a character are
     incomplete), and `token_forced`, whether the grammar left no other (a free token can have probability 1).
-    `salvage` says how an answer was found that was written without a grammar; empty where it had the form.
+    `salvage` says how an answer was found that was written without a grammar; empty if it had the form.
     `further` are the calls that came after `call` in the same message, where a model may make several; once
     they are taken apart, `part` is the number of the call in its message. `reasoning` is what was thought
     before, `content` are words beside a call.
@@ -181,8 +181,8 @@ class Prediction:
 class Piece:
     """Text as it is generated. `text` may be empty while the bytes of a character are still incomplete.
 
-    `thought`: it is no part of the answer, but of what comes before. Before each batch of the prompt there is
-    one without text and tokens: `read` are then the tokens of it that are known, and all it has.
+    `thought`: it is not a part of the answer, but of what comes before. Before each batch of the prompt there
+    is one without text and tokens: `read` are then the tokens of it that are known, and all it has.
     """
 
     text: str
@@ -226,7 +226,7 @@ class Model(Protocol):
         ...
 
     def obstacle(self, opening: Request) -> str | None:
-        """Why no request that begins like this one can be answered; None where one may be."""
+        """Why no request that begins like this one can be answered; None if one may be."""
         ...
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
@@ -272,7 +272,7 @@ class Drafting(Protocol):
 
 
 class OneByOne(ABC):
-    """A model that predicts its steps one after the other, in the order in which they were begun."""
+    """A model that predicts its steps one after another, in the order in which they were begun."""
 
     def __init__(self, slots: int = 1) -> None:
         self._slots = slots

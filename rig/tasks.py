@@ -13,7 +13,7 @@ class ExpectedTurn(NamedTuple):
     """What a task says beforehand of one assistant turn.
 
     `said` is what was said since the assistant turn before, usually one user utterance; `calls` are the
-    ground truth, and `reply` is the recorded reply. All are empty where nobody knows beforehand.
+    ground truth, and `reply` is the recorded reply. All are empty if nobody knows beforehand.
     """
 
     said: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Task(Protocol):
 
     @property
     def suite(self) -> str:
-        """Which named set of tasks it was read with; empty where nobody knows."""
+        """Which named set of tasks it was read with; empty if nobody knows."""
         ...
 
     @property
@@ -41,14 +41,14 @@ class Task(Protocol):
 
     @property
     def known_turns(self) -> tuple[int, ...]:
-        """The numbers of the assistant turns to be played, in whatever way the task counts them; empty where
+        """The numbers of the assistant turns to be played, in whatever way the task counts them; empty if
         that is known only afterwards, and turns are counted from 0.
         """
         ...
 
     @property
     def ground_truth_count(self) -> int:
-        """How many calls are due in all, 0 where nobody knows."""
+        """How many calls are due in all, 0 if nobody knows."""
         ...
 
     @property

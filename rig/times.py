@@ -29,7 +29,7 @@ WHOLE_DAY = frozenset({time(0, 0), time(23, 59)})
 
 
 def read(text: str, pattern: str) -> datetime:
-    """A date or time, without a zone. Raises ValueError for another form, TypeError for anything but a text."""
+    """A date or time, without a zone. Raises ValueError for another form, TypeError unless it is a text."""
     return datetime.strptime(text, pattern)  # noqa: DTZ007 - the mock worlds have no zones
 
 

@@ -23,7 +23,7 @@ class StepPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One reason why a predicted call is not the ground-truth call it was held against.
+    """One reason why a predicted call is not the ground-truth call it was checked against.
 
     `what` names an argument, or is `arguments` (of the wrong type), `response`, `exception` or
     `logged-in user`. For free text, `similarity` was below `threshold`, or `note` says why texts of any

@@ -11,7 +11,7 @@ from tui.watch import show
 def browse(store: Path) -> Resume | None:
     """Let somebody choose among the stored runs, until they leave.
 
-    A run that is to be gone on with is returned. Raises RigError where there is no terminal, or no store.
+    A run that is to be gone on with is returned. Raises RigError if there is no terminal, or no store.
     """
     with Runs.open(store):
         # A store that cannot be read is said in a line, before there is a screen.

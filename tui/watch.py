@@ -16,7 +16,7 @@ from tui.tour import TourScreen
 def watch(player: Player, *, is_kept: bool = True, is_tour: bool = False) -> Resume | None:
     """Show what a player tells, or a tour of it, until it is left; a run to go on with if one was chosen.
 
-    One that is not kept is gone then. Raises RigError where there is no terminal, or no store.
+    One that is not kept is gone then. Raises RigError if there is no terminal, or no store.
     """
     replay = Replay(player)
     screen = TourScreen(replay) if is_tour else WatchScreen(replay)

@@ -66,7 +66,7 @@ def folder() -> Iterator[Path]:
 
 
 def main(name: str, case: Case, count: int, arguments: list[str] | None = None) -> None:
-    """Play cases, until Ctrl-C, and print what came of them. The exit code is 1 where one was broken."""
+    """Play cases, until Ctrl-C, and print what came of them. The exit code is 1 if one was broken."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.attack.{name}")
     parser.add_argument("--seed", type=int, default=0, help="of the cases")
     parser.add_argument("--count", type=int, default=count, help=f"of cases (default: {count})")

@@ -79,7 +79,7 @@ def case(random: Random) -> str:
 
 
 def stored_turns(store: Path) -> int | None:
-    """How many turns a store holds; None where no run has begun to be stored."""
+    """How many turns a store holds; None if no run has begun to be stored."""
     if not store.exists() or not os.path.getsize(store):
         return None
     try:

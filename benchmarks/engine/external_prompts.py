@@ -16,7 +16,7 @@ from rig.models import Request, StepKey, ToolDoc
 
 
 def validator(schema: JsonObject) -> Callable[[str], str | None]:
-    """A function that says why a text is no JSON that satisfies the schema, None where it is."""
+    """A function that says why a text is not JSON that satisfies the schema, None if it is."""
     checks = jsonschema.Draft202012Validator(schema)
 
     def fault(text: str) -> str | None:

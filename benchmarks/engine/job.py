@@ -60,7 +60,7 @@ class Job:
 class Answer:
     """What a contestant made of a prompt.
 
-    `tokens` counts those it generated, `prompt_tokens` those it read; None where nothing came of it.
+    `tokens` counts those it generated, `prompt_tokens` those it read; None if nothing came of it.
     `seconds` from asking to having all of it. `valid` is decided after the clock stopped.
     """
 

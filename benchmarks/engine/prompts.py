@@ -33,7 +33,7 @@ Segments: TypeAlias = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class BenchPrompt:
-    """One prompt. `segments` is empty where a file gave only the text."""
+    """One prompt. `segments` is empty if a file gave only the text."""
 
     id: str
     text: str | None

@@ -18,7 +18,7 @@ FALSE_ACCEPT_COST = 3
 UNCLEAR_SAME_COST = 0.15
 """A pair that means the same and stays unclear counts as a seventh of one: no match till somebody says so."""
 UNCLEAR_OTHER_COST = 0.03
-"""And one that does not as a thirtieth: it is no match either way, and costs a question."""
+"""And one that does not as a thirtieth: it is not a match either way, and costs a question."""
 BORROWED = 100
 """Pairs of all kinds that weigh in on a kind's threshold, which has only some 50 of its own to go by."""
 BLUR = 0.05
@@ -26,7 +26,7 @@ BLUR = 0.05
 GRID = [round(0.02 * step, 2) for step in range(1, 50)]
 
 Score = Callable[[Measured], tuple[float, bool]]
-"""How alike a pair is, 0 where it is refused, and whether that is in doubt."""
+"""How alike a pair is, 0 if it is refused, and whether that is in doubt."""
 
 
 def fit(pairs: Sequence[Measured]) -> Wording:

@@ -143,7 +143,7 @@ def _spread(ratios: list[float]) -> str:
 
 
 def _cost(display: str, arguments: argparse.Namespace, folder: Path) -> tuple[float, float]:
-    """Seconds of the turns, and CPU seconds of the whole process from its start to its end."""
+    """Seconds of the turns, and CPU seconds of the whole process from its start to the end."""
     options = [
         "--limit",
         str(arguments.limit),

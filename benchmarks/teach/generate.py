@@ -62,7 +62,7 @@ def _try(name: str, random: Random) -> Conversation | None:
 def conversation(name: str, random: Random) -> Conversation:
     """One conversation: one to three wishes, small talk in between, sometimes without a login at first.
 
-    Raises IndexError where a scene needs what the user does not have (any more), Refused where a tool fails.
+    Raises IndexError if a scene needs what the user does not have (any more), Refused where a tool fails.
     """
     outside = random.random() < 0.18
     talk = Talk(random, things(random), logged_in=not outside)

@@ -67,7 +67,7 @@ def save(path: Path, lessons: Sequence[Lessons], wanted: Wanted) -> None:
 
 
 def load(path: Path, wanted: Wanted) -> list[Lessons]:
-    """Lessons of a file. Raises RigError where they are others than are wanted."""
+    """Lessons of a file. Raises RigError if they are others than are wanted."""
     content = json.loads(gzip.decompress(path.read_bytes()))
     if content["wanted"] != _json(wanted):
         raise RigError(f"{path}: holds the lessons of {content['wanted']}, not of {_json(wanted)}; delete it")

@@ -104,7 +104,7 @@ class Renderer:
 def lessons(base: Path, wanted: Wanted) -> list[Lessons]:
     """Generate conversations and render them, in each form its share of them.
 
-    Raises ValueError where those of a form do not share their prefix.
+    Raises ValueError if those of a form do not share their prefix.
     """
     taught, held_out = (
         list(conversations(seed, count))

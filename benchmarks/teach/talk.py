@@ -105,7 +105,7 @@ class Talk:
         )
 
     def call(self, tool: str, *, fails: bool = False, **arguments: Json) -> Any:
-        """Call a tool and return its response. Raises Refused where that fails, or does not but should."""
+        """Call a tool and return its response. Raises Refused if that fails, or does not but should."""
         given = {name: value for name, value in arguments.items() if value is not None}
         executed = self._ready().execute(Call(tool, given))
         if (executed.outcome.exception is not None) != fails:

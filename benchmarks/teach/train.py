@@ -252,7 +252,7 @@ class Training:
         (self.out / "state.pt.part").replace(self.out / "state.pt")
 
     def begin_with(self, adapter: Path) -> None:
-        """Begin with what an adapter has been taught before. Raises ValueError where it does not fit."""
+        """Begin with what an adapter has been taught before. Raises ValueError if it does not fit."""
         pairs, alpha = read_pairs(adapter)
         layers = dict(self.model.adapted())
         shapes = {name: (a.shape, b.shape) for name, (a, b) in pairs.items()}

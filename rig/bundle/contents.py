@@ -187,7 +187,7 @@ def _toolbox(place: Path, gathered: _Gathered) -> None:
 
 
 def _portable(folder: Path) -> Path:
-    """Compile llama.cpp as PORTABLE says. Raises RigError where its source cannot be had or compiled."""
+    """Compile llama.cpp as PORTABLE says. Raises RigError if its source cannot be had or compiled."""
     from importlib.metadata import version
 
     wanted = f"{LLAMA}=={version(LLAMA)}"
@@ -203,7 +203,7 @@ def _portable(folder: Path) -> Path:
 
 
 def _llama(packed: Sequence[Wheel], folder: Path) -> JsonObject:
-    """What the llama.cpp of the bundle was built for. Raises RigError where it does not start here."""
+    """What the llama.cpp of the bundle was built for. Raises RigError if it does not start here."""
     (wheel,) = (each for each in packed if each.name == LLAMA)
     site = folder / "llama"
     with zipfile.ZipFile(wheel.path) as archive:

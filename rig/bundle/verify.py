@@ -24,7 +24,7 @@ class Verified:
 
 
 def verify(path: Path) -> Verified:
-    """Read a bundle to its end. Raises RigError for what is none, or may not be unpacked.
+    """Read a bundle to the end. Raises RigError if it is not one, or may not be unpacked.
 
     Nothing is written. A checksum in a bundle shows damage alone: who changes a file can change that, too.
     Whether it is the bundle that somebody made is in the digest, which they can tell you.

@@ -54,7 +54,7 @@ class _Member:
     name: str
     source: Path
     sha256: str | None = None
-    """URL-safe base64 without padding, as RECORD has it; None where nothing is known of the file."""
+    """URL-safe base64 without padding, as RECORD has it; None if nothing is known of the file."""
 
 
 def wheels(folder: Path, given: Iterable[Path] = (), extras: Iterable[str] = ()) -> list[Wheel]:

@@ -62,7 +62,7 @@ def _places(directory: Path | None, world: Path | None) -> list[tuple[Method, Pa
 
 
 def _own_conversations(toolbox: str) -> Path:
-    """Where the conversations are that come with a toolbox. Raises RigError where none do."""
+    """Where the conversations are that come with a toolbox. Raises RigError if none do."""
     suites = find_toolbox(toolbox).suites
     if not suites:
         raise RigError(f"the toolbox {toolbox} comes with no conversations; name their folder")

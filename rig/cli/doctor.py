@@ -105,7 +105,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _libraries() -> Iterator[Finding]:
-    """The declared requirements of the installed rig, held against what is installed."""
+    """The declared requirements of the installed rig, checked against what is installed."""
     try:
         wanted = [Requirement(line) for line in requires("rig") or []]
     except PackageNotFoundError:

@@ -93,7 +93,7 @@ def print_json(value: "Json") -> None:
 
 
 def terminal_width() -> int | None:
-    """The cells of a line of the terminal that stdout is; None where it is a file or a pipe."""
+    """The cells of a line of the terminal that stdout is; None if it is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

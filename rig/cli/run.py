@@ -357,7 +357,7 @@ def options_of(context: click.Context, threshold: float | None) -> dict[str, Any
 def carry_out(
     todo: Plan, display: str, *, as_json: bool, attention: Attention | None = None
 ) -> tuple[StoredRun, Control]:
-    """Run a plan under a display; the run as it is stored then. Raises RigError where nothing is.
+    """Run a plan under a display; the run as it is stored then. Raises RigError if nothing is.
 
     Where the display is for people, the terminal's title says how far it is, and `attention` that it ended.
     """

@@ -27,7 +27,7 @@ class Cluster(Protocol):
         ...
 
     def first(self, calls: Sequence[Any], patience_s: float) -> Any | None:
-        """One of these calls that has ended, None where none has."""
+        """One of these calls that has ended, None if none has."""
         ...
 
     def result(self, call: Any) -> Any:

@@ -51,7 +51,7 @@ class OnRay:
                 self._needs = {"num_gpus": 1, "num_cpus": 1}
 
     def spawn(self, notify: Notify, *, patience_s: float) -> tuple[str, list[Any]]:
-        """The model's name, and actors for all the room there is. Raises RigError where there is none."""
+        """The model's name, and actors for all the room there is. Raises RigError if there is none."""
         count = self._room(patience_s)
         kind = self._ray.remote(**self._needs)(Hosted)
         actors = [kind.remote(self._load, self._weights) for _ in range(count)]
@@ -119,7 +119,7 @@ def _fitting(node: Mapping[str, float], needs: Mapping[str, float]) -> int:
 
 
 def _connected(address: str) -> Any:
-    """Ray, connected to a cluster. Raises RigError where that is not possible."""
+    """Ray, connected to a cluster. Raises RigError if that is not possible."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray

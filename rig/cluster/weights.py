@@ -23,7 +23,7 @@ class Weights:
 
     @classmethod
     def of(cls, path: Path) -> "Weights":
-        """Of a file here. Raises RigError where it cannot be read."""
+        """Of a file here. Raises RigError if it cannot be read."""
         return cls(path.absolute(), sha256_of(path), path.stat().st_size)
 
     def parts(self) -> Iterator[bytes]:
@@ -42,7 +42,7 @@ class Weights:
         return None
 
     def keep(self, parts: Iterable[bytes]) -> Path:
-        """Write down what was sent. Raises RigError where it is not what was to be sent."""
+        """Write down what was sent. Raises RigError if it is not what was to be sent."""
         self._sent.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(self._sent.parent, "sent") as folder:
             file = folder / self._sent.name

@@ -1,4 +1,4 @@
-"""Arms of stored runs beside one another: rates, differences, what flipped, and what can be said of it."""
+"""Arms of stored runs side by side: rates, differences, what flipped, and what can be said about it."""
 
 from rig.compare.compare import Question, compare
 from rig.compare.estimates import Difference

@@ -9,7 +9,7 @@ from rig.errors import RigError
 def common_conversations(scored: Sequence[Scored]) -> tuple[tuple[Key, ...], list[str]]:
     """The conversations that all these arms have finished, by suite and name, and lines on what is left out.
 
-    Raises RigError where there are none.
+    Raises RigError if there are none.
     """
     keys = set.intersection(*(set(each.cells) for each in scored))
     if not keys:

@@ -107,7 +107,7 @@ def differing_from_first(
 ) -> tuple[list[tuple[Factor, ...]], list[str]]:
     """In what each arm differs from the first, and lines about what a reader would not expect.
 
-    Raises RigError where one differs in more than one thing, unless settings may differ.
+    Raises RigError if one differs in more than one thing, unless settings may differ.
     """
     first = arms[0]
     found = [factors(first.settings, each.settings) for each in arms]

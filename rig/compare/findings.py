@@ -137,7 +137,7 @@ class Pair:
     """An arm beside the baseline, over the same `conversations`, which is their number.
 
     `differences` are by the names of metrics, arm less baseline. `agreement` is None with repeats.
-    `correlation` is that of the arms' success over conversations, None where either never varies; `alike` is
+    `correlation` is that of the arms' success over conversations, None if either never varies; `alike` is
     ICC3 and Pearson's R of the metric that the comparison is about, conversation by conversation.
     """
 
@@ -188,7 +188,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Arms beside one another, the baseline first.
+    """Arms side by side, the baseline first.
 
     `metric` is the one that verdicts are about, `declaration` says what else is counted. `conversations` are
     the (name, suite) compared, in order. `notes` are lines that a reader must know: what was left out, and in
@@ -216,7 +216,7 @@ class Comparison:
 
     @property
     def baseline(self) -> ArmResult:
-        """The arm that the others are held against."""
+        """The arm that the others are compared with."""
         return self.arms[0]
 
     def as_json(self) -> JsonObject:

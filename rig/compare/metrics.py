@@ -11,9 +11,9 @@ from rig.people.words import did_you_mean
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
     """What all these arms' runs count: the first's, less the metrics that another has not, or has otherwise.
 
-    What has to be said of any of the runs has to be said of all of them together.
+    What has to be said about any of the runs has to be said about all of them together.
 
-    Raises RigError where they are of different methods.
+    Raises RigError if they are of different methods.
     """
     first = chosen[0].run.declaration
     for each in chosen:
@@ -35,7 +35,7 @@ def _made(metric: Metric) -> tuple[str, ...]:
 
 
 def metric_named(declaration: Declaration, name: str | None) -> Metric:
-    """The metric of this name, success where none is asked for. Raises RigError for what is none."""
+    """The metric of this name, success where none is asked for. Raises RigError if it is not one."""
     metrics = declaration.shown("tables")
     if name is None and metrics:
         return declaration.success_metric or metrics[0]

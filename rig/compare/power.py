@@ -49,7 +49,7 @@ def detectable_difference(
     """The smallest difference of a rate that is found with this power, from its standard error.
 
     Source: Miller, arXiv 2411.00640, section 5, with Student's quantiles for the normal ones, as there are
-    few conversations; the loss is taken to add no spread of its own. None where there are fewer than two, or
+    few conversations; the loss is taken to add no spread of its own. None if there are fewer than two, or
     where not even a difference of `most` is found.
     """
     if conversations < 2:

@@ -14,7 +14,7 @@ from rig.store import Runs
 def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
     """The tables of these arms, addressed as RUN (all of its arms) or RUN/ARM.
 
-    Raises RigError where several methods played them, and where theirs has no tables.
+    Raises RigError if several methods played them, and where theirs has no tables.
     """
     chosen = choose(runs, addresses)
     played = list(dict.fromkeys(each.run.declaration.method for each in chosen))

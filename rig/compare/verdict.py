@@ -12,7 +12,7 @@ from rig.rates import Estimate
 
 
 class VerdictKind(StrEnum):
-    """What can be said of an arm beside its baseline."""
+    """What can be said about an arm beside its baseline."""
 
     LOSS = "loss found"
     """Worse, and by more than chance explains at the corrected level."""
@@ -32,7 +32,7 @@ class VerdictKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What can be said of an arm, and the sentence that says it.
+    """What can be said about an arm, and the sentence that says it.
 
     `seen_above` is the loss, as a fraction, above which one would have been seen: with a power of 0.8 at the
     corrected level, and outside the interval. Only of `no loss found`.

@@ -14,5 +14,5 @@ class Display(Protocol):
     """Owns the main thread while a job runs, and receives its events."""
 
     def run(self, job: "Callable[[Emit], T]", control: "Control") -> T:
-        """Run the job to its end, here or in a thread, and return its result or raise what it raised."""
+        """Run the job to the end, here or in a thread, and return its result or raise what it raised."""
         ...

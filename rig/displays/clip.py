@@ -20,7 +20,7 @@ class Clip:
 
     @property
     def rest(self) -> str:
-        """What is said of the characters left out; empty where there are none."""
+        """What is said about the characters left out; empty if there are none."""
         return more(self.omitted)
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ MUCH = 0.9
 
 
 def cpu_share(speed: Speed, fingerprint: JsonObject | None) -> float | None:
-    """The share of the CPU time that its threads could use; None where a GPU computes, or nobody knows."""
+    """The share of the CPU time that its threads could use; None if a GPU computes, or nobody knows."""
     known = fingerprint or {}
     threads = known.get("model.n_threads")
     if not isinstance(threads, int) or known.get("model.n_gpu_layers"):

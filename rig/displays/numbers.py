@@ -31,7 +31,7 @@ def measured(metric: Metric, counts: Counts) -> str:
 
 
 def unclear_texts(counts: Counts) -> str:
-    """How many texts may or may not be right, in words; empty where none are."""
+    """How many texts may or may not be right, in words; empty if none are."""
     count = counts.get(UNCLEAR, 0)
     return f"{counted(round(count), 'text')} unclear" if count else ""
 

@@ -72,7 +72,7 @@ class Progress:
             case RunStarted():
                 self._start(event)
             case ArmStarted():
-                self._last = None  # loading a model is no measure of turns
+                self._last = None  # loading a model is not a measure of turns
             case TurnStarted() if self._last is None:
                 self._last = self._now()
             case TurnFinished():

@@ -31,7 +31,7 @@ def is_ascii() -> bool:
 def wants_ascii(environment: Mapping[str, str], encoding: str | None) -> bool:
     """Whether a terminal, or whatever else output goes to, is one that needs ASCII.
 
-    It does where it is asked for, where the encoding is no UTF, where the locale is C by name, and where the
+    It does where it is asked for, where the encoding is not UTF, where the locale is C by name, and where the
     terminal is known to lack the signs.
     """
     names = ("LC_ALL", "LC_CTYPE", "LANG")

@@ -151,7 +151,7 @@ class Judged:
 
     @property
     def said(self) -> str:
-        """What is said of it beside the sign, before any reason; empty for a call that just did not match."""
+        """The words beside the sign, before any reason; empty for a call that just did not match."""
         if not self.match:
             return signs.SAID[signs.INCORRECT] if self.bad_action else ""
         if self.ground_truth is None:

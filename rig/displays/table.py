@@ -146,7 +146,7 @@ def _aligned(rows: Sequence[Sequence[str]], texts: int) -> list[list[str]]:
 
 
 def _blocks(widths: Sequence[int], labels: int, width: int | None) -> list[list[int]]:
-    """The columns that stand beside one another, as many as fit, at least one."""
+    """The columns that stand side by side, as many as fit, at least one."""
     blocks: list[list[int]] = [[]]
     used = labels
     for number, own in enumerate(widths):

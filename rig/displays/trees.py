@@ -18,7 +18,7 @@ NOTHING = Clip("")
 class Back:
     """The step that comes now does not follow the one before, but an earlier one; -1 for the beginning.
 
-    `call` is the earlier one's, for who does not see the steps numbered.
+    `call` is the earlier one's, for those who do not see the steps numbered.
     """
 
     turn: int

@@ -177,7 +177,7 @@ class LlamaCppModel:
     def wear(self, adapter: Adapter | None) -> None:
         """Predict with an adapter from now on, or without one, on the same weights.
 
-        Nothing computed before is used again. Raises RigError where the adapter cannot be loaded.
+        Nothing computed before is used again. Raises RigError if the adapter cannot be loaded.
         """
         told = {} if adapter is None else adapter.as_json()
         if self._fingerprint == {**self._base_fingerprint, **told}:

@@ -119,7 +119,7 @@ class LlamaModel:
         self._adapters: dict[Path, Any] = {}
 
     def adapter(self, path: Path) -> Any:
-        """An adapter for these weights, loaded once. Raises RigError where llama.cpp cannot load it.
+        """An adapter for these weights, loaded once. Raises RigError if llama.cpp cannot load it.
 
         It changes nothing until a context wears it; llama.cpp frees it with the weights.
         """
@@ -137,7 +137,7 @@ class LlamaModel:
 
     @property
     def chat_template(self) -> str | None:
-        """The file's own chat template (Jinja2 source), None where it has none."""
+        """The file's own chat template (Jinja2 source), None if it has none."""
         text: bytes | None = C.llama_model_chat_template(self._pointer, None)
         return text.decode("utf-8", "replace") if text else None
 
@@ -303,7 +303,7 @@ class LlamaContext:
         self.sequences[target] = self.sequences[source][:length]
 
     def duplicate(self, source: int, target: int) -> bool:
-        """Make `target` hold what `source` holds, in cells of its own: False where there is no room.
+        """Make `target` hold what `source` holds, in cells of its own: False if there is no room.
 
         With a sliding window it lacks what has left the window, so this is for measurements alone.
         """

@@ -186,7 +186,7 @@ def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
 
 
 def _drafts(settings: EngineSettings) -> JsonObject:
-    """What of drafts could change an answer; nothing where there are none."""
+    """What of drafts could change an answer; nothing if there are none."""
     if settings.draft == "none":
         return {}
     if settings.draft in DRAFTS:

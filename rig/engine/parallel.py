@@ -60,7 +60,7 @@ def describe(rates: Mapping[int, float], chosen: int) -> str:
 
 
 def choose(rates: Mapping[int, float]) -> int:
-    """The fewest sequences that come within a tenth of the best rate; 1 where the gain is small."""
+    """The fewest sequences that come within a tenth of the best rate; 1 if the gain is small."""
     best = max(rates.values(), default=0.0)
     if not rates or best < LEAST_GAIN * rates[1]:
         return 1

@@ -1,7 +1,7 @@
 """From a request to token segments: the pieces in which a prompt is prefilled and found again in the cache.
 
 A segment ends where a message's content ends, and before the tools where they differ within an arm. Prefill
-is always cut at the same places, so a segment that is found in the cache and one that is computed anew went
+is always cut at the same places, so a segment that is found in the cache and one that is computed again went
 through the same batches and hold the same bits.
 """
 
@@ -33,7 +33,7 @@ class PromptBuilder:
     def build(self, request: Request, form: AnswerFormat) -> list[Segment]:
         """The prompt's segments; the last one is the template's opening of the assistant's answer.
 
-        Raises TemplateError where the template refuses the messages.
+        Raises TemplateError if the template refuses the messages.
         """
         offer = form.offer()
         words = "\n\n".join(filter(None, (offer.rules, offer.tools)))

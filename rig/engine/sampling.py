@@ -31,7 +31,7 @@ class Sampler:
     def choose(self, logits: npt.NDArray[np.float32], allowed: npt.NDArray[np.bool_]) -> Choice:
         """Choose among the allowed tokens; shapes (n_vocab,). At least one must be allowed.
 
-        Equal logits go to the lowest token id. The logits are not changed. Raises FloatingPointError where
+        Equal logits go to the lowest token id. The logits are not changed. Raises FloatingPointError if
         they are not numbers.
         """
         tokens = np.flatnonzero(allowed)

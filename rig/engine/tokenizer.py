@@ -60,7 +60,7 @@ class Tokenizer:
             size = -count
 
     def shown(self, token: int, marks: frozenset[int] = frozenset()) -> bytes:
-        """The bytes that a generated token adds to an answer: nothing where it ends the answer.
+        """The bytes that a generated token adds to an answer: nothing if it ends the answer.
 
         Special tokens are spelled out; grammars let few of them through. So are those of `marks`.
         """

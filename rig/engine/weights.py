@@ -25,7 +25,7 @@ def find_weights(path: Path) -> LlamaModel | None:
 
 
 def open_weights(path: Path, n_gpu_layers: int) -> LlamaModel:
-    """The weights of a file with this many layers on GPUs: those that are open already, or else loaded now."""
+    """The weights of a file with this many layers on GPUs: those that are open, or else loaded now."""
     found = find_weights(path)
     if found is not None and found.n_gpu_layers == n_gpu_layers:
         return found.share()

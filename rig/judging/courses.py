@@ -56,7 +56,7 @@ def putting(
 
 
 def read_prediction(prediction: Prediction, evaluator: Evaluator, question: Question) -> Verdict:
-    """The verdict that a prediction is; None where it is none."""
+    """The verdict that a prediction is; None if it is not one."""
     function = evaluator.function(question.function)
     if prediction.call is None or prediction.call.name != function.name:
         return None
@@ -94,7 +94,7 @@ class Memory:
 
 
 class Votes(Generic[Result]):
-    """An episode: votes on one judgement, one after the other. `begin` begins one, `conclude` counts them."""
+    """An episode: votes on one judgement, one after another. `begin` begins one, `conclude` counts them."""
 
     def __init__(
         self,

@@ -101,7 +101,7 @@ class Evaluator:
     place: Path
 
     def function(self, name: str) -> Function:
-        """The function of this name. Raises RigError where the evaluator has none."""
+        """The function of this name. Raises RigError if the evaluator has none."""
         if name not in self.functions:
             raise RigError(f"the evaluator {self.name} has no function {name}, which this judgement needs")
         return self.functions[name]
@@ -119,7 +119,7 @@ def known() -> dict[str, Path]:
 
 
 def find(text: str) -> Evaluator:
-    """The evaluator of this name, or the one in this folder. Raises RigError where there is none."""
+    """The evaluator of this name, or the one in this folder. Raises RigError if there is none."""
     folders = known()
     if text in RULES:
         told = hashlib.sha256(f"{text} 1".encode()).hexdigest()
@@ -135,7 +135,7 @@ def find(text: str) -> Evaluator:
 
 
 def load(folder: Path) -> Evaluator:
-    """The evaluator in a folder. Raises RigError for what is none."""
+    """The evaluator in a folder. Raises RigError if it is not one."""
     config_path = folder / "config.yaml"
     config_text = read_text(config_path, LARGEST)
     try:

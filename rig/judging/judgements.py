@@ -20,7 +20,7 @@ MOST_VOTES = 120
 
 @dataclass(frozen=True)
 class Judgement:
-    """A query, and by the models' names: their answers, None where one has none, and what is known of them.
+    """A query, and by the models' names: their answers, None if one has none, and what is known of them.
 
     `truths` say without a judge whether an answer is right, `statuses` and `passes` what was judged before.
     `preferred` are people's votes or a label for a pair: 0 for the first answer, 1 for the second.
@@ -94,7 +94,7 @@ def own_id(name: str, suite: str) -> str:
 
 
 def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgement:
-    """A judgement from its `source`. Raises RigError for what is none."""
+    """A judgement from its `source`. Raises RigError if it is not one."""
     try:
         shared = {name: source[name] for name in ("query", "available_tools")}
         answers = {
@@ -147,7 +147,7 @@ def judgements_of(
 ) -> list[Judgement]:
     """The judgements of several models' answers to test sets; `wanted` are the ids of each set.
 
-    Raises RigError where one model has two answers to a query.
+    Raises RigError if one model has two answers to a query.
     """
     sets: dict[str, dict[str, Mapping[str, Solution]]] = {}
     for each in answers:

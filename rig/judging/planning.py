@@ -128,9 +128,9 @@ def _with_passes(tasks: Sequence[Judgement], store: Path, text: str) -> list[Jud
 
 
 def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judgement]:
-    """The judgements of two places as one: queries by name, the answers to each beside one another.
+    """The judgements of two places as one: queries by name, the answers to each side by side.
 
-    Raises RigError where both have answers by the same model.
+    Raises RigError if both have answers by the same model.
     """
     if not ours:
         return list(theirs)

@@ -161,7 +161,7 @@ def share(values: Sequence[float]) -> Estimate:
 
 
 def _mean(values: Sequence[float]) -> Estimate:
-    """A mean of halves, which is no share; within 0 and 1."""
+    """A mean of halves, which is not a share; within 0 and 1."""
     found = mean_interval(np.array(values), np.ones(len(values)), ALPHA)
     if found.low is None or found.high is None:
         return found

@@ -31,7 +31,7 @@ class Finished(NamedTuple):
 
 
 def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
-    """A run, and its finished tasks. Raises RigError where there are none."""
+    """A run, and its finished tasks. Raises RigError if there are none."""
     with Runs.open(store) as runs:
         run = runs.get(text)
         found = list(_finished(runs, run))

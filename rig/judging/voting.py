@@ -177,7 +177,7 @@ def vote_on_pair(
 
 
 def _standing(evaluator: Evaluator, solution: Solution, truth: bool | None) -> float:
-    """How good an answer is by a rule; 0 where it fails, or where nothing is known."""
+    """How good an answer is by a rule; 0 if it fails, or where nothing is known."""
     if evaluator.name == "truth":
         return float(bool(truth))
     return float(keyword_pass(solution)) if evaluator.name == "keyword" else detail_score(solution)

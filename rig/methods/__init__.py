@@ -97,7 +97,7 @@ def load_place(place: Path, wanted: str | None = None) -> tuple[Method, Loaded]:
 
 
 def find_tasks(suite: str, place: Path | None = None, wanted: str | None = None) -> tuple[Method, Loaded]:
-    """The tasks of a place, or of a suite by its name or its path. Raises RigError where there are none."""
+    """The tasks of a place, or of a suite by its name or its path. Raises RigError if there are none."""
     if place is None and with_suite(suite) is None and Path(suite).exists():
         place = Path(suite)
     return load_suite(suite, wanted) if place is None else load_place(place, wanted)

@@ -171,7 +171,7 @@ class Method(Protocol):
     def load(self, place: Path) -> Sequence[Task]:
         """The tasks of a folder or file, in order; as `Loaded` where some of them could not be read.
 
-        Raises RigError for what is none.
+        Raises RigError if it is not one.
         """
         ...
 

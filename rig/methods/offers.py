@@ -80,7 +80,7 @@ class Answering(Protocol):
     """A setup of answers that were made elsewhere: it has them whole. Nobody knows which are right."""
 
     def solution(self, task: Any, turns: Sequence[PlayedTurn]) -> Solution | None:
-        """The answer of a finished episode; None where there is none."""
+        """The answer of a finished episode; None if there is none."""
         ...
 
 
@@ -190,7 +190,7 @@ class Records(Protocol):
 
 @runtime_checkable
 class Knows(Protocol):
-    """A method with models that know what is right. They make the true course that others are held against.
+    """A method with models that know what is right. They make the true course that others are measured by.
 
     `knowing` names one of its models for each role.
     """
@@ -231,7 +231,7 @@ class Table(Protocol):
 
     @property
     def cited(self) -> str:
-        """What the paper's own rows are; empty where there are none."""
+        """What the paper's own rows are; empty if there are none."""
         ...
 
     def as_json(self) -> JsonObject:
@@ -291,13 +291,13 @@ class Executes(Protocol):
 
     @property
     def simulator(self) -> Simulator:
-        """Where calls are executed. Raises RigError where its world cannot be had."""
+        """Where calls are executed. Raises RigError if its world cannot be had."""
         ...
 
     def worlds(self, task: Any, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
         """Each turn of a task by its number, with the world that it begins in, as it was played.
 
-        Whoever follows may act in the simulator between two turns. Raises RigError where the task cannot
+        Whoever follows may act in the simulator between two turns. Raises RigError if the task cannot
         start in this world.
         """
         ...

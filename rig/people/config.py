@@ -42,7 +42,7 @@ class Setting:
         return RigError(f"{self.file}: {self.name} {text}")
 
     def unknown(self, known: Iterable[str], what: str) -> RigError:
-        """That the last part of the path is no name that is known here."""
+        """That the last part of the path is not a name that is known here."""
         names = list(known)
         near = did_you_mean(self.path[-1], names)
         article = "an" if what[0] in "aeiou" else "a"
@@ -52,7 +52,7 @@ class Setting:
 def read_settings() -> dict[tuple[str, ...], Setting]:
     """Every setting by its path. Those of the working folder replace the user's.
 
-    Raises RigError for a file that cannot be read, or is no TOML.
+    Raises RigError for a file that cannot be read, or is not TOML.
     """
     found: dict[tuple[str, ...], Setting] = {}
     for file, is_users in zip(config_files(), (True, False), strict=True):

@@ -16,7 +16,7 @@ def counted(count: float, noun: str, none: str = "0") -> str:
 
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:
-    """The known name nearest to a mistyped one, as ` (did you mean 'x'?)`; empty where none is near."""
+    """The known name nearest to a mistyped one, as ` (did you mean 'x'?)`; empty if none is near."""
     from difflib import get_close_matches
 
     by_lower = {name.lower(): name for name in known}

@@ -33,7 +33,7 @@ def registered() -> Registry:
 
 
 def at(place: str) -> Registry:
-    """The plugin at one place alone. Raises RigError where there is none, or it fails."""
+    """The plugin at one place alone. Raises RigError if there is none, or it fails."""
     return _load(False, (place,))
 
 

@@ -17,7 +17,7 @@ class Later(NamedTuple):
     said: Mapping[str, Any]
 
     def load(self) -> Any:
-        """The tenant. Raises RigError where it is not."""
+        """The tenant. Raises RigError if it is not."""
         module, _, attribute = self.place.partition(":")
         with faults(self.place):
             return getattr(import_module(module), attribute)

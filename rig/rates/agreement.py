@@ -91,7 +91,7 @@ def _of_tasks(measure: Measure, sides: Vector) -> Vector:
 
 
 def _ratio(part: Vector, whole: Vector) -> Vector:
-    # What is left of a sum of squares that should be nothing is no variance.
+    # What is left of a sum of squares that should be nothing is not a variance.
     known = np.asarray(whole) > 1e-15
     return np.where(known, part / np.where(known, whole, 1), np.nan)
 

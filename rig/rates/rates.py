@@ -78,7 +78,7 @@ class Tallied:
 def estimates(
     finished: Iterable[tuple[str, Counts]], declaration: Declaration, alpha: float = 0.05
 ) -> dict[str, Estimate]:
-    """The rates of an arm so far, from the conversations it has finished by name, repeats beside one another.
+    """The rates of an arm so far, from the conversations it has finished by name, repeats side by side.
 
     Empty before the first. A rate is that of `Tallied`: conversations weigh the same, however often each was
     played.
@@ -93,7 +93,7 @@ def estimates(
 
 
 def rate(numerators: Vector, denominators: Vector) -> float | None:
-    """The sum of the one over the sum of the other; None where there is nothing to divide by."""
+    """The sum of the one over the sum of the other; None if there is nothing to divide by."""
     total = float(denominators.sum())
     return float(numerators.sum()) / total if total else None
 
@@ -141,7 +141,7 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
 
 
 def mean_interval(numerators: Vector, denominators: Vector, alpha: float) -> Estimate:
-    """A rate that is no share, such as steps by task, with Student's interval over conversations.
+    """A rate that is not a share, such as steps by task, with Student's interval over conversations.
 
     No bounds where there are fewer than two: one says nothing of how conversations differ.
     """

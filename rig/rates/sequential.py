@@ -135,7 +135,7 @@ class LossTest:
     `alpha` is the chance of a wrong finding; over several arms it is shared evenly (`arms`). Of the two
     hypotheses about an arm exactly one is true, so that the two tests of one arm share nothing. Holm's
     correction would not hold here: a decision about one arm leaves that arm's true hypothesis where it was.
-    `step` is what differences are multiples of, 0 where they could be any number.
+    `step` is what differences are multiples of, 0 if they could be any number.
     """
 
     size: float

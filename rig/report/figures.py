@@ -40,7 +40,7 @@ _STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "savefig.facecolor": "none",
     "svg.fonttype": "none",
-    # Names come from files; a dollar sign in one is no formula.
+    # Names come from files; a dollar sign in one is not a formula.
     "text.parse_math": False,
     "text.color": INK,
     "xtick.color": MUTED,

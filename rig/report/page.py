@@ -39,7 +39,7 @@ LARGEST = 1_000_000
 _LENGTHS = (2_000, 600, 300, 150, 80, 40)
 
 BESIDE = 7
-"""Columns of arms that fit beside one another on a desk and on paper."""
+"""Columns of arms that fit side by side on a desk and on paper."""
 
 _CALIBRATED = "minilm"
 """The measure of similarity that the shipped calibration is of."""

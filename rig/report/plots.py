@@ -61,11 +61,11 @@ COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
     "peak GPU memory, MiB": lambda arm: _scaled(arm.speed.peak_device_memory, 2**-20),
     "energy, kJ": lambda arm: _scaled(arm.speed.energy_j, 1e-3),
 }
-"""What quality is held against. There is a plot where two arms at least tell."""
+"""What quality is plotted against. There is a plot where two arms at least tell."""
 
 
 def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str | None:
-    """The judged metric against one of the `COSTS`; None where fewer than two arms have one."""
+    """The judged metric against one of the `COSTS`; None if fewer than two arms have one."""
     metric = comparison.metric
     found = [(place, COSTS[cost](arm), arm.rates[metric.name]) for place, arm in enumerate(comparison.arms)]
     points = [

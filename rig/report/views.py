@@ -22,7 +22,7 @@ _TRUTH = 300
 
 @dataclass(frozen=True, slots=True)
 class StepBox:
-    """One step, or `times` alike one after the other: the first's `answer` stands for theirs.
+    """One step, or `times` alike one after another: the first's `answer` stands for theirs.
 
     `back` says where a search went back to before it.
     """

@@ -53,7 +53,7 @@ class Unsettled:
 class Adjudication:
     """The questions of a stored run that nobody has answered, in order, and where answers go.
 
-    Raises RigError where there is no such run, or its conversations cannot be scored again.
+    Raises RigError if there is no such run, or its conversations cannot be scored again.
     """
 
     def __init__(self, store: Path, run: str) -> None:
@@ -64,7 +64,7 @@ class Adjudication:
         self.answered = 0
 
     def answer(self, question: Unsettled, *, same: bool) -> None:
-        """Keep an answer, for good. Raises RigError where it cannot be written."""
+        """Keep an answer, for good. Raises RigError if it cannot be written."""
         doubt = question.doubt
         add_answers(self.file, [Answer.now(doubt.expected, doubt.got, same=same)])
         self.answered += 1

@@ -52,7 +52,7 @@ def write_parquet(runs: Runs, run: StoredRun, view: str, path: Path) -> int:
     """Write the rows of a run in this view to a new Parquet file, all or nothing. Returns how many.
 
     A column is of integers, of floating-point numbers, or else of texts, by what is in it; JSON stays text.
-    Raises RigError where pyarrow is not installed, and where the file cannot be written.
+    Raises RigError if pyarrow is not installed, and where the file cannot be written.
     """
     try:
         arrow = import_module("pyarrow")

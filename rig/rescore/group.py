@@ -28,7 +28,7 @@ class Spool:
         self._file.close()
 
     def add(self, value: JsonObject) -> None:
-        """Keep a value. Raises RigError where there is no room for it."""
+        """Keep a value. Raises RigError if there is no room for it."""
         try:
             self._file.write(json_text(value, indent=2).replace("\n", _BREAK) + "\n")
         except OSError as error:

@@ -27,7 +27,7 @@ _TOOL = ToolDoc(
 
 
 class Opinion(NamedTuple):
-    """What a model said, `same` being None where it said nothing that can be used; `reason` is its own."""
+    """What a model said, `same` being None if it said nothing that can be used; `reason` is its own."""
 
     model: str
     same: bool | None

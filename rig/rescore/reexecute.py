@@ -68,7 +68,7 @@ class Effects:
 
 
 def require_world(setup: Setup, method: str) -> Executes:
-    """The setup as one that can execute calls. Raises RigError where it cannot."""
+    """The setup as one that can execute calls. Raises RigError if it cannot."""
     if not isinstance(setup, Executes):
         raise RigError(f"the method {method} has no world: its calls change nothing, and return nothing")
     return setup
@@ -78,7 +78,7 @@ def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> 
     """Execute every predicted call again, each turn in the world that it begins in.
 
     Responses differ unless they are equal as JSON. Errors are equal as such: their texts are the simulator's
-    own, and count only where a match depends on them. Raises RigError where the task cannot start in this
+    own, and count only where a match depends on them. Raises RigError if the task cannot start in this
     world.
     """
     truths = _due(task)
@@ -94,7 +94,7 @@ def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> 
 def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> Iterator[Effect]:
     """The effect of each call, in the world as the turn's earlier calls leave it.
 
-    Raises RigError where the task cannot start in this world.
+    Raises RigError if the task cannot start in this world.
     """
     truths, simulator = _due(task), setup.simulator
     for turn, before in setup.worlds(task, played):

@@ -43,7 +43,7 @@ def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Wh
 def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Scored]]:
     """Score the predictions of a file, or of all files of a folder and of those in it, by folder.
 
-    Files of one task are repeats of it, in the order of their names. Raises RigError for what is none, and
+    Files of one task are repeats of it, in the order of their names. Raises RigError if it is not one, and
     where the method reads no such files.
     """
     if not isinstance(setup, Reads):
@@ -71,7 +71,7 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     """Write every finished task of a run as the method's upstream reads it.
 
     An arm's tasks are lines of one file, one repeat after the other; or each is a file, and several arms, and
-    repeats, have folders of their own. Raises RigError where the method writes neither, and unless the
+    repeats, have folders of their own. Raises RigError if the method writes neither, and unless the
     directory is new or empty and can be written.
     """
     if not isinstance(setup, Recording):

@@ -48,7 +48,7 @@ def make_arms(
 ) -> tuple[Arm, ...]:
     """Models × settings of the engine × adapters × settings of the method × players, in this order.
 
-    The settings are by label: what an arm's name says of them, empty where there is only one. Arms that
+    The settings are by label: what an arm's name says of them, empty if there is only one. Arms that
     differ in adapters and the method's settings alone share a loader, and so the weights; a model that the
     method knows has no engine to be set, and takes no adapter. `roles` say who plays the roles that are not
     evaluated, one or several for each, with the first engine's settings. Raises RigError for a model that is

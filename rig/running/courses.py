@@ -111,7 +111,7 @@ class TaskCourse:
         self._run.emit(TurnFinished(self._where, played.turn, self._totals.counts, self._totals.speed))
 
     def _left(self, done: int) -> int:
-        """How many turns are still to be played, 0 where nobody knows."""
+        """How many turns are still to be played, 0 if nobody knows."""
         return max(len(self._task.known_turns) - done, 0)
 
     def _score(self, episode: Episode) -> ConversationScore:

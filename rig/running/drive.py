@@ -20,7 +20,7 @@ It yields None to be held while the run is paused, and is sent None to begin and
 
 
 class Course(Protocol):
-    """Something that asks models for predictions, one after the other."""
+    """Something that asks models for predictions, one after another."""
 
     def begin(self, slot: int) -> Asking:
         """Start asking. Of the courses with the same `slot` only one is under way at a time."""

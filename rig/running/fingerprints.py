@@ -31,7 +31,7 @@ def fingerprint_of(plan: Plan, arm: Arm, models: Mapping[str, Model]) -> JsonObj
 
 
 def of_model(fingerprint: JsonObject) -> JsonObject | None:
-    """The part of an arm's fingerprint that is its model's, None where that was never loaded."""
+    """The part of an arm's fingerprint that is its model's, None if that was never loaded."""
     parts = fingerprint.items()
     return {name.removeprefix(_MODEL): value for name, value in parts if name.startswith(_MODEL)} or None
 
@@ -43,7 +43,7 @@ def require_same(arm: str, before: JsonObject | None, now: JsonObject) -> None:
 
 
 def regraded(arm: StoredArm, plan: Plan) -> JsonObject | None:
-    """An arm's fingerprint by the grader of today, None where that is the one that scored it.
+    """An arm's fingerprint by the grader of today, None if that is the one that scored it.
 
     Scores never change an answer, so another version may go on with the run. Raises Changed for a grader of
     the same name and version that would score otherwise: nobody could tell their scores apart.

@@ -13,7 +13,7 @@ HUMAN = "human"
 
 
 class Person:
-    """Whoever sits at the display. They speak one after the other, in one conversation at a time."""
+    """Whoever sits at the display. They speak one after another, in one conversation at a time."""
 
     name = HUMAN
 
@@ -22,7 +22,7 @@ class Person:
         self._control: Control | None = None
 
     def join(self, control: Control) -> None:
-        """Take part in a run. Raises RigError where its display takes no answers."""
+        """Take part in a run. Raises RigError if its display takes no answers."""
         if not control.takes_answers:
             raise RigError("a person plays a role of this run; let them answer with --display tui or plain")
         self._control = control
@@ -42,7 +42,7 @@ class Person:
         """A person can always be asked."""
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        """What the person says. Raises Stopped where they leave instead."""
+        """What the person says. Raises Stopped if they leave instead."""
         assert self._control is not None
         text = self._control.wait_for_answer()
         on_piece(Piece(text, tokens=0))

@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def declaration(self) -> Declaration:
-        """What is counted, and what must be said of it."""
+        """What is counted, and what must be said about it."""
         return declared(self.method, self.tasks).cautioned(self.caution)
 
     @property

@@ -50,7 +50,7 @@ def _with_own_suite(options: Options) -> Options:
 def plan_tasks(
     options: Options, method: Method, tasks: Sequence[Task], store: Path, name: str | None = None
 ) -> Plan:
-    """The plan of a new run of tasks that are not read from a suite. Otherwise as `plan`."""
+    """The plan of a new run of tasks that are not read from a suite. Otherwise like `plan`."""
     check_writable(store)
     chosen = select(tasks, options.only, options.limit)
     return _plan(options, method, chosen, store, run=new_run_id(store), name=name)
@@ -61,7 +61,7 @@ def plan_resume(
 ) -> Plan:
     """The plan of what is left of a stored run, and of what failed in it as `Plan.retry_failed` says.
 
-    Models and options are those it was started with; the tasks are those in the store. Raises RigError where
+    Models and options are those it was started with; the tasks are those in the store. Raises RigError if
     one of the options `given` anew, by name, differs.
     """
     check_writable(store)

@@ -64,7 +64,7 @@ class Answers:
         self._by_pair[answer.pair] = answer
 
     def of(self, first: str, second: str) -> bool | None:
-        """Whether these texts mean the same; None where nobody said."""
+        """Whether these texts mean the same; None if nobody said."""
         found = self._by_pair.get(_pair(first, second))
         return None if found is None else found.same
 
@@ -82,7 +82,7 @@ class Answers:
 
 
 def read_answers(path: Path) -> Answers:
-    """The answers of a file, none where there is no file. Raises RigError for what are no answers.
+    """The answers of a file, none where there is no file. Raises RigError for what are not answers.
 
     A last line that was cut short, as by a power failure, is left out.
     """

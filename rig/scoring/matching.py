@@ -75,7 +75,7 @@ class Grader:
         }
 
     def compare(self, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
-        """Why a predicted call is not this ground-truth call of the same tool; empty where it could be."""
+        """Why a predicted call is not this ground-truth call of the same tool; empty if it could be."""
         return self._rules.compare(self.toolbox.tools[truth.name], predicted, truth)
 
     def start(

@@ -15,7 +15,7 @@ from rig.verdicts import Difference
 
 
 class Rules(ABC):
-    """How a predicted call is held against a ground-truth call of the same tool of a toolbox."""
+    """How a predicted call is checked against a ground-truth call of the same tool of a toolbox."""
 
     def __init__(self, similarity: Similarity, toolbox: Toolbox) -> None:
         self.similarity = similarity
@@ -40,7 +40,7 @@ class Rules(ABC):
 
     @abstractmethod
     def equal(self, how: Equality, expected: Json, got: Json, caller: str | None) -> bool:
-        """Whether two values of an argument that is no free text agree. May raise TypeError or ValueError
+        """Whether two values of an argument that is not a free text agree. May raise TypeError or ValueError
         for values of the wrong type or format, which then do not agree.
         """
 
@@ -55,7 +55,7 @@ class Rules(ABC):
         """
 
     def compares_text(self, kind: Text, expected: Json, got: Json) -> bool:
-        """Whether these two texts are left to their similarity: False where they agree without it."""
+        """Whether these two texts are left to their similarity: False if they agree without it."""
         return bool(expected != got)
 
     def compare(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> tuple[Difference, ...]:
@@ -131,7 +131,7 @@ def _own(truth: ExecutedCall) -> Mapping[str, Rule]:
 
 
 def _how(name: str, tool: Tool, truth: ExecutedCall) -> Equality | Text | Rule | None:
-    """How an argument is compared: as the call says, else as its tool does; None where it is not."""
+    """How an argument is compared: as the call says, else as its tool does; None if it is not."""
     rule = _own(truth).get(name)
     if rule is not None:
         return FREE_TEXT if rule.is_text else rule

@@ -21,7 +21,7 @@ class TrueStep(NamedTuple):
 
 
 def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
-    """Models that know the tasks, by role. Raises RigError where the method has none."""
+    """Models that know the tasks, by role. Raises RigError if the method has none."""
     if not isinstance(method, Knows):
         raise RigError(
             f"the method {method.name} has no models that know what is right; screening needs them"

@@ -77,7 +77,7 @@ class KindFigures:
     """Of all choices of one kind: how many there are, and means over them.
 
     `top1` is the share in which the true token is the likeliest, `mrr` the mean reciprocal rank. `kl` (nats)
-    and `same_top` are against the base, None where there is nothing to compare.
+    and `same_top` are against the base, None if there is nothing to compare.
     """
 
     choices: int
@@ -93,7 +93,7 @@ class Difference:
     """The mean of the model less the base over the same calls, with its 95% interval.
 
     The standard error is clustered by conversation (Miller 2024, arXiv 2411.00640, section 2.2), the bounds
-    are of Student's t with one degree of freedom fewer than conversations; None where there are fewer than 2.
+    are of Student's t with one degree of freedom fewer than conversations; None if there are fewer than 2.
     """
 
     value: float

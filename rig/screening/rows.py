@@ -42,7 +42,7 @@ class Rows:
         self._file.close()
 
     def keep(self, place: Place, values: Values) -> None:
-        """Keep a row. Raises RigError where the disk is full."""
+        """Keep a row. Raises RigError if the disk is full."""
         data = values.tobytes()
         try:
             self._file.seek(self.bytes)
@@ -56,7 +56,7 @@ class Rows:
         self.bytes += len(data)
 
     def get(self, place: Place) -> Values | None:
-        """A row that was kept, None where there is none."""
+        """A row that was kept, None if there is none."""
         if place not in self._places:
             return None
         start, length = self._places[place]

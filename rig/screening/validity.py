@@ -33,7 +33,7 @@ class Validity:
 
     `auc` is the chance that a turn with the outcome has the stronger signal than one without (0.5: it says
     nothing), `p` that of one at least as far from 0.5 by chance (Mann and Whitney 1947, two-sided), and
-    `spearman` the rank correlation. All are None where there are only turns of one sort.
+    `spearman` the rank correlation. All are None if there are only turns of one sort.
     """
 
     arm: str
@@ -100,7 +100,7 @@ def _stored(arm: ArmScreen, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
 
 
 def _made_with(wanted: Weights, name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
-    """The arm that was made with this file and adapter. Raises RigError where there are several."""
+    """The arm that was made with this file and adapter. Raises RigError if there are several."""
     fitting = [
         each
         for each in chosen

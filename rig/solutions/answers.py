@@ -47,7 +47,7 @@ def holds_answers(place: Path) -> bool:
 def load(
     place: Path, shape: Shape = "seeded", seed: int = SEED, faults: list[str] | None = None
 ) -> list[Answers]:
-    """All answers in a folder or file, by model and test set. Raises RigError where there are none.
+    """All answers in a folder or file, by model and test set. Raises RigError if there are none.
 
     A file that cannot be read stops it, unless `faults` are asked for, which then have a line on each.
     """
@@ -68,7 +68,7 @@ def load(
 def _add(
     solutions: Mapping[str, Solution], found: dict[str, Solution], key: tuple[str, str], path: Path
 ) -> None:
-    """Add answers to others of the same model. Raises RigError where one is another than was found before."""
+    """Add answers to others of the same model. Raises RigError if one is another than was found before."""
     for name, solution in solutions.items():
         if found.setdefault(name, solution) != solution:
             raise RigError(
@@ -135,7 +135,7 @@ def file_name(name: str) -> str:
 
 
 def read_json(path: Path) -> Json:
-    """What a JSON file of answers holds, which can be large. Raises RigError for what is none."""
+    """What a JSON file of answers holds, which can be large. Raises RigError if it is not one."""
     return files.read_json(path, LARGEST)
 
 

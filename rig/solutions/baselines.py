@@ -1,4 +1,4 @@
-"""What can be said of a solution without a judge: words of apology, and how much its path achieved.
+"""What can be said about a solution without a judge: words of apology, and how much its path achieved.
 
 Sources: upstream's `pass_rate.py` (until September 2023), and the detail score of its normalized evaluator.
 A call succeeded if its tool reported no error; upstream asks a judge for that number.

@@ -49,7 +49,7 @@ def method_of(stem: str) -> str:
 
 
 def convert(data: JsonObject, method: str, where: str, shape: Shape = "seeded", seed: int = SEED) -> Solution:
-    """A raw answer as a solution. Raises RigError for what is none.
+    """A raw answer as a solution. Raises RigError if it is not one.
 
     Each answer has a walk by chance of its own, so that none depends on the files beside it.
     """

@@ -103,7 +103,7 @@ class Solution:
 
     @property
     def final_step(self) -> str:
-        """The last step as upstream shows it; empty where there is none."""
+        """The last step as upstream shows it; empty if there is none."""
         return f"Final step: {self.steps[-1].text}" if self.steps else ""
 
     @property
@@ -159,7 +159,7 @@ class Solution:
 
 
 def parse(data: Json, where: str) -> Solution:
-    """A solution from a file of converted answers. Raises RigError for what is none."""
+    """A solution from a file of converted answers. Raises RigError if it is not one."""
     try:
         answer = data["answer"]
         details = answer["answer_details"]

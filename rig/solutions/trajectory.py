@@ -49,7 +49,7 @@ class Searched(NamedTuple):
     """A way of search by ToolBench's name, such as `CoT@3`, and what came of it.
 
     `kept` are the numbers of the steps that are nodes. The others compared nodes, or came when nothing more
-    could be asked. `width` is that of a tree, 0 where chains were tried one after the other.
+    could be asked. `width` is that of a tree, 0 if chains were tried one after another.
     """
 
     name: str

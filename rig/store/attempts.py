@@ -34,7 +34,7 @@ ATTEMPTS = (
 
 
 def keep_failed_arm(database: Database, arm: int, now: str) -> None:
-    """Note why an arm failed before, which is about to be forgotten; nothing where it did not."""
+    """Note why an arm failed before, which is about to be forgotten; nothing if it did not."""
     database.execute(
         "INSERT INTO attempts (arm, error, detail, given_up)"
         f" SELECT id, '{ARM}', failure, ? FROM arms WHERE id = ? AND failure IS NOT NULL",

@@ -20,7 +20,7 @@ from rig.store.scores import counts_of
 class ScoredTurn:
     """An assistant turn: how many calls it should have made and how many of those were made, in any turn.
 
-    `turn` is its position in the task, `number` counts assistant turns from 1. `wanted` is None where nobody
+    `turn` is its position in the task, `number` counts assistant turns from 1. `wanted` is None if nobody
     knows beforehand what is due in which turn. `bad_actions` are the incorrect
     actions of the turn itself, `error` is why it ended without a reply.
     """
@@ -35,7 +35,7 @@ class ScoredTurn:
 
     @property
     def right(self) -> bool | None:
-        """Whether all that was due was done, nothing wrong, and no generation failed; None where nobody knows
+        """Whether all that was due was done, nothing wrong, and no generation failed; None if nobody knows
         what was due.
         """
         if self.wanted is None:

@@ -70,7 +70,7 @@ def faults(path: Path, run: str = "") -> Iterator[None]:
 
 @contextmanager
 def _opening(path: Path) -> Iterator[None]:
-    """As `faults`, but nothing that goes wrong can be a bug of rig: a file was named that is no store."""
+    """As `faults`, but nothing that goes wrong can be a bug of rig: a file was named that is not a store."""
     try:
         with faults(path):
             yield

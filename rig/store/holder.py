@@ -30,7 +30,7 @@ class RunLock:
     """The lock on a run of a store, held until released, or until the process ends in whatever way."""
 
     def __init__(self, store: Path, run: str) -> None:
-        """Take it. Raises RigError where another process, or another writer of this one, has it."""
+        """Take it. Raises RigError if another process, or another writer of this one, has it."""
         self._file = _lock_file(store, run)
         self._handle = self._take()
 
@@ -66,7 +66,7 @@ class RunLock:
 
 
 def is_locked(store: Path, run: str) -> bool | None:
-    """Whether some process has the lock on a run; None where there is no lock to be seen. Writes nothing."""
+    """Whether some process has the lock on a run; None if there is no lock to be seen. Writes nothing."""
     try:
         handle = os.open(_lock_file(store, run), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

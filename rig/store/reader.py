@@ -359,7 +359,7 @@ def held_by(run: dict[str, Any], store: Path) -> Holder | None:
 
 
 def check_unheld(database: Database, run: str, store: Path) -> None:
-    """Raises RigError where a run is not in its store any more, or a live process is writing it."""
+    """Raises RigError if a run is not in its store any more, or a live process is writing it."""
     row = next(database.query("SELECT * FROM runs WHERE id = ?", [run]), None)
     if row is None:
         raise RigError(f"run {run} is not in {store} any more")

@@ -161,7 +161,7 @@ class StoredArm:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as the store has it. `turns` are those of all arms and repeats, 0 where nobody knows how many.
+    """A run as the store has it. `turns` are those of all arms and repeats, 0 if nobody knows how many.
 
     `is_running` says that a live process is writing it, `declaration` what its method counts.
     """

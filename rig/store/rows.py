@@ -104,7 +104,7 @@ def _tuple(text: str) -> tuple[Any, ...]:
 
 
 def _verdict(row: Mapping[str, Any]) -> Verdict | None:
-    """How a call was judged; None where there was nothing to match it with."""
+    """How a call was judged; None if there was nothing to match it with."""
     if row["match"] is None:
         return None
     return Verdict(

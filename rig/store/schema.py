@@ -1,7 +1,7 @@
 """The tables of the run store and their numbered migrations.
 
 A migration, once released, never changes, so it calls nothing that could: what it needs stands in this file.
-Views hold no data and are no part of it (rig.store.views).
+Views hold no data and are not part of it (rig.store.views).
 """
 
 import json
@@ -276,7 +276,7 @@ def m004_costs(db: Database) -> None:
 
 @MIGRATIONS()
 def m005_views(db: Database) -> None:
-    """Only views, which hold no data and are made anew: rig.store.views."""
+    """Only views, which hold no data and are made again: rig.store.views."""
 
 
 @MIGRATIONS()

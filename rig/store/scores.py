@@ -38,7 +38,7 @@ def _total_of(scores: Iterable[int], database: Database) -> dict[str, float]:
 
 
 def summed(position: int, rows: Iterable[Mapping[str, Any]], database: Database) -> StoredScore | None:
-    """The scores of one arm by one grader taken together; None where there are none."""
+    """The scores of one arm by one grader taken together; None if there are none."""
     scores = list(rows)
     if not scores:
         return None

@@ -63,7 +63,7 @@ def merge(path: Path, other: Path) -> Merged:
     """Store the runs of `other` in the store at `path`; `other` is only read, and may be of an older rig.
 
     A run that is here already, with the same predictions, is not stored again. One that has other predictions
-    here, or that is being written, is left. Raises StoreError, and RigError for a file that is no store.
+    here, or that is being written, is left. Raises StoreError, and RigError for a file that is not a store.
     """
     if not other.is_file():
         raise RigError(f"{other}: no such file")

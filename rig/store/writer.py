@@ -125,7 +125,7 @@ class RunWriter:
     ) -> float:
         """Store a turn, its predictions and, with the last turn, the conversation's score: all or nothing.
 
-        `costs` are the arm's so far; `wanted` is how many calls were due in the turn, None where nobody
+        `costs` are the arm's so far; `wanted` is how many calls were due in the turn, None if nobody
         knows. Returns the seconds that this took.
         """
         clock = perf_counter()
@@ -164,7 +164,7 @@ class RunWriter:
             self._insert_score(where, score)
 
     def caution(self, declaration: Declaration) -> None:
-        """Note what has to be said of the run from now on."""
+        """Note what has to be said about the run from now on."""
         with self._transaction():
             self._set("runs", self.run, declaration=to_json(declaration.to_json()))
 
@@ -238,7 +238,7 @@ class RunWriter:
         return row
 
     def add_score(self, where: Where, score: ConversationScore) -> None:
-        """Store a later score beside the run's own, in place of an older one by the same grader.
+        """Store a later score beside the run's own, instead of an older one by the same grader.
 
         The run's own never changes.
         """

@@ -22,7 +22,7 @@ def check(tool: Tool, arguments: JsonObject) -> JsonObject:
 
 
 def check_names(tool: Tool, arguments: JsonObject) -> None:
-    """Raises ToolError where Python would refuse the keyword arguments."""
+    """Raises ToolError if Python would refuse the keyword arguments."""
     for name in arguments:
         if name not in tool.parameters["properties"]:
             raise ToolError(f"{tool.name}.call() got an unexpected keyword argument '{name}'")

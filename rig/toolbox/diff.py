@@ -22,7 +22,7 @@ _Rows: TypeAlias = dict[tuple[Any, ...], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """A column of a record; `before` is None where the record was added, `after` where it was removed."""
+    """A column of a record; `before` is None if the record was added, `after` where it was removed."""
 
     name: str
     before: Json

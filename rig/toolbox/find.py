@@ -14,7 +14,7 @@ from rig.toolbox.toolbox import Toolbox
 def find_toolbox(text: str | None) -> Toolbox:
     """The toolbox of this name, or the one at this place; None means the first, which is rig's own.
 
-    Its code is run. Raises RigError where there is none, or more than one.
+    Its code is run. Raises RigError if there is none, or more than one.
     """
     known: Mapping[str, Toolbox] = plugins.registered().toolboxes
     if text is None:
@@ -36,7 +36,7 @@ def find_toolbox(text: str | None) -> Toolbox:
 
 
 def _of_folder(place: Path) -> Toolbox | None:
-    """The toolbox that the files of a folder make; None where it has none, or registers it itself."""
+    """The toolbox that the files of a folder make; None if it has none, or registers it itself."""
     return _loaded(place.resolve(), hash_of(place)) if holds_toolbox(place) else None
 
 

@@ -26,7 +26,7 @@ class Identifiers:
 
 
 def hexadecimal(*widths: int) -> Identifiers:
-    """Ids of hexadecimal groups with these numbers of digits, joined by dashes and drawn from left to right."""
+    """Ids of hexadecimal groups of these lengths, joined by dashes and drawn from left to right."""
 
     def draw(random: Random) -> str:
         return "-".join(f"{random.randint(0, 16**width - 1):0{width}x}" for width in widths)

@@ -47,7 +47,7 @@ class Rule:
 
     @property
     def example(self) -> Json:
-        """A value for those who make the true call. Raises LookupError where there is none to be had."""
+        """A value for those who make the true call. Raises LookupError if there is none to be had."""
         if "example" in self.options:
             return self.options["example"]
         match self.name:
@@ -135,7 +135,7 @@ def _check(rule: Rule) -> None:
 
 
 def equal(expected: Json, got: Json) -> bool:
-    """Equal as JSON has it: 1 is 1.0, and true is no number."""
+    """Equal as JSON has it: 1 is 1.0, and true is not a number."""
     if isinstance(expected, bool) or isinstance(got, bool):
         return expected is got
     if isinstance(expected, list) and isinstance(got, list):

@@ -56,7 +56,7 @@ class Response(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How a call of a tool is held against a ground-truth call (ToolTalk's compare functions).
+    """How a call of a tool is checked against a ground-truth call (ToolTalk's compare functions).
 
     `arguments` names the arguments that are compared where the ground truth has them; an argument not named
     is compared with EXACT when `others` is true, and ignored otherwise. `ids` is (list, key) in the response

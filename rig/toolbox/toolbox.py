@@ -18,7 +18,7 @@ from rig.toolbox.world import World
 
 
 class Toolbox:
-    """Everything that others have to know of some tools. Raises RigError where two have the same name.
+    """Everything that others have to know of some tools. Raises RigError if two have the same name.
 
     `new_world` makes an empty world; `open_world` makes one to begin with, as it ships when it is given None,
     else from what lies at a path. `suites` are the folders of tasks that come with it, `texts` are kinds of
@@ -50,7 +50,7 @@ class Toolbox:
         self._open_world = open_world
 
     def world(self, place: Path | None = None) -> World:
-        """A world to begin with. Raises RigError where there is none at this place."""
+        """A world to begin with. Raises RigError if there is none at this place."""
         if self._open_world is not None:
             return self._open_world(place)
         if place is not None:
@@ -79,7 +79,7 @@ class Toolbox:
 
     @cached_property
     def rules_sha256(self) -> str:
-        """A hash of the rules by which arguments of its tools are compared; empty where it has none."""
+        """A hash of the rules by which arguments of its tools are compared; empty if it has none."""
         rules = {
             f"{tool.name}.{name}": rule.as_json()
             for tool in self.tools.values()
@@ -92,7 +92,7 @@ class Toolbox:
         """The documentation of the named tools (all when None), always in the order of `tools`.
 
         Without descriptions the names, types and what is required remain (ToolTalk, section 4.3). Raises
-        RigError for names that are no tool's.
+        RigError for names that no tool has.
         """
         unknown = [name for name in names or () if name not in self.tools]
         if unknown:

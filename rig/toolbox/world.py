@@ -129,7 +129,7 @@ class World:
     def begin(self, now: datetime, username: str = "", given: Mapping[str, Json] | None = None) -> None:
         """Set the clock, and the session's token if one is `given`.
 
-        A world with users overrides this: what is given is `username`'s. Raises RigError where nobody of that
+        A world with users overrides this: what is given is `username`'s. Raises RigError if nobody of that
         name can have it.
         """
         self.set_clock(now)

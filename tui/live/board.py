@@ -154,7 +154,7 @@ def _common_ending(names: Sequence[str]) -> str:
 def differ(cells: Iterable[ConversationState], declaration: Declaration) -> bool:
     """Whether the arms that are through with a conversation came to different results.
 
-    Results are the same when success is, and all that is said of how it went.
+    Results are the same when success is, and all that is said about how it went.
     """
     results = {
         (declaration.succeeded(cell.counts), declaration.text(cell.counts))

@@ -120,7 +120,7 @@ class _Worker(Generic[T]):
         try:
             played = _played_before(Path(event.store), event.run)
         except Exception:
-            # What the view would like to know is no reason for a run to fail.
+            # What the view would like to know is not a reason for a run to fail.
             return
         self.feed.emit(played)
 

@@ -16,7 +16,7 @@ from tui.live.transcript import Draft
 class LiveRun:
     """Events of a run come in by `feed` and add up to `state`.
 
-    `control` steers what sends them; None where nothing can be steered. `ours` is whether the run goes on in
+    `control` steers what sends them; None if nothing can be steered. `ours` is whether the run goes on in
     this process, so that leaving the view asks what is to become of it, and the view ends with it.
     """
 
@@ -109,7 +109,7 @@ class LiveRun:
         return "loading the model" if any(arm.loading for arm in self.state.arms) else ""
 
     def pace_of(self, where: Where | None) -> float | None:
-        """Tokens a second of what is being written in a conversation; None where nothing is."""
+        """Tokens a second of what is being written in a conversation; None if nothing is."""
         conversation = self.state.conversations.get(where) if where else None
         entries = conversation.transcript.entries if conversation and conversation.transcript else []
         draft = entries[-1] if entries and isinstance(entries[-1], Draft) else None

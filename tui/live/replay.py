@@ -80,7 +80,7 @@ class Replay(LiveRun):
 
     @property
     def failure_text(self) -> str:
-        """The failure in one line, empty where there is none."""
+        """The failure in one line, empty if there is none."""
         if self.failure is None:
             return ""
         is_known = isinstance(self.failure, RigError)

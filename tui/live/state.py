@@ -117,7 +117,7 @@ class ConversationState:
 
     @property
     def failed(self) -> bool:
-        """Whether it is over and was no success."""
+        """Whether it is over and was not a success."""
         return self.status in (Status.FAILED, Status.ERROR)
 
 
@@ -183,7 +183,7 @@ class RunState:
 
     @property
     def failures(self) -> int:
-        """Conversations that are over and were no success."""
+        """Conversations that are over and were not a success."""
         return sum(one.failed for one in self.conversations.values())
 
     def apply_all(self, events: Iterable[Event | StoredBefore]) -> None:

@@ -263,7 +263,7 @@ class RunScreen(ReadingScreen):
         )
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
-        """How well the rates of an arm are known, worked out again when a conversation came to its end."""
+        """How well the rates of an arm are known, worked out again when a conversation came to the end."""
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
             cells = (each for each in self.state.conversations.values() if each.where.arm == arm)
@@ -350,7 +350,7 @@ class RunScreen(ReadingScreen):
 
     @property
     def can_be_skipped(self) -> bool:
-        """Whether the conversation that is read is still to be played to its end."""
+        """Whether the conversation that is read is still to be played to the end."""
         conversation = self.state.conversations.get(self.reading) if self.reading else None
         return conversation is not None and conversation.status in (Status.WAITING, Status.RUNNING)
 

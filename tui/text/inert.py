@@ -1,6 +1,6 @@
 """Text from models, users and files made harmless for a screen: nothing in it moves the cursor or hides.
 
-Markup is no concern here: the view paints segments and never parses markup.
+Markup is not a concern here: the view paints segments and never parses markup.
 """
 
 import unicodedata

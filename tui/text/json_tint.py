@@ -11,7 +11,7 @@ _STRING_PART = re.compile(r'[^"\\]+')
 
 
 class JsonTint:
-    """Splits JSON into tinted spans, incrementally. Text that is no JSON comes back plain, never an error.
+    """Splits JSON into tinted spans, incrementally. Text that is not JSON comes back plain, never an error.
 
     A string is taken for a key right after `{` or `,` inside an object; everything else is a value.
     """

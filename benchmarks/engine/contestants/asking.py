@@ -1,4 +1,4 @@
-"""Asking a peer for its answers, one after the other or by several clients at once, and over HTTP."""
+"""Asking a peer for its answers, one after another or by several clients at once, and over HTTP."""
 
 import json
 import urllib.request

@@ -1,7 +1,7 @@
 """Install rig from the folder that this file lies in. Python's standard library is all it needs.
 
-`install.sh` chooses a Python and runs it. Every file is held against its SHA-256 first. Everything stays in
-this folder: the environment in .venv, and the command `rig`, which knows the models beside it.
+`install.sh` chooses a Python and runs it. Every file is checked against its SHA-256 first. Everything stays
+in this folder: the environment in .venv, and the command `rig`, which knows the models beside it.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ def stop(reason: str) -> NoReturn:
 
 
 def misfits(bundle: Any) -> list[str]:
-    """Why a bundle is not for this Python, system or processor; empty where it is."""
+    """Why a bundle is not for this Python, system or processor; empty if it is."""
     python = f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}"
     system = sysconfig.get_platform()
     found = []

@@ -1,4 +1,4 @@
-"""`rig compare`: arms of stored runs beside one another, and what can be said of the difference."""
+"""`rig compare`: arms of stored runs side by side, and what can be said about the difference."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -56,7 +56,7 @@ def merge(
 
 
 def _with_adapter(parent: ResolvedModel, lora: str | None, scale: float | None) -> ResolvedModel:
-    """The model with the adapter to be merged. Raises RigError where there is none, or another."""
+    """The model with the adapter to be merged. Raises RigError if there is none, or another."""
     asked = [] if lora is None else [Adapter.parse(lora)]
     (found,) = parent.with_adapters(asked)
     if found.adapter is None:

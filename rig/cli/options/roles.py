@@ -23,7 +23,7 @@ class CastCommand(click.Command):
 
 
 def take_roles(given: dict[str, Any]) -> tuple[str, ...]:
-    """All that was said of roles, as `ROLE=MODEL`, taken out of what was given by name."""
+    """All that was said about roles, as `ROLE=MODEL`, taken out of what was given by name."""
     named = [f"{role}={player}" for role in methods.other_roles() for player in given.pop(role, ())]
     return (*given.pop("role", ()), *named)
 

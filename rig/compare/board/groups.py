@@ -31,7 +31,7 @@ class Share(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The share; None where there is nothing to divide by."""
+        """The share; None if there is nothing to divide by."""
         return self.part / self.whole if self.whole else None
 
     def plus(self, other: "Share") -> "Share":
@@ -61,7 +61,7 @@ class Groups(NamedTuple):
 
 
 def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
-    """What the arms of a run got right, group by group. Raises RigError where there is nothing to group."""
+    """What the arms of a run got right, group by group. Raises RigError if there is nothing to group."""
     played = [
         [
             runs.transcript(run, conversation, arm.position, repeat)
@@ -74,7 +74,7 @@ def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
 
 
 def groups(by: By, arms: Sequence[str], played: Sequence[Sequence[Transcript]]) -> Groups:
-    """Group what arms played, each conversation for itself. Raises RigError where there is nothing to group.
+    """Group what arms played, each conversation for itself. Raises RigError if there is nothing to group.
 
     `played` are the transcripts of each arm; those that are not scored yet are left out.
     """

@@ -65,7 +65,7 @@ class Board(NamedTuple):
 
 
 def board(runs: Runs, suite: str | None = None, method: str | None = None) -> Board:
-    """The leaderboard of a suite, by default that of the latest run. Raises RigError where there is none."""
+    """The leaderboard of a suite, by default that of the latest run. Raises RigError if there is none."""
     found: list[Place] = []
     for run in runs.all():
         if method is not None and run.declaration.method != method:

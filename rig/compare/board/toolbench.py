@@ -61,7 +61,7 @@ def write_csv(rows: Sequence[Entry]) -> str:
 
 
 def read_csv(text: str, where: str) -> list[Entry]:
-    """The rows of ToolBench's file, the last of several for one method. Raises RigError for what is none."""
+    """The rows of ToolBench's file, the last of several for one method. Raises RigError if it is not one."""
     found: dict[str, Entry] = {}
     try:
         reader = csv.DictReader(io.StringIO(text))

@@ -1,4 +1,4 @@
-"""Arms held against another conversation by conversation, so that one may look whenever one likes."""
+"""Arms compared with another, conversation by conversation, so that you may look whenever you like."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from rig.tasks import in_random_order
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What is known of an arm's loss: in the `suite`, None where that cannot be said, and in conversations
+    """What is known of an arm's loss: in the `suite`, None if that cannot be said, and in conversations
     like these.
     """
 
@@ -67,7 +67,7 @@ class Looks:
 def look(runs: Runs, addresses: Sequence[str], size: float, question: Question | None = None) -> Looks:
     """Whether arms lose `size`, a fraction of conversations, or more against the baseline.
 
-    Otherwise as `compare`, but each arm is held against the baseline alone, in the conversations that both
+    Otherwise like `compare`, but each arm is compared with the baseline alone, in the conversations that both
     have finished. Raises RigError also for another metric than success.
     """
     question = question or Question()
@@ -108,7 +108,7 @@ def _looked(baseline: Scored, arm: Scored, size: float, alpha: float, arms: int)
 
 
 def _drawn(baseline: Scored, arm: Scored) -> tuple[list[Key], int | None, str]:
-    """The conversations in a random order, of how many they are a sample, and what is to be said of that."""
+    """The conversations in a random order, how many they are a sample of, and what to say about that."""
     common = {key.name: key for key in baseline.cells.keys() & arm.cells.keys()}
     planned = [each.chosen.run.conversations for each in (baseline, arm)]
     if baseline.chosen.run.id == arm.chosen.run.id and _is_in_random_order(arm.chosen):

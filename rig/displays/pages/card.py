@@ -64,8 +64,8 @@ class _Column(NamedTuple):
 class Card:
     """What there is to say at the end of a run.
 
-    `comparison` holds its arms against the first of them; None where there is nothing to compare. `failing`
-    is the first conversation that was no success. One that is not kept is gone when this is read.
+    `comparison` holds its arms against the first of them; None if there is nothing to compare. `failing`
+    is the first conversation that was not a success. One that is not kept is gone when this is read.
     """
 
     run: StoredRun
@@ -76,7 +76,7 @@ class Card:
 
     @classmethod
     def of(cls, runs: Runs, run: str, *, is_kept: bool = True) -> "Card":
-        """The card of a stored run, as far as it is stored. Raises RigError where there is no such run."""
+        """The card of a stored run, as far as it is stored. Raises RigError if there is no such run."""
         stored = runs.get(run)
         try:
             comparison = compare(runs, [stored.id], Question(across_settings=True))
@@ -216,7 +216,7 @@ class Card:
         yield "", why
 
     def _alone(self) -> str:
-        """What can be said of a single arm."""
+        """What can be said about a single arm."""
         metrics, arm = self._metrics(), self.run.arms[0]
         if len(self.run.arms) > 1 or not metrics or not arm.rated:
             return ""

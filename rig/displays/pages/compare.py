@@ -1,4 +1,4 @@
-"""A comparison as text: the arms, their differences, what flipped, and what can be said of them."""
+"""A comparison as text: the arms, their differences, what flipped, and what can be said about them."""
 
 from collections.abc import Iterable, Sequence
 

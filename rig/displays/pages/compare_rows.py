@@ -138,7 +138,7 @@ def flips_with_turns(pair: Pair) -> list[tuple[Flip, tuple[Flip, ...]]]:
 
 
 def how_often(flip: Flip) -> str:
-    """Of repeats, how many each arm got right; nothing where there are none."""
+    """Of repeats, how many each arm got right; nothing if there are none."""
     if flip.baseline_repeats == flip.arm_repeats == 1:
         return ""
     return (

@@ -170,7 +170,7 @@ def _column(column: ColumnChange) -> str:
 
 
 def _truth(task: Task, index: int, matched: Mapping[CallPlace, StepPlace], *, over: bool) -> list[str]:
-    """What should have been done and said; nothing where nobody knows."""
+    """What should have been done and said; nothing if nobody knows."""
     lines = []
     truth = task.expected(index)
     for number, executed in enumerate(truth.calls):

@@ -173,7 +173,7 @@ class PrefixTree:
         return self._drop(sequence, kept, length)
 
     def _drop(self, sequence: int, segments: int, tokens: int) -> int:
-        """Keep this many segments and tokens, or none if the memory cannot; returns how many tokens are left."""
+        """Keep this many segments and tokens, or none if the memory cannot. Returns the tokens left."""
         path = self._paths[sequence]
         left = self._context.drop_tail(sequence, tokens)
         kept = segments if left == tokens else 0

@@ -22,7 +22,7 @@ class Adapter:
 
     @classmethod
     def parse(cls, text: str) -> "Adapter | None":
-        """What `FILE`, `FILE:SCALE` or `none` means. Raises RigError where there is no such file."""
+        """What `FILE`, `FILE:SCALE` or `none` means. Raises RigError if there is no such file."""
         if text == NONE:
             return None
         file, found, scale = text.rpartition(":")

@@ -35,7 +35,7 @@ class DiskCache:
         return self._directory / f"{key}.{self._suffix}"
 
     def load(self, key: str) -> bytes | None:
-        """What is kept under a key, None where there is nothing. Raises OSError, and Damaged."""
+        """What is kept under a key, None if there is nothing. Raises OSError, and Damaged."""
         path = self.path(key)
         try:
             data = path.read_bytes()
@@ -50,7 +50,7 @@ class DiskCache:
         return content
 
     def save(self, key: str, content: bytes) -> None:
-        """Keep this under a key, in place of what was there, unless it is too large. Raises OSError."""
+        """Keep this under a key, instead of what was there, unless it is too large. Raises OSError."""
         size = len(_MAGIC) + _DIGEST_SIZE + len(content)
         if size > self.max_bytes:
             return

@@ -52,7 +52,7 @@ class _File(BaseModel):
 
 
 def local_registry() -> dict[str, LocalEntry]:
-    """What was made here, by file name. Raises RigError where the file cannot be understood."""
+    """What was made here, by file name. Raises RigError if the file cannot be understood."""
     path = _place()
     if not path.exists():
         return {}

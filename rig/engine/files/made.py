@@ -19,7 +19,7 @@ _WHOLE = frozenset({"F64", "F32", "F16", "BF16"})
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A file that is there now. `seconds` is None where it was there before."""
+    """A file that is there now. `seconds` is None if it was there before."""
 
     entry: LocalEntry
     info: GgufInfo
@@ -27,7 +27,7 @@ class Made:
 
 
 def place_for(name: str, source: Path) -> Path:
-    """Where a file called `name` belongs. Raises RigError where the registry has a model of that name."""
+    """Where a file called `name` belongs. Raises RigError if the registry has a model of that name."""
     registry = load_registry()
     target = models_directory() / f"{name}.gguf"
     if name in registry or target.name in {entry.file for entry in registry.values()}:

@@ -201,7 +201,7 @@ def template_of(entry: Entry | None) -> str | None:
 def template_source(info: GgufInfo, given: Path | None, *, own_format: bool) -> str | None:
     """The chat template (Jinja2 source) that a file is run with: the given one, its own, or the registry's.
 
-    Some files have one for tools, which is taken for the model's `own_format`. None where there is none at
+    Some files have one for tools, which is taken for the model's `own_format`. None if there is none at
     all. Raises RigError for what cannot be read.
     """
     if given is not None:
@@ -216,8 +216,8 @@ def template_source(info: GgufInfo, given: Path | None, *, own_format: bool) -> 
 def resolve(text: str) -> ResolvedModel:
     """The model that `text` means: a registry name, the stem of a file in the models directory, or a path.
 
-    A file asked for by its registry name is held against the registry's SHA-256 first. Raises RigError when
-    there is no such model, when it is not here yet, or when it is not the file the registry means.
+    A file asked for by its registry name is checked against the registry's SHA-256 first. Raises RigError
+    when there is no such model, when it is not here yet, or when it is not the file the registry means.
     """
     entry = load_registry().get(text)
     if entry:

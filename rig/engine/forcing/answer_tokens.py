@@ -26,7 +26,7 @@ class NotInGrammar(Exception):
 class AnswerToken(NamedTuple):
     """One token, and the byte at which it begins. `allowed` are the ids it was chosen from, ascending.
 
-    None where the grammar left no other.
+    None if the grammar left no other.
     """
 
     token: int
@@ -54,7 +54,7 @@ def follow(
     """The tokens of `text` up to byte `until`, as the decoder would come by them.
 
     Where the grammar forces tokens they are those, and where it allows one of the `specials` that the text
-    spells it is that; elsewhere they are as the text is tokenised in a prompt. Raises NotInGrammar where they
+    spells it is that; elsewhere they are as the text is tokenised in a prompt. Raises NotInGrammar if they
     lead out of the grammar, and ConstraintError.
     """
     marks = frozenset(specials)

@@ -31,7 +31,7 @@ class Assessment:
     """A given answer as a model sees it: the tokens that were open, in order, and how many were not.
 
     Of a reply (`is_reply`), whose words could be any, it ends with the decision to reply. `fault` says why
-    there is nothing to be said of an answer.
+    there is nothing to be said about an answer.
     """
 
     is_reply: bool

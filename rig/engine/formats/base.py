@@ -18,7 +18,7 @@ from rig.models import Message, ToolDoc
 
 
 class AnswerError(ValueError):
-    """Text that is no valid answer; the message says why in one line, `salvage` how the text was read."""
+    """Text that is not a valid answer; the message says why in one line, `salvage` how the text was read."""
 
     def __init__(self, message: str, salvage: str = "") -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class AnswerError(ValueError):
 class Reading(NamedTuple):
     """What a model wrote: calls, or words alone; and beside both what it thought.
 
-    `salvage` says how the answer was found where it had not the form; empty where it had.
+    `salvage` says how the answer was found where it had not the form; empty if it had.
     """
 
     calls: tuple[Call, ...] = ()

@@ -28,7 +28,7 @@ class Judge:
         self._validators = {name: _Validator(part) for name, part in self.schemas.items()}
 
     def call(self, name: str, arguments: JsonObject) -> Call:
-        """The call. Raises AnswerError where no tool takes it."""
+        """The call. Raises AnswerError if no tool takes it."""
         if name not in self._validators:
             raise AnswerError(f"no tool is called {name!r}")
         fault = next(self._validators[name].iter_errors(arguments), None)

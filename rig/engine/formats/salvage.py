@@ -58,11 +58,11 @@ _ARGUMENTS = ("arguments", "parameters")
 
 
 class JsonError(ValueError):
-    """Text that is no JSON, or JSON that does not mean one thing."""
+    """Text that is not JSON, or JSON that does not mean one thing."""
 
 
 class Unreadable(ValueError):
-    """An answer in which there is no call and which is no words either; `how` says what was recognised."""
+    """An answer in which there is no call and which is not words either; `how` says what was recognised."""
 
     def __init__(self, message: str, how: str = "") -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class Unreadable(ValueError):
 
 
 class Salvaged(NamedTuple):
-    """An answer in rig's own form, not yet judged, and how it was come by: empty where it was written so."""
+    """An answer in rig's own form, not yet judged, and how it was come by: empty if it was written so."""
 
     answer: JsonObject
     how: str
@@ -108,7 +108,7 @@ def read_json_at(text: str, place: int, *, repeats: bool = False) -> tuple[Any, 
 
 
 def salvage(text: str) -> Salvaged:
-    """The first answer in a text. Raises Unreadable where there is a call that cannot be read, or nothing.
+    """The first answer in a text. Raises Unreadable if there is a call that cannot be read, or nothing.
 
     Words with no trace of a call are a reply. Of several calls the first is taken, as the model, had it been
     asked step by step, would have made it first; the others are counted in `how`.

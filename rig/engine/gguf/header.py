@@ -1,4 +1,4 @@
-"""The header of a GGUF file, read with every count held against the size of the file first.
+"""The header of a GGUF file, read with every count checked against the size of the file first.
 
 `gguf.GGUFReader` trusts the counts it finds and makes an array for each vocabulary entry: a hostile header
 makes it allocate without end, and an honest one takes 1.8 s for 49,152 tokens (9 ms here). So only the
@@ -95,7 +95,7 @@ class Header:
 def read_header(path: Path) -> Header:
     """Read and check a GGUF header: structure, bounds, and that the weights it lists are all there.
 
-    Raises RigError where the file cannot be read, is no GGUF, is truncated or makes no sense.
+    Raises RigError if the file cannot be read, is not GGUF, is truncated or makes no sense.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):

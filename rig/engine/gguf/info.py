@@ -81,7 +81,7 @@ class GgufInfo:
 
     @property
     def kv_values_per_token(self) -> int | None:
-        """Numbers that all layers together keep for one token; None where the file does not say enough."""
+        """Numbers that all layers together keep for one token; None if the file does not say enough."""
         if self.attention_layers == 0:
             return 0
         if self.attention_layers is None or self.kv_heads is None:
@@ -97,7 +97,7 @@ class GgufInfo:
     def kv_bytes(self, n_ctx: int, n_seq: int = 1, kv_type: str = "f16") -> int | None:
         """Bytes of a KV cache in which each of `n_seq` sequences can hold `n_ctx` tokens.
 
-        None where the file does not say enough. Layers with a sliding window count in full, as llama.cpp
+        None if the file does not say enough. Layers with a sliding window count in full, as llama.cpp
         allocates them with `swa_full`; the fixed-size state of recurrent layers is not counted.
         Raises ValueError for a type not in KV_TYPES.
         """
@@ -128,7 +128,7 @@ class GgufInfo:
 def inspect(path: Path) -> GgufInfo:
     """Read what a GGUF file says about its model, in milliseconds whatever its size.
 
-    Raises RigError, in one line, for anything that is no complete, readable, one-file GGUF model.
+    Raises RigError, in one line, for anything that is not a complete, readable, one-file GGUF model.
     """
     header = read_header(path)
     facts = Facts(header.metadata)

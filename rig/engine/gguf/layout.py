@@ -29,7 +29,7 @@ _LAYER = re.compile(r"blk\.(\d{1,4})\.")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Bytes of weights by place, and what a layer keeps, each layer in turn. Empty where the file is unclear.
+    """Bytes of weights by place, and what a layer keeps, each layer in turn. Empty if the file is unclear.
 
     `shared` bytes of the input serve as the output too: on a device with the output they are there twice.
     `kv_values` are numbers kept for every token, `state_values` numbers of 4 bytes kept for every sequence.
@@ -117,7 +117,7 @@ def _most(heads: PerLayer | None) -> int:
 def _attending(
     facts: Facts, kv_heads: PerLayer | None, count: int, memory: Literal["attention", "recurrent", "hybrid"]
 ) -> list[int] | None:
-    """The KV heads of each layer, 0 for a layer that keeps no keys and values; None where it is not said."""
+    """The KV heads of each layer, 0 for a layer that keeps no keys and values; None if it is not said."""
     if memory == "recurrent":
         return [0] * count
     if kv_heads is None:

@@ -33,7 +33,7 @@ class Origin:
 
     @classmethod
     def read(cls, facts: Facts) -> "Origin | None":
-        """What a file says of itself; None where it says nothing, or only a part."""
+        """What a file says of itself; None if it says nothing, or only a part."""
         name, sha256, root, before = (
             facts.text(PREFIX + key) for key in ("name", "sha256", "root_sha256", "quantizations")
         )

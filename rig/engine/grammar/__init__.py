@@ -51,7 +51,7 @@ def make_grammar(
 
 
 def remark(settings: EngineSettings) -> str:
-    """What a person should know of the grammar before a run; empty where it is as it is by default."""
+    """What a person should know of the grammar before a run; empty if it is as it is by default."""
     if settings.grammar == "none":
         return "no grammar; answers are salvaged"
     parts = [

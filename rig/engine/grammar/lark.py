@@ -3,7 +3,7 @@
 That way fixes the order of an object's properties, and of numbers between bounds it leaves some out, such as
 0.1 of those from 0 to 0.15. Here an object whose properties may come in any order is a walk over the sets of
 names that are still to come: one rule for each set, so that no name comes twice and no required one is left
-out. Where objects can stand beside each other all are written here, none in llguidance's way: its lexer takes
+out. Where objects can stand side by side all are written here, none in llguidance's way: its lexer takes
 the longest piece that begins like the text, and would lose those that are cut into other pieces.
 """
 
@@ -168,7 +168,7 @@ class Writer:
         return literal(before + json.dumps(name, ensure_ascii=False) + self._options["key_separator"])
 
     def add(self, name: str, body: str) -> None:
-        """Add a rule. Raises ConstraintError where there are too many."""
+        """Add a rule. Raises ConstraintError if there are too many."""
         if len(self._rules) >= MOST_RULES:
             raise ConstraintError(
                 f"--parameter-order free needs more than {MOST_RULES} rules for these tools;"

@@ -1,7 +1,7 @@
 """Regular expressions that every part of rig reads alike: both grammar engines, and Python's `re` afterwards.
 
 JSON Schema's patterns are ECMAScript's; the engines have Rust's, the validator has Python's, and one of the
-engines matches the JSON text instead of the string that it stands for. A pattern is therefore written anew
+engines matches the JSON text instead of the string that it stands for. A pattern is therefore written again
 from the parts that mean the same everywhere, and over characters that JSON spells in one way only.
 """
 

@@ -144,7 +144,7 @@ def _objects(schema: JsonObject) -> list[JsonObject]:
 
 
 def _without(schema: JsonObject, dropped: list[JsonObject]) -> list[JsonObject]:
-    """A narrowed schema without some of the objects that it may be; nothing where nothing is left."""
+    """A narrowed schema without some of the objects that it may be; nothing if nothing is left."""
     if schema in dropped:
         return []
     if "anyOf" not in schema:

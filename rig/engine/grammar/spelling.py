@@ -117,7 +117,7 @@ class Tags:
         return f"{self.before_key}{name}{self.other_open}", self.other_close
 
     def value(self, value: object) -> str:
-        """A value that is no bare string."""
+        """A value that is not a bare string."""
         if value is None:
             return self.words[2]
         if isinstance(value, bool):

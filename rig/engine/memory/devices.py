@@ -129,6 +129,6 @@ def _lines(path: Path) -> list[str]:
 
 
 def _number(path: Path) -> int | None:
-    """A limit or a usage; None where there is none, which is written `max`."""
+    """A limit or a usage; None if there is none, which is written `max`."""
     text = "".join(_lines(path)[:1]).strip()
     return int(text) if text.isdigit() else None

@@ -34,7 +34,7 @@ class Count:
 
 
 def rehearse(path: Path, shape: Shape, n_gpu_layers: int) -> Count | None:
-    """What llama.cpp would allocate; None where it does not say, for whatever reason."""
+    """What llama.cpp would allocate; None if it does not say, for whatever reason."""
     wanted = json.dumps({"path": str(path), "n_gpu_layers": n_gpu_layers, **asdict(shape)})
     try:
         done = subprocess.run(
@@ -51,7 +51,7 @@ def rehearse(path: Path, shape: Shape, n_gpu_layers: int) -> Count | None:
 
 
 def read_log(log: str) -> Count | None:
-    """The count in what llama.cpp logged; None where it stopped early."""
+    """The count in what llama.cpp logged; None if it stopped early."""
     compute: dict[str, int] = {}
     for name, size in _COMPUTE.findall(log):
         compute[name] = compute.get(name, 0) + _bytes(size)

@@ -34,7 +34,7 @@ LEAST_CONTEXT = 2048
 SEQUENCES = (1, 2, 4, 8)
 
 _PIPELINE = 4
-"""Copies of its inputs that llama.cpp keeps when several GPUs work one after the other."""
+"""Copies of its inputs that llama.cpp keeps when several GPUs work one after another."""
 
 
 class Fit:
@@ -71,7 +71,7 @@ class Fit:
         return self._completed(min(tried, key=lambda one: one.missing))
 
     def lower(self, failed: FitPlan) -> FitPlan | None:
-        """The next plan to try when there was not memory enough for one; None where nothing is left open."""
+        """The next plan to try when there was not memory enough for one; None if nothing is left open."""
         layers, batch, context = failed.n_gpu_layers, failed.n_batch, failed.n_ctx
         if layers and self._wishes.n_gpu_layers is None:
             layers = max(layers - max(self._all // 8, 1), 0)

@@ -26,7 +26,7 @@ class Use:
     """What one GPU, or the machine's own memory, has to hold. Bytes.
 
     Of what is `free` now, `margin` is left alone; `swap` is beside it. `layers` counts the output as one.
-    `other` is what only the machine has: the tokenizer, and weights laid out anew for its processor. Its
+    `other` is what only the machine has: the tokenizer, and weights laid out again for its processor. Its
     weights are pages of the model's file, which can be given up and read again: no part of `needed` there.
     """
 
@@ -61,7 +61,7 @@ class Use:
 
     @property
     def missing(self) -> int:
-        """Bytes that it lacks; 0 where everything fits and leaves the margin."""
+        """Bytes that it lacks; 0 if everything fits and leaves the margin."""
         return max(self.needed + self.margin - self.free, 0) if self.needed else 0
 
     def as_json(self) -> JsonObject:

@@ -1,8 +1,8 @@
 """The process in which chat templates run, from outside: it is asked, bounded, and replaced once it dies.
 
-A template can loop for ever, double a string until memory is gone, or bring the interpreter down; in a
+A template can loop forever, double a string until memory is gone, or bring the interpreter down; in a
 process of its own it harms nobody. One such process serves all templates. What it was asked once it is not
-asked again: contents of messages are no part of the question, so most steps of a run ask the same.
+asked again: contents of messages are not part of the question, so most steps of a run ask the same.
 """
 
 import atexit
@@ -63,7 +63,7 @@ class _Process:
         )
 
     def ask(self, question: str) -> str:
-        """The line that answers this one; empty where the process died over it."""
+        """The line that answers this one; empty if the process died over it."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         stopped = threading.Timer(_PATIENCE_S, self._child.kill)

@@ -32,7 +32,7 @@ class Results(NamedTuple):
     rates: PassRates | WinRates
 
     def table(self, answers: Sequence[Answers]) -> str:
-        """The table, byte for byte as upstream writes it. Raises RigError where it needs answers it lacks."""
+        """The table, byte for byte as upstream writes it. Raises RigError if it needs answers it lacks."""
         dialect = dialect_of(self.rows)
         if dialect is not None:
             return pass_table(dict(self.rows), self.models[0], dialect)

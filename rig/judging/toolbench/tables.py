@@ -107,7 +107,7 @@ def _stable_line(name: str, row: JsonObject, model: str) -> list[Any]:
 
 
 def dialect_of(rows: Mapping[str, Json]) -> Dialect | None:
-    """Whose file of pass rates these rows are of; None where they are none."""
+    """Whose file of pass rates these rows are of; None if they are none."""
     first = next(iter(rows.values()), None)
     if not isinstance(first, dict) or "answer_steps" not in first or "is_solved" not in first:
         return None
@@ -134,7 +134,7 @@ class Recorded(NamedTuple):
 
 
 def read_passes(rows: Mapping[str, Json], where: str) -> Recorded:
-    """What a file of pass rates says. Raises RigError for what is none."""
+    """What a file of pass rates says. Raises RigError if it is not one."""
     dialect = dialect_of(rows)
     if dialect is None:
         raise RigError(f"{where}: no file of pass rates")
@@ -175,7 +175,7 @@ class Preference(NamedTuple):
 
     @property
     def label(self) -> Literal[1, 2, 3]:
-        """1 where the candidate loses, 2 where it wins, 3 for a tie."""
+        """1 if the candidate loses, 2 if it wins, 3 for a tie."""
         if self.reference == self.candidate:
             return 3
         return 1 if self.reference > self.candidate else 2
@@ -198,7 +198,7 @@ def preference_json(votes: Mapping[str, Preference], reference: str, candidate: 
 def read_preferences(
     rows: Mapping[str, Json], reference: str, candidate: str, where: str
 ) -> dict[str, Preference]:
-    """The votes of a file of preferences. Raises RigError for what is none of these two."""
+    """The votes of a file of preferences. Raises RigError if it is not one of these two."""
     found = {}
     for name, row in rows.items():
         try:

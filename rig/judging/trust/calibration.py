@@ -1,4 +1,4 @@
-"""Whether a judge can be trusted: its votes on labelled answers and pairs, held against the labels.
+"""Whether a judge can be trusted: its votes on labelled answers and pairs, checked against the labels.
 
 The votes are runs of judging like any other. What they say of a judge is noted with every run that the same
 judge makes, or has made, in the same store.
@@ -25,7 +25,7 @@ SUITE = "labels"
 
 
 class Measured(NamedTuple):
-    """How a judge's majorities hold against labels, of answers or of pairs."""
+    """How a judge's majorities compare with labels, of answers or of pairs."""
 
     items: int
     accuracy: Estimate
@@ -132,7 +132,7 @@ def judge_of(settings: JsonObject) -> JsonObject:
 
 
 def caution_for(store: Path, settings: JsonObject, method: str) -> Caution:
-    """What has to be said of the judge of a run with these settings, by its latest calibration there is."""
+    """What has to be said about the judge of a run with these settings, by its latest calibration."""
     name = Path(judge_of(settings)["models"][0]).stem
     found = _latest(store, settings, method)
     if found is None:

@@ -29,7 +29,7 @@ class Labels(NamedTuple):
 
 
 def load_labels(place: Path, votes: int, pair_votes: int) -> Labels:
-    """The labels of a folder or file. Raises RigError for what is none."""
+    """The labels of a folder or file. Raises RigError if it is not one."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
     answers: list[Judgement] = []
     pairs: list[Judgement] = []

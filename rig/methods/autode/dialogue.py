@@ -59,7 +59,7 @@ class Dialogue:
         return self._played[-1]
 
     def _roles(self, turn: int) -> Iterator[str]:
-        """Who speaks in a turn, one after the other, for as long as the conversation goes on."""
+        """Who speaks in a turn, one after another, for as long as the conversation goes on."""
         if turn:
             yield THE_USER
         if self.talk.end is None:

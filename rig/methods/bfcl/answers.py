@@ -70,7 +70,7 @@ def _arguments(value: Json) -> Json:
 
 
 def _listed(text: str) -> str:
-    """The text of an answer as a list. Raises Undecodable where it is too long."""
+    """The text of an answer as a list. Raises Undecodable if it is too long."""
     if len(text) > LONGEST:
         raise Undecodable("too long")
     text = text.strip("`\n ")
@@ -108,7 +108,7 @@ _BODY = re.compile(r"(new\s[\w.<>,\s]+\([^{}]*\))\s*\{.*\}", re.DOTALL)
 def _pieces(text: str) -> Iterator[str]:
     """Arguments: what is between commas that stand in no brackets, and after which a name and `=` come.
 
-    Raises Undecodable where brackets or quotes do not match.
+    Raises Undecodable if brackets or quotes do not match.
     """
     begun, seen, angles, opened = 0, 0, 0, list[str]()
     for found in _SYMBOL.finditer(text):

@@ -85,7 +85,7 @@ def holds_entries(place: Path) -> bool:
 
 
 def folder_of_data(place: str) -> Path:
-    """The folder of data that `--set data=DIR` or $RIG_BFCL name. Raises RigError where nobody does."""
+    """The folder of data that `--set data=DIR` or $RIG_BFCL name. Raises RigError if nobody does."""
     if not place:
         raise RigError("where is BFCL's data? Name it with --set data=DIR, or in $RIG_BFCL")
     return next(

@@ -34,7 +34,7 @@ def read_results(place: Path, entries: Sequence[Entry]) -> list[tuple[Entry, dic
 
 
 def answered(place: Path, entries: Sequence[Named], *, of_turns: bool = False) -> list[tuple[Named, Any]]:
-    """The entries that files of results have an answer to, with this. Raises RigError where there is none."""
+    """The entries that files of results have an answer to, with this. Raises RigError if there is none."""
     known = {entry.name: entry for entry in entries}
     every = (line for path in files_of(place, of_turns=of_turns) for line in lines(path))
     found = [(known[line["id"]], line.get("result")) for line in every if line["id"] in known]

@@ -22,7 +22,7 @@ class TrueEnd:
 
 
 def true_end(task: LiveTask, simulator: Simulator) -> TrueEnd:
-    """Play the true conversation to its end."""
+    """Play the true conversation to the end."""
     turns: list[tuple[list[str], Sequence[ExecutedCall], str]] = []
     said: list[str] = []
     world = None

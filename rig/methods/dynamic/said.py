@@ -9,7 +9,7 @@ from rig import times
 from rig.calls import ExecutedCall, Json
 
 LONGEST = 200
-"""Characters from which on a text is no fact that would be repeated word by word."""
+"""Texts of this many characters or more are not facts that would be repeated word by word."""
 
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d{2})(?::\d{2})?)?\s*([ap])\.?m\b|\b(\d{1,2}):(\d{2})(?::\d{2})?\b")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?")

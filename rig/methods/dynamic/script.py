@@ -16,7 +16,7 @@ DONE = "[DONE]"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something that the user says. `question` is what they were asked before, empty where they were not."""
+    """Something that the user says. `question` is what they were asked before, empty if they were not."""
 
     text: str
     question: str = ""

@@ -87,7 +87,7 @@ class Query:
 
 
 def parse(source: JsonObject, where: str, suite: str = "") -> Query:
-    """A query from its `source`. Raises RigError for what is none."""
+    """A query from its `source`. Raises RigError if it is not one."""
     try:
         return Query(
             name=_text(source, "name"),

@@ -27,7 +27,7 @@ _DFS = re.compile(r"dfs(?:_wofilter)?(?:_w(\d{1,2}))?(_filter)?", re.IGNORECASE)
 
 
 class Strategy(NamedTuple):
-    """How to search. `tries` are chains one after the other, `width` the children of a node of a tree."""
+    """How to search. `tries` are chains one after another, `width` the children of a node of a tree."""
 
     tries: int = 1
     width: int = 0

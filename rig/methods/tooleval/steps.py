@@ -32,8 +32,8 @@ def searching(settings: Settings, state: Any = None) -> Searching:
 def replayed(settings: Settings, turns: Sequence[PlayedTurn]) -> Found:
     """The search that these steps were, with a node's number of step, and its call as its state.
 
-    Words beside a call were no node in stored searches of once: such a search ends at its last step without
-    them alone. Steps that are no whole search found nothing.
+    In searches that earlier versions stored, words beside a call were not a node. Without them, such a search
+    ends at its last step. Steps that are not a whole search found nothing.
     """
     steps = [step for turn in turns for step in turn.steps]
     found, used = _replayed(settings, steps)
@@ -44,7 +44,7 @@ def replayed(settings: Settings, turns: Sequence[PlayedTurn]) -> Found:
 
 
 def _replayed(settings: Settings, steps: Sequence[Step]) -> tuple[Found, int]:
-    """The search that these steps begin with, and how many they are; -1 where they are too few."""
+    """The search that these steps begin with, and how many they are; -1 if they are too few."""
     course, used = searching(settings, State(None)), 0
     try:
         asked = next(course)

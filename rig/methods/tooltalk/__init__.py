@@ -1,4 +1,4 @@
-"""ToolTalk: true histories are put to a model turn by turn, and its calls are held against the true ones."""
+"""ToolTalk: a model gets true histories turn by turn, and its calls are checked against the true ones."""
 
 from typing import Any
 

@@ -28,7 +28,7 @@ class Stage:
 
 
 class Acting:
-    """The assistant's side of a conversation, held against the true calls.
+    """The assistant's side of a conversation, checked against the true calls.
 
     `tools_s` and `scoring_s` are the seconds since the turn began.
     """
@@ -56,7 +56,7 @@ class Acting:
                 self._judge(StepPlace(played.turn, number), step.executed)
 
     def step(self, prediction: Prediction, place: StepPlace, calls: int) -> Step:
-        """Do what was predicted, after this many calls in the turn. A call beyond the limit is not executed."""
+        """Do what was predicted, after this many calls in the turn. A call beyond the limit is not made."""
         stage = self._stage
         prediction = self._within_cap(prediction, calls)
         stage.emit(PredictionMade(stage.where, *place, prediction))

@@ -269,7 +269,7 @@ def parse_conversation(source: JsonObject, where: str) -> Conversation:
 
 
 def load_conversation(path: Path) -> Conversation:
-    """Read one conversation file. Raises RigError when it cannot be read or is no conversation."""
+    """Read one conversation file. Raises RigError when it cannot be read or is not a conversation."""
     source = read_json(path, MAX_FILE_BYTES)
     if not isinstance(source, dict):
         raise RigError(f"{path}: not a conversation: the top level is not an object")
@@ -289,7 +289,7 @@ def is_in_tooltalks_shape(path: Path) -> bool:
 
 
 def files_of(directory: Path) -> list[Path]:
-    """The files of conversations in a directory, by name. Raises RigError where there are none.
+    """The files of conversations in a directory, by name. Raises RigError if there are none.
 
     Those of a folder with tools of its own are in `conversations`.
     """
@@ -322,7 +322,7 @@ def _is_written(path: Path) -> bool:
 
 
 def load_directory(directory: Path) -> list[Conversation]:
-    """Every conversation of a directory, by the names of the files. Raises RigError where names repeat."""
+    """Every conversation of a directory, by the names of the files. Raises RigError if names repeat."""
     suite = suite_of(directory)
     conversations = [replace(each, suite=suite) for path in files_of(directory) for each in load_file(path)]
     names = [conversation.name for conversation in conversations]

@@ -119,7 +119,7 @@ def _whole(chats: Sequence[Chat]) -> list[Chat]:
 
 
 def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
-    """A chat as people write conversations; None where no user speaks."""
+    """A chat as people write conversations; None if no user speaks."""
     system: list[str] = []
     turns: list[JsonObject] = []
     made: dict[str, JsonObject] = {}

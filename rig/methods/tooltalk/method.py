@@ -124,7 +124,7 @@ METHOD: Method = ToolTalk()
 def _own_toolbox(place: Path, toolbox: str | None) -> Toolbox | None:
     """The toolbox that conversations are for, None for ToolTalk's; a folder's own where it is data alone.
 
-    Raises RigError where it is code that nobody named.
+    Raises RigError if it is code that nobody named.
     """
     if toolbox is not None:
         found = find_toolbox(toolbox)
@@ -227,7 +227,7 @@ class ToolTalkSetup:
         return judge(task, turns, self._truths(task), self.matcher)
 
     def _truths(self, task: Conversation) -> Truths:
-        """What predictions are held against. A run's repeats have the same, so it is kept of some tasks."""
+        """What predictions are checked against. A run's repeats share it, so it is kept for some tasks."""
         if self._as_recorded:
             return name_truths(task, self.matcher.toolbox)
         known, truths = self._replayed.get(id(task), (None, ()))

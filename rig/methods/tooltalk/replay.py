@@ -23,7 +23,7 @@ class TrueTurn(NamedTuple):
 
 
 def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTurn]:
-    """Every turn of a conversation, from its start. Raises RigError where it cannot start in this world.
+    """Every turn of a conversation, from its start. Raises RigError if it cannot start in this world.
 
     Upstream rebuilds the world and replays all earlier calls at every turn; a snapshot per turn gives the
     same states in linear time. Whoever follows may act in the simulator between two turns: that is undone.
@@ -41,8 +41,8 @@ def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTur
 
 
 def decisive(recorded: TrueCall, replayed: ExecutedCall, grader: Grader) -> TrueCall:
-    """What predictions are held against: a true call with what the simulator returns for it, so that the same
-    call made by a model is the same, whatever was recorded. Upstream trusts the recording.
+    """What predictions are checked against: a true call with what the simulator returns for it, so that the
+    same call made by a model is the same, whatever was recorded. Upstream trusts the recording.
     """
     named = replace(recorded, username=replayed.username)
     if grader.mode == "upstream":
@@ -53,7 +53,7 @@ def decisive(recorded: TrueCall, replayed: ExecutedCall, grader: Grader) -> True
 def replayed_truths(
     conversation: Conversation, simulator: Simulator, grader: Grader
 ) -> list[tuple[CallPlace, ExecutedCall]]:
-    """The ground truth by (turn, call). Raises RigError where the conversation cannot start in this world."""
+    """The ground truth by (turn, call). Raises RigError if the conversation cannot start in this world."""
     return [
         (CallPlace(index, number), decisive(recorded, replayed, grader))
         for index, turn, _, calls in replay(conversation, simulator)

@@ -20,7 +20,7 @@ Source = Literal["run", "paper"]
 
 @dataclass(frozen=True, slots=True)
 class RatesRow:
-    """A model's rates on a suite (tables 1 and 3), as fractions; None where there is nothing to divide by."""
+    """A model's rates on a suite (tables 1 and 3), as fractions; None if there is nothing to divide by."""
 
     model: str
     source: Source
@@ -55,7 +55,7 @@ class ErrorsRow:
         return sum(self.errors.values())
 
     def share(self, error_type: ErrorType) -> float | None:
-        """The part of all errors that are of this type; None where there are no errors."""
+        """The part of all errors that are of this type; None if there are no errors."""
         return self.errors.get(error_type, 0) / self.total if self.total else None
 
     @property

@@ -156,7 +156,7 @@ def _call(part: Part) -> JsonObject:
 
 
 def _parts_of_call(part: Part) -> tuple[str, dict[str, Part], dict[str, Part]]:
-    """The name of the tool, the arguments, and what else is said of a call."""
+    """The name of the tool, the arguments, and what else is said about a call."""
     if isinstance(part.value, str):
         return part.text(), {}, {}
     fields = part.fields()

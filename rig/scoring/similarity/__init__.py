@@ -47,7 +47,7 @@ class Named:
             return cls(text)
 
     def at(self, threshold: float | None) -> "Named":
-        """The same measure with another threshold. Raises RigError where none makes sense."""
+        """The same measure with another threshold. Raises RigError if none makes sense."""
         if threshold is None:
             return self
         if self.name == "exact":

@@ -20,7 +20,7 @@ CACHED_READINGS = 256
 class MiniLM(Embedding):
     """all-MiniLM-L6-v2 as its package brings it. Raises RigError when the package is not installed.
 
-    Its measure of wording is a probability, which `threshold` is held against where one is given.
+    Its measure of wording is a probability, which `threshold` is checked against where one is given.
     """
 
     def __init__(self, threshold: float | None = None) -> None:

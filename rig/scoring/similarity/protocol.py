@@ -25,7 +25,7 @@ class Similarity(Protocol):
         ...
 
     def threshold(self, kind: Text) -> float | None:
-        """From which value of `wording` on texts of a kind count as the same; None where nobody knows."""
+        """From which value of `wording` on texts of a kind count as the same; None if nobody knows."""
         ...
 
     @property
@@ -34,7 +34,7 @@ class Similarity(Protocol):
         ...
 
     def __call__(self, first: Json, second: Json) -> float:
-        """The cosine, from -1 to 1; 0 when either is no text."""
+        """The cosine, from -1 to 1; 0 when either is not a text."""
         ...
 
     def wording(self, kind: Text, first: str, second: str) -> float:

@@ -26,7 +26,7 @@ MAX_TEXT = 1_000_000
 
 
 class Meaning(StrEnum):
-    """What is said of two texts."""
+    """What is said about two texts."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -43,7 +43,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is said of two texts, and why. `likeness` is that of the wording, from 0 to 1; `note` says what
+    """What is said about two texts, and why. `likeness` is that of the wording, from 0 to 1; `note` says what
     a check found.
     """
 
@@ -79,7 +79,7 @@ def judge(
 
 def pieces(kind: Text, first: str, second: str, elsewhere: Elsewhere = NOWHERE) -> Sequence[Pair] | Judgement:
     """What is to be judged of two texts: the sentences that they do not share, together if they are few,
-    else the most alike ones beside each other. A judgement where there is nothing to be read.
+    else the most alike ones side by side. A judgement where there is nothing to be read.
     """
     if first == second:
         return SAME

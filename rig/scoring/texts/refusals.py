@@ -114,7 +114,7 @@ def _said(side: Side) -> tuple[Word, ...]:
 
 
 def _may_deny(pair: Pair) -> bool:
-    """Whether the text that denies nothing has words of its own, which may say it in another way: "late"
+    """Whether the text that denies nothing has words of its own, which may say it differently: "late"
     beside "not on time".
     """
     if pair.foreign or bool(pair.first.denied) == bool(pair.second.denied):
@@ -199,7 +199,7 @@ DOUBTS: Mapping[str, Check] = {
 
 
 def refusal(pair: Pair, without: Collection[str] = ()) -> str | None:
-    """Why the texts cannot mean the same, in one line; None where no check objects. Checks named in
+    """Why the texts cannot mean the same, in one line; None if no check objects. Checks named in
     `without` are left out.
     """
     return _first(CHECKS, pair, without)

@@ -101,7 +101,7 @@ def _swapped(first: Sequence[Word], second: Sequence[Word], ones: int, others: i
 
 
 def cosine(first: Any, second: Any) -> float:
-    """The cosine of two numpy vectors, within [-1, 1]; 0 where one is all zeros or holds a NaN."""
+    """The cosine of two numpy vectors, within [-1, 1]; 0 if one is all zeros or holds a NaN."""
     norm = math.sqrt(float(first @ first) * float(second @ second))
     value = float(first @ second) / norm if norm else 0.0
     return max(-1.0, min(1.0, value)) if math.isfinite(value) else 0.0

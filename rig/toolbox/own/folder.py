@@ -31,7 +31,7 @@ def holds_code(place: Path) -> bool:
 
 
 def load_folder(place: Path) -> Toolbox | None:
-    """The toolbox of a folder; None where its code registers one itself. Raises RigError, with the place.
+    """The toolbox of a folder; None if its code registers one itself. Raises RigError, with the place.
 
     The code of toolbox.py is run.
     """

@@ -75,7 +75,7 @@ def in_time(work: Callable[[], Any], limit_s: float, within: Path) -> Done:
 
 
 def as_json(value: Any) -> Json:
-    """A result as JSON, apart from what it was made of. Raises ValueError for what is none, or too long."""
+    """A result as JSON, apart from what it was made of. Raises ValueError if it is not one, or too long."""
     try:
         text = json.dumps(to_jsonable_python(value), allow_nan=False)
     except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:

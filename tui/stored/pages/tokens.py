@@ -27,9 +27,9 @@ _UNLIKELY = 0.5
 
 
 class Token(NamedTuple):
-    """A generated token. `text` is what it completed of the raw text, None where that was not stored.
+    """A generated token. `text` is what it completed of the raw text, None if that was not stored.
 
-    `logprob` is of the distribution that the grammar left, None where none was stored.
+    `logprob` is of the distribution that the grammar left, None if none was stored.
     """
 
     number: int

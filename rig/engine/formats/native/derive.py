@@ -1,7 +1,8 @@
 """The form in which a chat template shows calls, found by having it render calls that are known.
 
 Names and values are chosen so that they stand out; what is between them in the prompt is the form. Whatever
-is found is then held against other calls, rendered by the template, and taken back where it is not the same.
+is found is then checked against other calls, rendered by the template, and taken back where it is not the
+same.
 """
 
 import json
@@ -172,7 +173,7 @@ def _with_values(probe: Probe, shape: CallShape, tags: Tags) -> CallShape | None
 
 
 def _delimited(written: str | None, words: tuple[str, str, str]) -> list[Spelling]:
-    """The spelling in which a value is written that is no JSON: bare keys, and strings between two quotes."""
+    """The spelling of a value that is not JSON: bare keys, and strings between two quotes."""
     found = re.search(rf"\binner:(.{{1,20}}){_TEXTS[0]}", written or "")
     if not found:
         return []
@@ -180,7 +181,7 @@ def _delimited(written: str | None, words: tuple[str, str, str]) -> list[Spellin
 
 
 def _value_of(probe: Probe, shape: CallShape, tags: Tags, value: Json) -> str | None:
-    """How the template writes a value that is no text, as an argument of its own."""
+    """How the template writes a value that is not a text, as an argument of its own."""
     shown = probe.call(FIRST, {_KEYS[0]: value})
     if shown is None:
         return None

@@ -29,8 +29,8 @@ Place = Literal["", "system", "first user message", "last user message", "before
 class Native:
     """The form in which a model was trained to call tools, as far as its template tells.
 
-    `family` names the preset that it is, empty where the template showed it. `tools_in` is where the
-    template puts declarations, empty where it ignores them; `shows_calls` whether it shows earlier calls.
+    `family` names the preset that it is, empty if the template showed it. `tools_in` is where the
+    template puts declarations, empty if it ignores them; `shows_calls` whether it shows earlier calls.
     `words` stand around an answer in words. `faults` are what is wrong with the template, and what rig does
     instead.
     """
@@ -103,7 +103,7 @@ class Unsupported(Exception):
 
 @lru_cache(maxsize=32)
 def native_of(template: ChatTemplate) -> Native:
-    """What is found in a template. Raises Unsupported where there is nothing of tools in it."""
+    """What is found in a template. Raises Unsupported if there is nothing of tools in it."""
     probe = Probe(template)
     first = preset_for(template.source, always=True)
     try:

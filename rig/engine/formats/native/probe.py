@@ -74,7 +74,7 @@ class Probe:
         tools: Sequence[JsonObject] = TOOLS,
         variables: Mapping[str, Json] | None = None,
     ) -> str | None:
-        """What the template makes of these messages after a question; None where it refuses or hides it."""
+        """What the template makes of these messages after a question; None if it refuses or hides it."""
         question = {"role": "user", "content": QUESTION}
         try:
             text = self.template.expand(
@@ -87,7 +87,7 @@ class Probe:
         return rest if found else None
 
     def call(self, name: str, arguments: JsonObject) -> Shown | None:
-        """One call; None where the template refuses it, or shows no call of that name."""
+        """One call; None if the template refuses it, or shows no call of that name."""
         return self.calls((name, arguments))
 
     def calls(self, *calls: tuple[str, JsonObject], following: Sequence[JsonObject] = ()) -> Shown | None:

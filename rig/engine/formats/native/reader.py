@@ -163,7 +163,7 @@ class CallReader:
         return end
 
     def _tried(self, text: str, place: int, literal: str) -> int | None:
-        """Where a text ends that stands at a place; None where it does not."""
+        """Where a text ends that stands at a place; None if it does not."""
         found = _literal(literal, False).match(text, place)
         if found is None and self._loose:
             found = _literal(literal, True).match(text, place)
@@ -179,7 +179,7 @@ class CallReader:
 def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bool = False) -> Json:
     """The value that a text without quotes stands for, by the schema of its parameter.
 
-    A text that is no value of any other type is a string.
+    A text that is not a value of any other type is a string.
     """
     options = [] if schema is None else schema.get("anyOf", [schema])
     if schema is not None and all(each.get("type") == "string" for each in options):
@@ -196,7 +196,7 @@ def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bo
 
 
 def _is_other(tags: Tags, opened: str) -> bool:
-    """Whether the text before a value says that it is no string."""
+    """Whether the text before a value says that it is not a string."""
     return tags.other_open != tags.text_open and not opened.endswith(tags.text_open)
 
 

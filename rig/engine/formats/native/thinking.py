@@ -39,9 +39,9 @@ _THINKING = _SWITCHES[0][0]
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What a template knows of thoughts. `on` and `off` are variables for it, None where it has no switch.
+    """What a template knows of thoughts. `on` and `off` are variables for it, None if it has no switch.
 
-    `key` is under which a message's thoughts are shown to it, empty where it shows none. With `in_words` the
+    `key` is under which a message's thoughts are shown to it, empty if it shows none. With `in_words` the
     switch is a word in the system prompt.
     """
 

@@ -19,14 +19,14 @@ class IndexCache:
         self._cache = DiskCache(directory, "index", max_bytes)
 
     def load(self, key: str) -> Any | None:
-        """The automaton that was kept under this key, None where there is none or it is damaged."""
+        """The automaton that was kept under this key, None if there is none or it is damaged."""
         with suppress(OSError, Damaged, ValueError):
             state = self._cache.load(key)
             return None if state is None else Index.from_binary(state)
         return None
 
     def save(self, key: str, index: Any) -> None:
-        """Keep an automaton, in place of what was under its key."""
+        """Keep an automaton, instead of what was under its key."""
         _, (state,) = index.__reduce__()
         with suppress(OSError):
             self._cache.save(key, state)

@@ -83,7 +83,7 @@ class OutlinesCoreConstraint:
 
 
 class OutlinesCoreGrammar:
-    """outlines_core over a GGUF file's exact bytes. Tokens of equal bytes stand beside each other."""
+    """outlines_core over a GGUF file's exact bytes. Tokens of equal bytes stand side by side."""
 
     def __init__(self, tokenizer: Tokenizer, cache: IndexCache, notify: Notify) -> None:
         self._n_vocab = tokenizer.n_vocab
@@ -103,7 +103,7 @@ class OutlinesCoreGrammar:
         self._index = lru_cache(maxsize=4)(self._compile)
 
     def start(self, language: Language) -> OutlinesCoreConstraint:
-        """A fresh constraint to a language. Raises ConstraintError where it is too large."""
+        """A fresh constraint to a language. Raises ConstraintError if it is too large."""
         start = self._ends[0] if language.schema is None else None
         return OutlinesCoreConstraint(self._index(language), self._n_vocab, start)
 

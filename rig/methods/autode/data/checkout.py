@@ -48,7 +48,7 @@ def find_workbook(dataset: Path) -> Path | None:
 def load(place: Path) -> Loaded:
     """The dialogues of a checkout or of one of its files, with a line on each row that cannot be read.
 
-    Raises RigError where there are none.
+    Raises RigError if there are none.
     """
     rows = read(place)
     if not rows.scenarios:
@@ -57,7 +57,7 @@ def load(place: Path) -> Loaded:
 
 
 def read(place: Path) -> Rows:
-    """Every dialogue of a checkout or of one of its files. Raises RigError where there is no such data."""
+    """Every dialogue of a checkout or of one of its files. Raises RigError if there is no such data."""
     dataset = find_dataset(place)
     workbook = dataset and find_workbook(dataset)
     if dataset is None or workbook is None:
@@ -66,7 +66,7 @@ def read(place: Path) -> Rows:
 
 
 def read_documents(workbook: Path) -> dict[str, ApiDocument]:
-    """The API documents by name. Raises RigError where the workbook cannot be read."""
+    """The API documents by name. Raises RigError if the workbook cannot be read."""
     try:
         from openpyxl import load_workbook
     except ImportError as error:
@@ -83,7 +83,7 @@ def read_documents(workbook: Path) -> dict[str, ApiDocument]:
 def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Rows:
     """Every dialogue of a file. A row that cannot be read costs a line of its own and no other row.
 
-    Raises RigError where the file itself cannot be read.
+    Raises RigError if the file itself cannot be read.
     """
     scenarios: dict[str, Scenario] = {}
     faults = []
@@ -100,7 +100,7 @@ def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Rows:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a file that are not blank. Raises RigError where it cannot be read."""
+    """The lines of a file that are not blank. Raises RigError if it cannot be read."""
     return [line for line in read_text(path).split("\n") if line.strip()]
 
 
@@ -145,7 +145,7 @@ def _scenario(line: str, apis: Mapping[str, ApiDocument], where: str) -> Scenari
 
 
 def _topic(text: str) -> list[str]:
-    """Character, background and purpose. Raises ValueError where there are not those three lines."""
+    """Character, background and purpose. Raises ValueError if there are not those three lines."""
     lines = text.split("\n")
     heads = ("Character: ", "Background: ", "Purpose: ")
     if len(lines) != 3 or not all(map(str.startswith, lines, heads)):

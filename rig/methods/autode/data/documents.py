@@ -86,7 +86,7 @@ class ApiDocument(NamedTuple):
 
     @classmethod
     def parse(cls, data: Json, where: str) -> "ApiDocument":
-        """A document from its JSON. Raises RigError for what is none; `where` names it."""
+        """A document from its JSON. Raises RigError if it is not one; `where` names it."""
         try:
             parameters = tuple(_parameter(name, value) for name, value in data["parameters"].items())
             return cls(str(data["name"]), str(data["description"]), parameters, str(data.get("domain", "")))

@@ -102,7 +102,7 @@ class Scenario:
 
 
 def parse(source: JsonObject, where: str, suite: str = "") -> Scenario:
-    """A scenario from its `source`. Raises RigError for what is none."""
+    """A scenario from its `source`. Raises RigError if it is not one."""
     try:
         call = Call(source["call"]["name"], dict(source["call"]["arguments"]))
         apis = tuple(ApiDocument.parse(each, where) for each in source["apis"])

@@ -99,7 +99,7 @@ def _told(scenario: Scenario, names: Sequence[str]) -> str:
 
 
 _SHORT = 6
-"""Up to how many words a value is no sentence of its own."""
+"""Up to how many words a value is not a sentence of its own."""
 
 
 def _value(value: Json) -> str:

@@ -32,7 +32,7 @@ _NO_NAME = re.compile(
 def recorded_run(files: Sequence[Path], place: Path | None) -> RecordedRun:
     """The results in these files. The dialogues are those of `place`, else of the checkout they lie in.
 
-    Raises RigError where there are no dialogues, and where a file cannot be read or has no result.
+    Raises RigError if there are no dialogues, and where a file cannot be read or has no result.
     """
     loaded = checkout.load(place or _checkout_of(files[0]))
     scenarios = {each.id: each for each in loaded}

@@ -79,7 +79,7 @@ class Records(NamedTuple):
 
 
 def read(path: Path) -> Records:
-    """The rows of a result file, of either format. Raises RigError where the file cannot be read."""
+    """The rows of a result file, of either format. Raises RigError if the file cannot be read."""
     records, faults = [], []
     for number, line in enumerate(read_lines(path), start=1):
         try:

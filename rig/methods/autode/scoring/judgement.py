@@ -109,7 +109,7 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
 
 
 def arguments(call: Call) -> JsonObject:
-    """A call's arguments by name; none where they are no object."""
+    """A call's arguments by name; none if they are not an object."""
     return call.arguments if isinstance(call.arguments, dict) else {}
 
 

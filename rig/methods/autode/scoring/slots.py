@@ -24,7 +24,7 @@ class SlotCounts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of the predicted slots that is right; 1 where there should be none and is none."""
+        """The share of the predicted slots that is right; 1 if there should be none and is none."""
         return _share(self.correct, self.predicted, self._is_empty)
 
     @property
@@ -34,7 +34,7 @@ class SlotCounts(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall, 0 where both are."""
+        """The harmonic mean of precision and recall, 0 if both are."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 

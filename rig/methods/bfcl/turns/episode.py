@@ -127,7 +127,7 @@ def _given_up(answer: Prediction) -> Prediction:
 
 
 class Oracle(OneByOne):
-    """Makes the true calls of each turn, one after the other, and then says so."""
+    """Makes the true calls of each turn, one after another, and then says so."""
 
     name = "oracle"
 

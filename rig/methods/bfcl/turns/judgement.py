@@ -31,7 +31,7 @@ def declaration_of(categories: Iterable[str] = CATEGORIES) -> Declaration:
 
 
 def fault_of(talk: Talk, calls: Sequence[Sequence[Call]], code: Path) -> tuple[int, str] | None:
-    """The first turn that is wrong, and why; None where all are right.
+    """The first turn that is wrong, and why; None if all are right.
 
     `calls` are those of each turn that was played. A turn in which nothing is due is not judged.
     """

@@ -85,7 +85,7 @@ class Setup:
 
     @cached_property
     def code(self) -> Path:
-        """The folder with the classes. Raises RigError where nobody named one."""
+        """The folder with the classes. Raises RigError if nobody named one."""
         if not self._place:
             raise RigError(
                 "where are BFCL's classes? Their code is run: name it with --set code=DIR, or in $RIG_BFCL"

@@ -29,7 +29,7 @@ class MadeCall(NamedTuple):
 
 
 def check_own(place: Path, toolbox: Toolbox) -> Checked:
-    """Check every conversation of a folder against its tools. Raises RigError where there are none."""
+    """Check every conversation of a folder against its tools. Raises RigError if there are none."""
     faults: list[str] = []
     seen: dict[str, Path] = {}
     simulator = Simulator(toolbox.world(), toolbox)

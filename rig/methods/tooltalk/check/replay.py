@@ -25,7 +25,7 @@ class Difference(StrEnum):
     ORDER = "other order"
     """The same records in another order."""
     FIELDS = "field values"
-    """The same records with other content, or a response that is no list of records."""
+    """The same records with other content, or a response that is not a list of records."""
     LESS = "simulator returns less"
     """A recorded record is not returned, so no call can match."""
     EXCEPTION = "exception"
@@ -77,7 +77,7 @@ class Replayed:
         return f"{field} of {key}: {_against(before, after)}"
 
     def _records(self, executed: ExecutedCall) -> dict[str, JsonObject] | None:
-        """The records of a response by id; None when it is no list of records."""
+        """The records of a response by id; None when it is not a list of records."""
         ids = self.match.ids
         if ids is None:
             return None
@@ -89,7 +89,7 @@ class Replayed:
 
 
 def replayed_calls(conversation: Conversation, simulator: Simulator) -> Iterator[Replayed]:
-    """Every ground-truth call, executed from the start. Raises RigError where it cannot start."""
+    """Every ground-truth call, executed from the start. Raises RigError if it cannot start."""
     for true in replay(conversation, simulator):
         for number, (recorded, executed) in enumerate(zip(true.turn.calls, true.calls, strict=True)):
             tool = simulator.toolbox.tools.get(executed.name)

@@ -140,7 +140,7 @@ class Seen:
 
 
 def _leaves(value: Json) -> Iterator[Json]:
-    """Every value that is no list and no object. Not recursive: a model's values can be nested deeply."""
+    """Every value that is neither a list nor an object. Not recursive: values can be nested deeply."""
     left = [value]
     while left:
         each = left.pop()

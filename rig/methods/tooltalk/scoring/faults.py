@@ -108,7 +108,7 @@ class _Turn:
         return meant
 
     def _wrong_call(self, step: int, meant: Truth | None) -> Iterator[Fault]:
-        """What is wrong with a call that matches nothing. A lookup too many that did no harm is no fault."""
+        """What is wrong with a call that matches nothing. An extra lookup that did no harm is not a fault."""
         executed, verdict = self.acted.calls[step]
         tool = self.toolbox.tools.get(executed.name)
         if executed.name in self.conversation.turns[self.index].forbidden:

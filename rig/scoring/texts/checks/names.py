@@ -42,7 +42,7 @@ def only_name(
     first: tuple[Reading, frozenset[int]], second: tuple[Reading, frozenset[int]], elsewhere: frozenset[str]
 ) -> str | None:
     """What name only one of the texts has, as the reason why they differ, given the indices of the words
-    that state facts. A surname beside a first name that both have is no new one.
+    that state facts. A surname beside a first name that both have is not a new one.
     """
     for (reading, stated), (other, _) in ((first, second), (second, first)):
         facts = {reading.words[at].text for at in stated}

@@ -20,7 +20,7 @@ NEGATORS = vocabulary(
     "никогда ничего "
     "никто ни без nic nigdy bez yok degil ません ない なかった 不 没 没有 未 무 안"
 )
-"""Negators, of other languages too where they are no English words."""
+"""Negators, of other languages too where they are not English words."""
 STILL = vocabulary("longer yet more anymore")
 """As in "no longer", "not yet"."""
 LIGHT = vocabulary("be the a an any to is are was were so very really all that")

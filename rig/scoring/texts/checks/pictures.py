@@ -1,4 +1,4 @@
-"""Emoji: a thumb down is no thumb up."""
+"""Emoji: a thumb down is not a thumb up."""
 
 from collections.abc import Sequence
 

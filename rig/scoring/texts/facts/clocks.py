@@ -83,7 +83,7 @@ def _half_past(scan: Scan, at: int) -> _Clock | None:
     hour = small(scan.text(link + 1))
     if minutes is None or minutes not in range(5, 35, 5) or hour is None or not 1 <= hour <= 12:
         return None
-    # "from 10 to 12" is no time before twelve, but "at ten to twelve" is.
+    # "from 10 to 12" is not a time before twelve, but "at ten to twelve" is.
     spoken = text in ("half", "quarter") or scan.text(link) == "past" or link == at + 2
     spoken = spoken or (not text.isdecimal() and scan.text(at - 1) in POINTS and scan.text(link) == "to")
     if not spoken or scan.text(link) not in TO | PAST:

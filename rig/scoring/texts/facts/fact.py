@@ -59,7 +59,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The facts of two texts, each held against one of the other: the pairs that agree, and what is left."""
+    """The facts of two texts, each compared with one of the other: the pairs that agree, and the rest."""
 
     pairs: tuple[tuple[Fact, Fact], ...]
     first: tuple[Fact, ...]
@@ -90,7 +90,7 @@ def match(first: Sequence[Fact], second: Sequence[Fact]) -> Matched:
 
 
 class _Free:
-    """Facts that nothing was held against yet, found by what they can mean."""
+    """Facts that nothing was checked against yet, found by what they can mean."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._facts = dict(enumerate(facts))

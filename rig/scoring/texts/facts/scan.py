@@ -24,7 +24,7 @@ class Scan:
         self.taken: set[int] = set()
 
     def text(self, at: int) -> str:
-        """The word at an index, empty where there is none."""
+        """The word at an index, empty if there is none."""
         return self.words[at].text if 0 <= at < len(self.words) else ""
 
     def free(self, at: int) -> bool:

@@ -25,7 +25,7 @@ TELLING = vocabulary(
     "abbiamo siamo quattro cinque sette nove dieci temos somos quatro sete oito dez "
     "hebben heeft twee drie vijf zes zeven negen tien"
 )
-"""Words that tell the language and are no small ones: numbers count."""
+"""Words that tell the language and are not small ones: numbers count."""
 ENGLISH = vocabulary(
     "the a an and is are was to of in on at for with you i we it my your our please this that will "
     "be have has do not "

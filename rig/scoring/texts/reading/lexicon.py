@@ -111,7 +111,7 @@ def _common_stems() -> frozenset[str]:
 
 
 def is_common(word: str) -> bool:
-    """Whether this, or what it is a form of, is known to be no name. The stem of "change" is no word."""
+    """Whether this, or what it is a form of, is known to be no name. The stem of "change" is not a word."""
     return word in common_words() or (word != stem(word) and stem(word) in _common_stems())
 
 

@@ -15,7 +15,7 @@ OPENING = vocabulary(
 )
 """What opens a part of its own, so that a particle before it belongs to its verb."""
 ARTICLES = vocabulary("the a an my your our his her their its this that")
-"""After these it is no particle: "the back door"."""
+"""After these it is not a particle: "the back door"."""
 APART = 4
 """Words that may stand between a verb and its particle."""
 

@@ -10,7 +10,7 @@ from rig.scoring.texts.reading.listed import in_order, vocabulary
 VOWELS = "aeiou"
 SHORTEST_ROOT = 5
 DERIVED = in_order("ation ition ion ance ence ment ing ed able y i e ness")
-"""Endings that leave the meaning as it is; a photographer is no photograph."""
+"""Endings that leave the meaning as it is; a photographer is not a photograph."""
 UNCHANGED = vocabulary(
     "morning evening during nothing something anything everything wedding spring string ceiling "
     "pudding sibling king thing bring sing ring red bed need feed seed speed shed sled weed indeed "

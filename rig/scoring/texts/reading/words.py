@@ -174,7 +174,7 @@ def _words(text: str) -> tuple[Word, ...]:
         acronym = len(bare) > 1 and bare.isupper()
         word = Word(folded(bare), stem(bare), bare[0].isupper(), first, joined, acronym)
         first = False
-        # The "rd" of "3rd" is no road.
+        # The "rd" of "3rd" is not a road.
         long = None if joined and words and words[-1].is_number else abbreviations().get(word.text)
         words.extend(replace(word, text=part, stem=stem(part), capital=False) for part in long or ())
         if long is None:
