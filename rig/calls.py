@@ -1,4 +1,4 @@
-"""Tool calls and what came of them: the one currency that every room of rig accepts."""
+"""Tool calls and their outcomes: the one currency that every room of rig accepts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

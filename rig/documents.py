@@ -1,7 +1,7 @@
 """YAML and JSON files that people write, read strictly: every fault is a line that says where it is.
 
-YAML is read as its version 1.2 reads plain words: `no` and `on` are words, and so are times and dates. What
-is not plain data (tags, merge keys, anchors that hold themselves) is refused, and so is a key that is twice.
+Plain words are read as in YAML 1.2: `no` and `on` are words, and so are times and dates. Anything but plain
+data (tags, merge keys, anchors that contain themselves) is refused, and so is a key that appears twice.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a method hands on: the steps of a turn, as they were predicted, executed and judged."""
+"""What a method passes on: the steps of a turn, as they were predicted, executed and judged."""
 
 from dataclasses import dataclass
 

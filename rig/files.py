@@ -1,4 +1,4 @@
-"""Files that people name: read within bounds, written whole or not at all. JSON and CSV that do no harm."""
+"""Files that people name: read within limits, written whole or not at all. JSON and CSV that do no harm."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What the machine tells: the cores there are, and what a run costs besides time, memory and energy."""
+"""What the machine reports: its cores, and what a run costs besides time, memory and energy."""
 
 import os
 import re

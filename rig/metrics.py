@@ -1,4 +1,4 @@
-"""Metrics: what a method counts, and the rates that are made of the counts.
+"""Metrics: what a method counts, and the rates computed from the counts.
 
 A method declares its metrics once. The store keeps the counts; tables, meters, comparisons, reports and views
 read the declaration. So this file is the one place where a rate is computed.

@@ -1,7 +1,7 @@
-"""Where the files that ship with rig lie, and where a user's own models and runs go.
+"""Where the files that ship with rig are, and where a user's own models and runs go.
 
-In a checkout the conversations, the world and the registry stand at the top of the repository; in an
-installed wheel the same files are under `rig/data`.
+In a checkout, the conversations, the world and the registry are at the top of the repository; in an installed
+wheel, the same files are under `rig/data`.
 """
 
 import os

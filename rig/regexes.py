@@ -1,4 +1,6 @@
-"""Regular expressions of people's schemas on texts of models: bounded in time, as either may be hostile."""
+"""Regular expressions from people's schemas on texts from models: limited in time, because either may be
+hostile.
+"""
 
 import regex
 

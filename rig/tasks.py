@@ -1,4 +1,4 @@
-"""Tasks: what is put to models. A conversation, a scenario or a query; its method says what is in one."""
+"""Tasks: what models have to do. A conversation, a scenario or a query; its method says what is in one."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""What scoring says: of one prediction, and of many. The numbers every display and report shows."""
+"""What scoring says about one prediction, and about many: the numbers in every display and report."""
 
 from dataclasses import dataclass, fields
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""The ways to leave the view: what becomes of the run under way, and what is to be done next."""
+"""The ways to leave the view: what happens to the current run, and what to do next."""
 
 from dataclasses import dataclass
 from enum import Enum

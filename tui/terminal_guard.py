@@ -1,4 +1,4 @@
-"""What gives the terminal back, also when the application cannot: killed, out of memory, crashed in C."""
+"""Give the terminal back even when the application cannot: killed, out of memory, or crashed in C."""
 
 import os
 import subprocess

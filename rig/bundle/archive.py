@@ -1,7 +1,7 @@
-"""Tar archives: written so that the same files give the same bytes, and read as what strangers made.
+"""Tar archives: written so that the same files give the same bytes, and read as if strangers had made them.
 
-Reading takes plain files with the header of POSIX.1-1988 or GNU's large sizes, and nothing else: no links,
-no devices, no extended headers, whose lengths are an archive's to choose.
+Only plain files with the header of POSIX.1-1988 or GNU's large sizes are read: no links, no devices, and no
+extended headers, because an archive could choose their lengths.
 """
 
 import gzip

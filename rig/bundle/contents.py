@@ -1,4 +1,4 @@
-"""What goes into a bundle, gathered in a folder, and the bundle made of it."""
+"""Gather the contents of a bundle in a folder, and make the bundle from it."""
 
 import platform
 import sys

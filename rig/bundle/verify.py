@@ -1,4 +1,4 @@
-"""Holding a bundle against its own checksums, without unpacking it."""
+"""Check a bundle against its own checksums, without unpacking it."""
 
 import hashlib
 import json

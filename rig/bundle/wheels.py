@@ -1,7 +1,8 @@
-"""Wheels of what is installed here, made from the record of each distribution: no network, index or cache.
+"""Wheels of the installed packages, made from the record of each distribution: no network, index or cache.
 
-A wheel is a zip archive with a RECORD of its files and their hashes, which pip keeps when it installs one, so
-the way back is known (PyPA specifications: "Binary distribution format", "Recording installed projects").
+A wheel is a zip archive with a RECORD of its files and their hashes. pip keeps the RECORD when it installs a
+wheel, so the way back is known (PyPA specifications: "Binary distribution format", "Recording installed
+projects").
 """
 
 import base64

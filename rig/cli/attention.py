@@ -1,4 +1,4 @@
-"""The terminal's title during a run; a bell, a notification and a command of the user's at its end."""
+"""The terminal's title during a run; at its end a bell, a notification and the user's command."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`rig bundle`: all that a machine without a network needs, in one file, and whether such a file is whole."""
+"""`rig bundle`: pack everything for a machine without a network into one file, and check such a file."""
 
 import sys
 from pathlib import Path

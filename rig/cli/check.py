@@ -1,4 +1,4 @@
-"""`rig check`: whether conversations are sound, and whether the simulator returns what they recorded."""
+"""`rig check`: check conversations, and whether the simulator returns what they recorded."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the shell offers when a model, a run or a conversation is being typed. Faults offer nothing."""
+"""What the shell offers while you type a model, a run or a conversation. After a fault, it offers nothing."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING

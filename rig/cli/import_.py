@@ -1,4 +1,4 @@
-"""`rig import`: what another tool recorded, as a run."""
+"""`rig import`: import the results of another tool, or another store, as runs."""
 
 from pathlib import Path
 

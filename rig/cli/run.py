@@ -1,4 +1,4 @@
-"""`rig run`: evaluate models, or go on with a run that was interrupted."""
+"""`rig run`: evaluate models, or continue an interrupted run."""
 
 import math
 import sys

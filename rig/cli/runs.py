@@ -1,4 +1,4 @@
-"""`rig runs`: the runs that are stored."""
+"""`rig runs`: list the stored runs."""
 
 import importlib
 from collections.abc import Iterable

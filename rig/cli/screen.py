@@ -1,4 +1,4 @@
-"""`rig screen`: what models make of the true calls, without generating any."""
+"""`rig screen`: measure how likely models make the true calls, without generating."""
 
 import json
 import sys

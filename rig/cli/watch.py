@@ -1,4 +1,4 @@
-"""`rig watch`: a stored run told again, or one in progress as it goes on in another terminal."""
+"""`rig watch`: replay a stored run, or follow one in progress in another terminal."""
 
 import importlib
 import math

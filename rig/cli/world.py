@@ -1,4 +1,4 @@
-"""`rig world`: the mock world the tools act in."""
+"""`rig world`: build or check the mock world of the tools."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""Models on other machines: actors of Ray that each hold one, behind a model like any other.
+"""Models on other machines: each Ray actor holds one, and together they are used like any other model.
 
 Importing this package does not import Ray and opens nothing; `placed` and what it returns do.
 """

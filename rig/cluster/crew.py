@@ -1,4 +1,4 @@
-"""A model that is many: the same one in several actors, and what to do when one of them is lost."""
+"""One model in several actors, and what to do if one of them is lost."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence

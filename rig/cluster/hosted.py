@@ -1,4 +1,4 @@
-"""What an actor does: it holds a model and takes steps on. Nothing here knows Ray."""
+"""What an actor does: it holds a model and advances steps. Nothing here knows Ray."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Ray: which actors there is room for, and how they are called. The only file that imports it."""
+"""Ray: how many actors there is room for, and how to call them. The only file that imports it."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

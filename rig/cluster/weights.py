@@ -1,4 +1,4 @@
-"""Files of models on a node: found there by their SHA-256, or sent once through the object store."""
+"""Model files on a node: found there by their SHA-256, or sent once through the object store."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

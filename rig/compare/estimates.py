@@ -1,4 +1,4 @@
-"""Numbers with what is known of them. Rates are fractions; a field is None if there is no such number."""
+"""Numbers with what is known about them. Rates are fractions; a field is None if there is no such number."""
 
 from dataclasses import asdict, dataclass
 

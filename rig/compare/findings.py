@@ -1,4 +1,4 @@
-"""What a comparison says: all of it as typed values, for tables, reports and scripts."""
+"""The results of a comparison as typed values, for tables, reports and scripts."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,4 +1,4 @@
-"""What arms are compared by: the metrics that their runs declare, and the one that verdicts are about."""
+"""What arms are compared by: the metrics that their runs declare, and the one that decides verdicts."""
 
 from collections.abc import Sequence
 

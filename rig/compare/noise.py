@@ -1,4 +1,4 @@
-"""The noise: how much two arms that should answer alike do not.
+"""The noise: how much two arms differ that should answer alike.
 
 Two runs of the very same arm are an A/A test; a fast arm against an exact one shows what speed changes.
 """

@@ -1,4 +1,4 @@
-"""The tables of a method's paper, made of arms of stored runs."""
+"""The tables of a method's paper, made from arms of stored runs."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""In what two arms differ, by their fingerprints: what a comparison is a comparison of."""
+"""How two arms differ, by their fingerprints: what a comparison is a comparison of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

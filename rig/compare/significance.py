@@ -1,4 +1,4 @@
-"""Tests: McNemar's for what either succeeds or fails, and Holm's correction for testing several arms."""
+"""Tests: McNemar's for outcomes that succeed or fail, and Holm's correction for testing several arms."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""One sentence on an arm: what the numbers bear, and no more."""
+"""One sentence on an arm: what the numbers support, and no more."""
 
 import math
 from dataclasses import asdict, dataclass

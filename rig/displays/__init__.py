@@ -1,4 +1,4 @@
-"""Displays: how a run is shown while it goes on. They listen to events and decide nothing."""
+"""Displays: how a run is shown while it is in progress. They listen to events and decide nothing."""
 
 import os
 import sys

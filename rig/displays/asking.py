@@ -1,4 +1,4 @@
-"""A role that a person plays on a plain terminal: what was said is printed, and they type what they say."""
+"""A role that a person plays on a plain terminal: it prints what was said, and the person types an answer."""
 
 import signal
 import sys

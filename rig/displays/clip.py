@@ -1,4 +1,4 @@
-"""Text of any size cut down to what a reader can use, knowing how much was left out."""
+"""Text of any size, cut to what a reader can use, with a note of how much was left out."""
 
 import json
 from dataclasses import dataclass

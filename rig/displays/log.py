@@ -1,4 +1,4 @@
-"""JSON lines: one object for each event, except the pieces of text, which its prediction has whole."""
+"""JSON lines: one object for each event, except for pieces of text, because the prediction has all of it."""
 
 import re
 from collections.abc import Callable

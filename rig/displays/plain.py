@@ -1,4 +1,4 @@
-"""One line for each finished conversation, for pipes, logs and terminals that can do no more."""
+"""One line for each finished conversation, for pipes, logs and simple terminals."""
 
 from collections.abc import Callable
 from typing import TextIO

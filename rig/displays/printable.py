@@ -1,4 +1,4 @@
-"""Text that may come from anywhere, shown inert."""
+"""Text from anywhere, made harmless to print."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""How far a run is, how long it will still take, and which arms have answered at all: for every display."""
+"""How far a run is, how long it will still take, and which arms have answered at all; for every display."""
 
 from collections.abc import Callable, Iterable
 from math import sqrt

@@ -1,4 +1,4 @@
-"""Being told to end: Ctrl-C stops a run cleanly the first time; other work is broken off and swept up."""
+"""Signals to end: the first Ctrl-C stops a run cleanly; other work is broken off and cleaned up."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""What is seen of a conversation, as plain values: the words and the signs. Painters only lay them out.
+"""What you see of a conversation, as plain values: the words and the signs. Painters only lay them out.
 
 The live transcript, the stored conversation, `rig show` and the report all show these.
 """

@@ -1,4 +1,4 @@
-"""What llama.cpp was built for, asked in a process of its own: a build for another processor dies."""
+"""What llama.cpp was built for, asked in a separate process: a build for another processor crashes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The decode loop: tokens one by one under a grammar, with the forced ones taken along in the same batch."""
+"""The decode loop: tokens one by one under a grammar, with the forced ones in the same batch."""
 
 import codecs
 import time

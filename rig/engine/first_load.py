@@ -1,4 +1,4 @@
-"""The first load of a file, in a process that may die of it: llama.cpp ends the process over some damage."""
+"""The first load of a file, in a process that may die of it: some damage makes llama.cpp end its process."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 """llama.cpp through llama-cpp-python's low-level bindings: a model, a context, batches, logits.
 
 The high-level `Llama` class is not used: it resets the KV cache between calls, fills batches token by token
-in Python and keeps logits nobody reads.
+in Python, and keeps logits that nobody reads.
 """
 
 import ctypes

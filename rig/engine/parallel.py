@@ -1,7 +1,7 @@
-"""How many steps at once pay on this machine: measured, since it depends on model, prompt and hardware.
+"""How many steps at once pay on this machine: measured, because it depends on model, prompt and hardware.
 
-Decoded in company, a sequence gets slightly different numbers than alone, and so now and then another answer;
-which company it has depends on what is left to be done. That is why a large gain is asked for.
+In a batch with others, a sequence gets slightly different numbers than alone, and so now and then another
+answer. Which others share the batch depends on what is left to do. Therefore only a large gain counts.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""What a step comes to: the text that was generated, read in the form that it was asked for."""
+"""From generated text to a prediction: the text is read in the form that was asked for."""
 
 from typing import NamedTuple
 

@@ -1,8 +1,8 @@
-"""Special tokens that are spelled in declarations and calls, kept from passing for the template's own.
+"""Keep special tokens that are spelled in declarations and calls from becoming the template's own.
 
-Templates look into declarations and calls, so these cannot be put in afterwards as messages' contents are.
-Instead every special token that is spelled in one of their strings is put between two marks, and tokenised as
-text afterwards, as transformers does it (`sanitize_control_tokens`).
+Templates look into declarations and calls, so these cannot be inserted afterwards, as messages' contents are.
+Instead, every special token that is spelled in one of their strings is put between two marks, and tokenized
+as text afterwards, as transformers does it (`sanitize_control_tokens`).
 """
 
 import re

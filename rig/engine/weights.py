@@ -1,6 +1,6 @@
-"""Weights that are in memory: a file is loaded once, however many models are made of it at the same time.
+"""Weights in memory: a file is loaded once, no matter how many models use it at the same time.
 
-Two roles of a run can be played from one file. Each has a context of its own, and so its own prompts.
+Two roles of a run can use one file. Each has its own context, and so its own prompts.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Votes under way: the questions of a vote put to a judge, and read again from what is stored of it.
+"""Votes in progress: the questions of a vote go to a judge, or are read again from the store.
 
-A verdict that has not come to an end is asked for once more, without a reason.
+If a verdict is cut off, it is asked for once more, without a reason.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence

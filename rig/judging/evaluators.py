@@ -1,7 +1,8 @@
-"""Evaluators: how a judge is asked. Folders as upstream has them, ours and the user's.
+"""Evaluators: how a judge is asked. They are folders as in upstream, rig's own and the user's.
 
 A folder holds `config.yaml` and a template of prompts, in either of upstream's two dialects. rig takes the
-functions, the prompts, temperature and longest answer from it; keys of the online service are of no use.
+functions, the prompts, the temperature and the maximum answer length from it, and ignores the keys of the
+online service.
 """
 
 import hashlib

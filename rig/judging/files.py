@@ -1,4 +1,4 @@
-"""A run of judging as upstream's files of results, and its votes read again."""
+"""A judging run as upstream's result files, and its votes read again."""
 
 import json
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""What is put to a judge: a query with the answers of several models, and what is known of them.
+"""What a judge gets: a query with the answers of several models, and what is known about them.
 
-A judgement is a task. Whose answer is judged is a setting, so that every model's answers are an arm.
+A judgement is a task. A setting says whose answer is judged, so every model's answers are an arm.
 """
 
 import json

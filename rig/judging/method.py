@@ -1,6 +1,6 @@
-"""Judging as two methods: whether answers pass, and which of two wins. Who plays is the judge.
+"""Judging as two methods: whether answers pass, and which of two wins. The judge is the model that plays.
 
-A run of either is planned, driven, stored, resumed and shown as any other run. Every model whose answers are
+Runs of both are planned, driven, stored, resumed and shown like any other run. Every model whose answers are
 judged is an arm.
 """
 

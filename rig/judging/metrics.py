@@ -1,4 +1,4 @@
-"""What a judge's votes are counted as: of each answer, and of each pair of answers."""
+"""How a judge's votes are counted: for each answer, and for each pair of answers."""
 
 from collections.abc import Sequence
 from statistics import fmean, pvariance

@@ -1,4 +1,4 @@
-"""From what is to be judged to the plan of a run, in which a judge plays and every model is an arm."""
+"""Plan a run from what should be judged: a judge plays, and every model is an arm."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

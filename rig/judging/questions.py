@@ -1,7 +1,7 @@
-"""What a judge is asked: one function's prompt with its fields, and the form of the verdict.
+"""The questions for a judge: one function's prompt with its fields, and the form of the verdict.
 
-A long solution is cut to fit the judge's context: what tools said first, then what was thought and asked,
-then the descriptions of tools. What Finish was called with is never cut, and every cut is said.
+A long solution is cut to fit the judge's context: first what tools returned, then thoughts and arguments,
+then the descriptions of tools. The arguments of Finish are never cut, and the prompt shows every cut.
 """
 
 import itertools

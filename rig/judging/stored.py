@@ -1,4 +1,4 @@
-"""The finished tasks of a stored run as solutions, and what is known of them without a judge."""
+"""The finished tasks of a stored run as solutions, and what is known about them without a judge."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a method is: how tasks are read, put to models, and scored.
+"""What a method is: how tasks are read, played and scored.
 
 A method is a tenant of the house. The runner plays its episodes, the store keeps its turns and counts, and
 every display shows them, without knowing it by name. `rig.plugins` says how one registers.

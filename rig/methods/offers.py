@@ -1,6 +1,6 @@
-"""What a method, or its setup, may offer beside what every one has.
+"""What a method, or its setup, may offer in addition to what every one has.
 
-Who needs it asks with `isinstance`, and says in one line what is missing where it is not offered.
+Callers check with `isinstance`, and say in one line what is missing if it is not offered.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Models that need no weights: scripted ones, and what any such model answers with."""
+"""Models without weights: scripted ones, and the answers of any such model."""
 
 import json
 import time

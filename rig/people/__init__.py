@@ -1,1 +1,1 @@
-"""What people write and read: the file of their settings, and words of messages."""
+"""What people write and read: their settings file, and the words of messages."""

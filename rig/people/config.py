@@ -1,4 +1,4 @@
-"""`rig.toml`: defaults that people keep in a file. What they mean is said by whoever has the options."""
+"""`rig.toml`: defaults that people keep in a file. The code that has the options knows what they mean."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What plugins register: of each sort by name, loaded when it is asked for."""
+"""What plugins register: tenants of each sort by name, loaded on demand."""
 
 from collections import UserDict
 from collections.abc import Iterator, Mapping

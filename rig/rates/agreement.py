@@ -1,6 +1,6 @@
-"""How far two ways of measuring agree about the same targets: ICC3 and Pearson's R, with bootstrap intervals.
+"""How far two measurements agree about the same targets: ICC3 and Pearson's R, with bootstrap intervals.
 
-The targets are tasks, or models that several tasks were put to; the draws are of tasks.
+The targets are tasks, or models that played several tasks; the draws are of tasks.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
-"""The rates that arms are judged by, and how well each is known.
+"""The rates of arms, and how well each is known.
 
-Intervals are Wilson's score intervals for sums over conversations that are alike within.
+Intervals are Wilson's score intervals for sums over conversations, whose parts are alike within.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Stored runs told again, as the events that their runner emitted: from the beginning, or as they grow."""
+"""Stored runs replayed as the events that their runner emitted: from the beginning, or as they grow."""
 
 from rig.replay.moments import Moment, StoredEvents, turn_moments
 from rig.replay.playback import SPEEDS, Playback

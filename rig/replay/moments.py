@@ -1,4 +1,4 @@
-"""What a run's stored turns tell: the same typed events that its runner emitted, with the pauses between."""
+"""A run's stored turns as the typed events that its runner emitted, with the pauses between them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

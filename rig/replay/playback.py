@@ -1,4 +1,4 @@
-"""How a replay is steered: its speed, pausing, stepping to the next turn, going elsewhere in the run."""
+"""How a replay is steered: speed, pause, step to the next turn, jump elsewhere in the run."""
 
 import math
 from time import monotonic

@@ -1,4 +1,4 @@
-"""Plays what is stored of a run as if it happened now, and goes on with what is stored while it plays."""
+"""Play a stored run as if it happened now, and continue with what is stored in the meantime."""
 
 from collections import deque
 from collections.abc import Iterator

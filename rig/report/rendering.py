@@ -1,4 +1,4 @@
-"""A report as text, in whichever format."""
+"""A report as text, in any format."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""What of matplotlib's SVG is put otherwise for a page: elements and attributes. Texts stay as they are."""
+"""matplotlib's SVG adapted to a page: elements and attributes. Texts stay as they are."""
 
 from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree

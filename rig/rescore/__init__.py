@@ -1,4 +1,4 @@
-"""Predictions that were made before: read from files, scored again, executed again, written for others."""
+"""Earlier predictions: read from files, scored again, executed again, written for other tools."""
 
 from rig.rescore.adjudication import Adjudication, Unsettled
 from rig.rescore.flat import FlatFormat, flat_lines, write_lines, write_parquet

@@ -1,4 +1,4 @@
-"""What another tool recorded as a run of the store."""
+"""Store what another tool recorded as a run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a local model thinks of two texts. It is shown to whoever decides, and decides nothing itself."""
+"""What a local model thinks of two texts. The person who decides sees it; it decides nothing itself."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

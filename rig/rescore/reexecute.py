@@ -1,6 +1,6 @@
-"""Predicted calls executed again: whether they return what was recorded, and what they do to the world.
+"""Execute predicted calls again: do they return what was recorded, and what do they do to the world?
 
-Nothing of this is stored.
+None of this is stored.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Scoring what was predicted before: files of predictions, and the conversations of a stored run."""
+"""Score earlier predictions: those in files, and those of a stored run."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Getting a method ready again: as a stored run had it, or for predictions that are in files."""
+"""Prepare a method again: as a stored run had it, or for predictions in files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

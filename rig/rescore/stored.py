@@ -1,4 +1,4 @@
-"""Scoring predictions again without their models, stored or in files, and writing those that are stored."""
+"""Score stored predictions or files of them again, without their models, and write stored ones to files."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The arms of a run: every model with every one of the settings it is to be tried with."""
+"""The arms of a run: every model with every combination of its settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

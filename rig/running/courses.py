@@ -1,4 +1,4 @@
-"""Playing a task as a course: what is left of it is played turn by turn, and every turn is stored."""
+"""Playing a task as a course: the rest of it is played turn by turn, and every turn is stored."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,9 +1,9 @@
 """Runs until a verdict: which arms are still undecided, and which conversations they play next.
 
 Every arm is compared with the first, conversation by conversation in the plan's random order. A conversation
-counts once both have finished it and all those before it, so that it is of no account which ends first. Arms
-take turns in blocks, the first arm ahead of the others: no more conversations are played by an arm than it
-takes to decide on it, and a model is loaded a dozen times instead of once for every conversation.
+counts once both have finished it and all those before it, so it does not matter which ends first. Arms take
+turns in blocks, with the first arm ahead of the others. So no arm plays more conversations than it takes to
+decide on it, and a model is loaded a dozen times instead of once for every conversation.
 """
 
 import math

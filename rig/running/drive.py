@@ -1,4 +1,4 @@
-"""Driving courses: whatever asks models for predictions is taken through them, several at once.
+"""Drive courses: take anything that asks models for predictions through them, several at once.
 
 Playing a task is a course, and so is judging one. A course may ask several roles.
 """

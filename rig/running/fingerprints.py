@@ -1,4 +1,4 @@
-"""What exactly an arm is, and whether one that is resumed is still that."""
+"""What exactly an arm is, and whether a resumed arm is still the same."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a person asked for: everything that shapes a run's results."""
+"""What the user asked for: everything that shapes a run's results."""
 
 import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a run is to do, decided and checked before anything is stored."""
+"""What a run will do, decided and checked before anything is stored."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""From what a person asked for to a plan: finds models, tasks and world, and checks them all."""
+"""From what the user asked for to a plan: find models, tasks and world, and check them all."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What an arm has achieved so far: the running sums that events carry, live and when a run is replayed."""
+"""What an arm has achieved so far: the running sums in events, both live and in a replay."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields

@@ -1,4 +1,4 @@
-"""What people said of texts that no rule settles: an answer for a pair, as JSON lines beside a store."""
+"""People's answers about unclear texts: one answer per pair, as JSON lines beside a store."""
 
 import json
 import os

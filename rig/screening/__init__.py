@@ -1,4 +1,4 @@
-"""Screening: what models make of the true calls without generating any, and how far that foretells a run."""
+"""Screening: how likely models make the true calls, without generating, and how well that predicts a run."""
 
 from rig.screening.results import ArmScreen, Difference, KindFigures, Screen, ScreenedStep
 from rig.screening.screening import Screening, screen

@@ -1,4 +1,4 @@
-"""The true course of a task as the requests that a run would make and the answers that are right."""
+"""The true course of a task: the requests that a run would make, and the right answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

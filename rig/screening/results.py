@@ -1,4 +1,4 @@
-"""What screening finds out: step by step, and in figures for each model."""
+"""The results of screening: step by step, and in figures for each model."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,4 +1,4 @@
-"""The base model's logits where it had a choice, kept on disk until every other model was there."""
+"""The base model's logits where it had a choice, kept on disk until every other model is done."""
 
 import tempfile
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""Taking several models through the true course of conversations, one model after the other."""
+"""Take several models through the true course of conversations, one model after another."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""How far a screen foretells what stored runs of the same models show: which turns change, which flip."""
+"""How well a screen predicts stored runs of the same models: which turns change, and which flip."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

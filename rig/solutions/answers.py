@@ -1,6 +1,6 @@
-"""Folders of answers: upstream's layouts read, whatever is in them, and files of converted answers written.
+"""Folders of answers: read in any of upstream's layouts, and written as files of converted answers.
 
-Raw answers lie in `MODEL/TEST_SET/ID_METHOD.json`, converted ones in `MODEL/TEST_SET.json`.
+Raw answers are in `MODEL/TEST_SET/ID_METHOD.json`, converted ones in `MODEL/TEST_SET.json`.
 """
 
 import json

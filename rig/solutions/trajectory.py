@@ -1,4 +1,4 @@
-"""A task that was played, by whatever method, as a solution: what was asked, called and said."""
+"""A played task as a solution, for any method: what was asked, called and said."""
 
 import json
 from collections.abc import Collection, Sequence

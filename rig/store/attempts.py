@@ -1,4 +1,4 @@
-"""What failed by the machine and was tried again: kept beside what came of it, never instead of it."""
+"""Failures of the machine that were tried again: kept beside the later result, never instead of it."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Conversations as one grader scores them, with what went wrong in each turn and what it took."""
+"""Conversations as one grader scores them, with what went wrong in each turn and what it cost."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Opening the run store: what may be opened, for reading or for writing, and what the faults are called."""
+"""Open the run store: what may be opened, for reading or for writing, and the messages for faults."""
 
 import os
 import secrets

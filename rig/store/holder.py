@@ -1,7 +1,7 @@
 """Which process is writing a run: a claim that outlives neither the process nor a restart of the machine.
 
-The claim is a lock of the kernel's on a file beside the store, which holds across containers, too. Where a
-file system has no locks, the process is looked for.
+The claim is a kernel lock on a file beside the store, which works across containers too. If a file system has
+no locks, rig looks for the process.
 """
 
 import fcntl

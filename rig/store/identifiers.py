@@ -1,4 +1,4 @@
-"""Names for runs: short, easy to type, and no word in any language."""
+"""Names for runs: short, easy to type, and not a word in any language."""
 
 import secrets
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reading stored runs. `rig show`, `rig runs` and the live views have their numbers from here."""
+"""Read stored runs. `rig show`, `rig runs` and the live views get their numbers here."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

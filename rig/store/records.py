@@ -1,4 +1,4 @@
-"""What is stored of a run, as readers get it back."""
+"""What is stored about a run, as readers get it back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,6 +1,6 @@
 """The tables of the run store and their numbered migrations.
 
-A migration, once released, never changes, so it calls nothing that could: what it needs stands in this file.
+Once released, a migration never changes, so it calls nothing that could: everything it needs is in this file.
 Views hold no data and are not part of it (rig.store.views).
 """
 

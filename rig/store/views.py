@@ -1,7 +1,7 @@
 """The SQL views of a store, and those that runs are exported as. docs/store.md describes every column.
 
-Views hold no data. Whoever writes a run makes them anew where they differ from what is here, so they are no
-part of the migrations; those with a column for each metric and count follow the runs that the store holds.
+Views hold no data. The writer of a run makes them again if they differ from those here, so they are not part
+of the migrations. Views with a column for each metric and count follow the runs in the store.
 """
 
 import json

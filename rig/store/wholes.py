@@ -1,4 +1,4 @@
-"""Runs as wholes: deleted, or taken over from another store by content, so that none is stored twice."""
+"""Runs as wholes: delete them, or copy them from another store by content, so that none is stored twice."""
 
 import hashlib
 import tempfile

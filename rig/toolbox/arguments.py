@@ -1,4 +1,4 @@
-"""Whether model-made arguments fit a tool: by default against its schema, in upstream's way only by name."""
+"""Whether a model's arguments fit a tool: by default by its schema, in upstream's way only by name."""
 
 from rig.calls import JsonObject
 from rig.toolbox.errors import ToolError, shown

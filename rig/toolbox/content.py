@@ -1,4 +1,4 @@
-"""What a world holds, whatever ids its tools drew: for telling whether two worlds came to the same."""
+"""What a world holds, ignoring the ids that its tools drew: to tell whether two worlds ended the same."""
 
 import json
 from collections import Counter

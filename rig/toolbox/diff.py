@@ -1,4 +1,4 @@
-"""What is different between two worlds: records added, changed and removed, column by column."""
+"""The difference between two worlds: records added, changed and removed, column by column."""
 
 import sqlite3
 from collections import defaultdict

@@ -1,6 +1,6 @@
 """The formats of arguments: how a schema names them, and how a tool reads them.
 
-`x-format` in a schema says what a string has to look like, so that a grammar can hold a model to it.
+`x-format` in a schema says what a string must look like, so that a grammar can enforce it.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""How an argument of a call has to agree with the true one: the rules that people give by name.
+"""How an argument of a call must agree with the true one: the rules that people choose by name.
 
-A rule stands for an argument in a toolbox ("match": {"day": "datetime"}) or in the place of a value in a
+A rule applies to an argument in a toolbox ("match": {"day": "datetime"}), or replaces a value in a
 conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its own.
 """
 

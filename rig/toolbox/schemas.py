@@ -1,4 +1,6 @@
-"""Whether arguments fit a JSON Schema: the one place, for tools, faults and whoever checks a call."""
+"""Whether arguments fit a JSON Schema: the one place for it, for tools, faults and everything that checks a
+call.
+"""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Calls executed in the world, as ToolTalk's executor does it."""
+"""Execute calls in the world, as ToolTalk's executor does."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

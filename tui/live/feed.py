@@ -1,4 +1,4 @@
-"""The way from the thread that runs to the thread that paints: cheap to write, drained now and then."""
+"""The queue from the thread that runs to the thread that paints: cheap to write, drained now and then."""
 
 import threading
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A run under watch: what happened so far, how long it takes, and how it may be steered."""
+"""A run in view: what has happened so far, how long it takes, and how it can be steered."""
 
 import time
 from collections.abc import Callable

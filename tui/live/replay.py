@@ -1,4 +1,4 @@
-"""A stored run under watch: a player in a thread of its own tells it to the view."""
+"""A stored run in view: a player in its own thread replays it."""
 
 import math
 import threading

@@ -1,6 +1,6 @@
 """A run as the view knows it: a fold of its events, with no terminal in it.
 
-Counts and speed are those that events carry; nothing here computes its own.
+Counts and speeds come from the events; nothing here computes its own.
 """
 
 from collections import deque

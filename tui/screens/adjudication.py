@@ -1,4 +1,4 @@
-"""Unclear texts of a stored run, one pair after the other: do they mean the same?"""
+"""Unclear texts of a stored run, one pair after another: do they mean the same?"""
 
 from pathlib import Path
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Questions with a few answers, each with a key of its own."""
+"""Questions with a few answers, each with its own key."""
 
 from typing import NamedTuple
 

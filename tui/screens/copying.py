@@ -1,4 +1,4 @@
-"""Taking something away from a screen: a call in the clipboard, a conversation or a picture in a file."""
+"""Take something from a screen: a call to the clipboard, a conversation or a picture to a file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A stored run told again, or one in progress elsewhere: the run screen with the controls of a replay."""
+"""A replayed run, or one in progress elsewhere: the run screen with the controls of a replay."""
 
 from typing import ClassVar
 

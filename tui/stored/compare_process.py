@@ -1,4 +1,4 @@
-"""CompareProcess stored runs from within the application, without holding it up."""
+"""Compare stored runs in a separate process, without holding up the application."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What can be taken away from a view: calls and whole conversations, as text and as JSON."""
+"""What you can copy from a view: calls and whole conversations, as text and as JSON."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the store has of a conversation, as the events that told of it when it was played."""
+"""A stored conversation as the events that were emitted when it was played."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Where a reader is in a stored conversation, and the page that is there. No terminal in it."""
+"""Where a reader is in a stored conversation, and the page there. No terminal in it."""
 
 from collections.abc import Sequence
 from enum import StrEnum

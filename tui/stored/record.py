@@ -1,4 +1,4 @@
-"""One stored conversation as it is read step by step: what each arm made of it, read from the store anew."""
+"""One stored conversation, read step by step: what each arm did, read again from the store."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Wrapping of tinted text that keeps coming: only the last line is ever looked at again."""
+"""Wrap tinted text that keeps coming: only the last line is ever looked at again."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Colours for JSON that is still being written: each character is looked at once, whatever comes later."""
+"""Colours for JSON that is still being written: each character is looked at once."""
 
 import re
 

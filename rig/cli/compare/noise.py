@@ -1,4 +1,4 @@
-"""`rig noise`: how much of what differs between arms is no difference of models."""
+"""`rig noise`: measure how much two identical runs differ."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`rig report`: runs as one file to be read, passed on, or worked with."""
+"""`rig report`: write runs as one file to read, pass on, or work with."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""`rig demo`: a run that was recorded, told again; needs no model."""
+"""`rig demo`: replay a recorded run; needs no model."""
 
 import lzma
 import math

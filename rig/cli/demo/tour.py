@@ -1,4 +1,4 @@
-"""`rig tour`: the keys of the live view, learnt on a recorded run."""
+"""`rig tour`: teach the keys of the live view on a recorded run."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""`rig judge calibrate`: what a judge's votes are worth, on labelled answers and pairs."""
+"""`rig judge calibrate`: measure a judge on labelled answers and pairs."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`rig judge rates`: the rates of votes that were cast before, by any rules."""
+"""`rig judge rates`: print the rates of earlier votes, by any rules."""
 
 from collections.abc import Sequence
 from dataclasses import replace

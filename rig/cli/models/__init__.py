@@ -1,4 +1,4 @@
-"""`rig models`: which models there are, what they are, and whether they are what they should be."""
+"""`rig models`: list, inspect, fetch and verify models."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How far the making of a model file is."""
+"""The progress of making a model file."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""`rig models quantize`: smaller files of a model, to be compared with it."""
+"""`rig models quantize`: make smaller files of a model, to compare with it."""
 
 import sys
 

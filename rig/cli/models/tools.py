@@ -1,4 +1,4 @@
-"""What `rig models info` says of a model's tool calls: the form that its template has, with an example."""
+"""What `rig models info` says about a model's tool calls: the form in its template, with an example."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`rig config`: which settings hold, and where each comes from."""
+"""`rig config`: show which settings apply, and where each comes from."""
 
 import importlib
 import os

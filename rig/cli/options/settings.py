@@ -1,4 +1,4 @@
-"""What `rig.toml` says of the options of verbs. A value goes the way it would go from the command line."""
+"""Options of verbs from `rig.toml`. A value goes the same way as a value from the command line."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

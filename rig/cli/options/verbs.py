@@ -1,4 +1,4 @@
-"""How groups of commands look and listen: help that is never cut, and a suggestion for a mistyped name."""
+"""How groups of commands look and listen: help that is never cut, and suggestions for mistyped names."""
 
 import click
 

@@ -1,1 +1,1 @@
-"""Verbs for tools and conversations of your own."""
+"""Verbs for your own tools and conversations."""

@@ -1,4 +1,4 @@
-"""`rig suites`: the conversations that there are, and a folder to begin your own with."""
+"""`rig suites`: list suites, and make a folder to start your own."""
 
 import shutil
 from pathlib import Path

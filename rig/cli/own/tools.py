@@ -1,4 +1,4 @@
-"""`rig tools`: the tools that models can call, and tools of your own taken over from others."""
+"""`rig tools`: list and check tools, and import your own."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""`rig score`: score predictions that were made before, stored or in files."""
+"""`rig score`: score earlier predictions, from the store or from files."""
 
 import json
 import secrets

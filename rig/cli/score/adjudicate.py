@@ -1,4 +1,4 @@
-"""`rig adjudicate`: say of texts that no rule settles whether they mean the same."""
+"""`rig adjudicate`: decide whether texts mean the same that no rule can judge."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -1,1 +1,1 @@
-"""Leaderboards: what arms of many runs came to on a suite."""
+"""Leaderboards: the results of the arms of many runs on a suite."""

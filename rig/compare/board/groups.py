@@ -1,4 +1,4 @@
-"""Where models succeed: by tool, by the tags of conversations, and by suite, a number for each arm."""
+"""Where models succeed: by tool, by the tags of conversations, and by suite, with a number for each arm."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

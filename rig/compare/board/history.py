@@ -1,4 +1,4 @@
-"""What became of one model file over time: every run of it, by its content, whatever it was called."""
+"""The history of one model file: every run of it, recognized by its content, under any name."""
 
 import re
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """A leaderboard: the arms of all runs on a suite, by their method's metrics.
 
-Arms are ordered by their share of successes. What differs between their settings is named, since it can be
-the settings that make the difference, and arms that did not play the same tasks are marked.
+Arms are ordered by their share of successes. The differences between their settings are named, because those
+can make the difference. Arms that did not play the same tasks are marked.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Comparisons that may be looked at whenever one likes."""
+"""Comparisons that you may look at whenever you like."""

@@ -1,4 +1,4 @@
-"""A pair of texts to be judged by a person, as text: what was said, both texts, and why it is not clear."""
+"""A pair of texts for a person to judge: what was said, both texts, and why it is not clear."""
 
 from rig.displays import signs
 from rig.displays.clip import clip

@@ -1,4 +1,4 @@
-"""The tables of a comparison as texts: what stands in each row, the same in a terminal and in a report."""
+"""The tables of a comparison as texts: the content of each row, the same in a terminal and in a report."""
 
 from collections.abc import Callable, Sequence
 from math import isnan

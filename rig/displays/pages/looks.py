@@ -1,4 +1,4 @@
-"""Arms looked at after every conversation, as text."""
+"""The looks at arms after every conversation, as text."""
 
 from rig.compare import Looks
 

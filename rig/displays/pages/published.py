@@ -1,4 +1,4 @@
-"""The tables of a method's paper as Markdown, aligned so that they can be read as they are."""
+"""The tables of a method's paper as Markdown, aligned so that you can read them as they are."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A screen as text: a column for each model, the base first, then how far it foretells a run."""
+"""A screen as text: a column for each model, the base first, then how well it predicts a run."""
 
 from collections.abc import Callable, Sequence
 

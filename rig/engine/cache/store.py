@@ -1,7 +1,7 @@
 """The prompt's shared beginning on disk: its KV state, so that the next start need not compute it again.
 
 A file is found by everything that shaped its bits: the model file, the tokens, the context's settings and
-llama.cpp's build. It is checked before it is used; what fails the check is computed again.
+llama.cpp's build. It is checked before it is used; if it fails the check, the state is computed again.
 """
 
 import hashlib

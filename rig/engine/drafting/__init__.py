@@ -1,1 +1,1 @@
-"""Drafts: what an answer may go on with, decoded before the model has chosen it, and kept where it does."""
+"""Drafts: a possible continuation, decoded before the model has chosen it, and kept as far as it does."""

@@ -1,10 +1,10 @@
-"""Tokens that are decoded before they are chosen, and the way back to where an undrafted run would be.
+"""Tokens that are decoded before they are chosen, and the way back to where a run without drafts would be.
 
-Drafted tokens go through the batch of a chosen one. Each is kept while it is what the model itself chooses
-from its own logits under its grammar; at the first that is not, the rest is dropped. Tokens decoded in a
-batch of another width have slightly other logits, and so have all that come after them. Where the two best
-are closer than that noise, everything since the first draft is decoded again as an undrafted run does it: the
-same batches in the same cells, and so the same bits.
+Drafted tokens go through the batch of a chosen one. Each is kept if the model itself chooses it, from its own
+logits under its grammar; at the first that it does not choose, the rest is dropped. In a batch of another
+width, the logits of a token change slightly, and so do those of all later tokens. If the two best tokens are
+closer than that noise, everything since the first draft is decoded again as in a run without drafts: the same
+batches in the same cells, and so the same bits.
 """
 
 from collections.abc import Generator, Sequence

@@ -1,4 +1,4 @@
-"""Adapters as they are asked for: a file and how strongly it counts."""
+"""Adapters as the user names them: a file, and how strongly it counts."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Putting a finished file under its name, so that a crash at any moment leaves all of it or nothing."""
+"""Put a finished file under its name, so that a crash at any moment leaves all of it or nothing."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""SHA-256 of model files, remembered between runs: a 10 GB file takes the better part of a minute to read."""
+"""SHA-256 of model files, remembered between runs: a 10 GB file takes most of a minute to read."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A folder of what can be computed again: found by key, checked when read, never grown beyond a bound."""
+"""A folder for data that can be computed again: found by key, checked when read, limited in size."""
 
 import hashlib
 import os

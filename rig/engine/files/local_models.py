@@ -1,6 +1,6 @@
 """The registry of model files made here: what each was made from, and the SHA-256 it had then.
 
-`local.toml` lies beside the files, in the models directory. It is data of whoever made them.
+`local.toml` lies beside the files, in the models directory. It belongs to whoever made them.
 """
 
 import fcntl

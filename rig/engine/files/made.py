@@ -1,4 +1,4 @@
-"""Files that rig makes of others: what they say of themselves, and what the local registry keeps of them."""
+"""Files that rig makes from others: what they say about themselves, and what the local registry keeps."""
 
 from collections import Counter
 from dataclasses import dataclass

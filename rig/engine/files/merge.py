@@ -1,4 +1,4 @@
-"""Merging an adapter into the weights it was made for: one file, which then can be quantized."""
+"""Merge an adapter into the weights it was made for: one file, which can then be quantized."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""pip, run in a process of its own with the Python that rig runs with."""
+"""pip, run in a separate process with the Python that runs rig."""
 
 import os
 import subprocess

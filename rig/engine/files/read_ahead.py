@@ -1,4 +1,4 @@
-"""Reading a file before it is needed, so that it is in memory when it is."""
+"""Read a file before it is needed, so that it is in memory by then."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which models there are: those the registry names, and whatever GGUF files lie in the models directory."""
+"""The models there are: those in the registry, and any GGUF files in the models directory."""
 
 import os
 import tomllib

@@ -1,4 +1,4 @@
-"""A given answer as the tokens in which a model would write it under the grammar."""
+"""A given answer as the tokens that a model would write it with under the grammar."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,7 @@
 """Teacher forcing: how likely a model finds a given answer under the grammar, token by token.
 
-The answer is put behind the prompt that a run would make, and everything is computed in one pass: the model
-generates nothing. What it does not choose, because the grammar leaves no other token, counts nothing.
+The answer follows the prompt that a run would make, and everything is computed in one pass: the model
+generates nothing. Tokens without a choice, because the grammar allows no other, count nothing.
 """
 
 import hashlib

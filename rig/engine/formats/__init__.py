@@ -1,4 +1,4 @@
-"""The forms in which models answer, by name, and which of them one is to use."""
+"""The answer formats by name, and which of them a model uses."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""Whether a call is one that its tools take, whatever a grammar promised."""
+"""Whether a call fits its tool, even after a grammar has promised it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

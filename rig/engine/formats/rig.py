@@ -1,7 +1,7 @@
-"""rig's own form of answers: one JSON object that either calls a tool or replies in words.
+"""rig's own answer format: one JSON object that either calls a tool or replies in words.
 
-The same form is described to the model, enforced by the grammar, checked after decoding, and used to show
-the model its own earlier answers. It needs nothing of a chat template but the roles.
+The same form is described to the model, enforced by the grammar, checked after decoding, and used to show the
+model its own earlier answers. It needs nothing from a chat template but the roles.
 """
 
 import json

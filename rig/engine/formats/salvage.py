@@ -1,8 +1,8 @@
-"""What a model meant that wrote without a grammar: its call or its words, and what had to be overlooked.
+"""What a model meant when it wrote without a grammar: its call or its words, and what had to be overlooked.
 
-Only the wrapping is read tolerantly: fences, tags, prose, other names for the same two keys. What is in it,
-the tool's name and its arguments, is taken as it was written and judged as any other answer. Nothing is
-completed, corrected or executed. The text is a model's and thus hostile: everything here is bounded.
+Only the wrapping is read tolerantly: fences, tags, prose, other names for the same two keys. The tool's name
+and the arguments inside are taken as written and judged like any other answer. Nothing is completed,
+corrected or executed. The text comes from a model and is therefore hostile: everything here is limited.
 """
 
 import json

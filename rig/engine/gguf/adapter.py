@@ -1,6 +1,6 @@
-"""What a GGUF file says of an adapter (LoRA), and whether a model is the one that it was made for.
+"""What a GGUF file says about an adapter (LoRA), and whether it was made for a given model.
 
-Like `rig.engine.gguf.info` this reads headers alone: llama.cpp would say less, and only when it loads them.
+Like `rig.engine.gguf.info`, this only reads headers: llama.cpp would say less, and only when it loads them.
 """
 
 from collections.abc import Mapping

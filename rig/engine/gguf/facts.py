@@ -1,4 +1,4 @@
-"""A GGUF header's metadata by type: a value of another type than asked for counts as not there."""
+"""A GGUF header's metadata by type: a value of the wrong type counts as missing."""
 
 import re
 from collections.abc import Mapping

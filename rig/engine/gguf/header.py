@@ -1,6 +1,6 @@
 """The header of a GGUF file, read with every count checked against the size of the file first.
 
-`gguf.GGUFReader` trusts the counts it finds and makes an array for each vocabulary entry: a hostile header
+`gguf.GGUFReader` trusts the counts it finds and makes an array for each vocabulary entry. A hostile header
 makes it allocate without end, and an honest one takes 1.8 s for 49,152 tokens (9 ms here). So only the
 constants of that package are used.
 """

@@ -1,7 +1,7 @@
-"""Where llama.cpp puts what: the bytes of each layer's weights, and the numbers each layer remembers.
+"""Where llama.cpp puts what: the bytes of each layer's weights, and the numbers that each layer remembers.
 
-The input embeddings stay in the machine's memory; layers go to GPUs one by one, from the last to the first,
-and the output counts as one layer more. What a layer remembers is kept where its weights are.
+The input embeddings stay in the machine's memory. Layers go to GPUs one by one, from the last to the first,
+and the output counts as one more layer. A layer keeps its memory where its weights are.
 """
 
 import platform

@@ -1,6 +1,6 @@
-"""What a GGUF file that rig made from another one says of that: its parent, and what it was before.
+"""What a GGUF file that rig made says about its origin: its parent, and what it was before.
 
-llama.cpp's quantizer writes it into the new file itself, so that it goes wherever the file goes.
+llama.cpp's quantizer writes it into the new file itself, so it goes wherever the file goes.
 """
 
 from dataclasses import asdict, dataclass

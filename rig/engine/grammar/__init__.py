@@ -1,4 +1,4 @@
-"""Which tokens may come next: the arms of `--grammar` and the engines behind them."""
+"""Which tokens may come next: the arms of `--grammar`, and the engines that enforce them."""
 
 from importlib.metadata import version
 from typing import TYPE_CHECKING

@@ -1,7 +1,8 @@
 """Thoughts, words, and calls between markers as a Lark grammar for llguidance.
 
-Markers that are special tokens of a model's file are written as such, as text never passes for them; others
-are text. Words go on until the trigger, which llguidance's lexer finds by itself wherever tokens are cut.
+Markers that are special tokens of a model's file are written as such, because text never passes for them;
+others are text. Words continue until the trigger, which llguidance's lexer finds at any boundary between
+tokens.
 """
 
 from collections.abc import Mapping

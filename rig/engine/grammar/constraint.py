@@ -1,4 +1,4 @@
-"""What a constraint is to the decoder, whichever engine is behind it; and the one that is none."""
+"""What a constraint is to the decoder, for any engine; and the constraint that allows everything."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol

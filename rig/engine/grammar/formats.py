@@ -1,7 +1,7 @@
 """What strings of a named format look like: enforced by the strict grammar, and checked again afterwards.
 
-A date is a date of the calendar, in leap years too; times have 24 hours; both have all their digits. That a
-day lies in the future, or an address exists, no pattern can promise.
+A date is a date of the calendar, in leap years too; times have 24 hours; both have all their digits. No
+pattern can promise that a day lies in the future, or that an address exists.
 """
 
 import hashlib

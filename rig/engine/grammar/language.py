@@ -1,4 +1,4 @@
-"""What a model may write, as a form of answers says it to the grammar."""
+"""What a model may write, as an answer format tells the grammar."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

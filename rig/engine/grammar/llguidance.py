@@ -1,7 +1,7 @@
-"""Constraints by llguidance: Outlines' backend for it, held once per model.
+"""Constraints by llguidance: Outlines' backend for it, made once per model.
 
 Outlines builds its vocabulary and tokenizer again for every generator, and applies masks inside a ctypes
-callback where an exception is swallowed and leaves the output unconstrained. Here one backend lives as long
+callback, where an exception is swallowed and leaves the output unconstrained. Here, one backend lives as long
 as the model, masks are taken from the matcher directly, and every fault raises.
 """
 

@@ -1,7 +1,8 @@
-"""The JSON Schemas that rig enforces: what both engines and the validator mean the same by, and nothing else.
+"""The JSON Schemas that rig enforces: the part that both engines and the validator understand alike.
 
 A schema is narrowed to that part: every answer that fits the narrowed schema fits the one it was made from.
-What cannot be narrowed is refused, since a grammar that lets more through than the validator is none.
+If it cannot be narrowed, it is refused, because a grammar that lets more through than the validator is
+useless.
 """
 
 import json

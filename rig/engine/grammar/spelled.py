@@ -1,7 +1,7 @@
 """Arguments that are not plain JSON as Lark: values in a family's own spelling, or one by one in tags.
 
-Where a string stands as it is, it ends at the first text that closes it; till there it is held to its schema:
-to its values, its pattern, its length.
+A string without quotes ends at the first text that closes it. Until then, its schema applies: its values, its
+pattern, its length.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""What there is to compute on, and how much of its memory is free.
+"""The devices to compute on, and how much of their memory is free.
 
-GPUs are those that this build of llama.cpp finds, with the numbers that it goes by itself. The machine's own
+GPUs are those that this build of llama.cpp finds, with the numbers that it uses itself. The machine's own
 memory is what the operating system and the control groups around this process leave.
 """
 

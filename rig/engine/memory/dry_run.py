@@ -1,6 +1,6 @@
-"""llama.cpp's own count of the memory a model would take, from a loading that allocates nothing.
+"""llama.cpp's own count of the memory that a model would take, from a load that allocates nothing.
 
-The loading happens in a process of its own, since llama.cpp ends the process over some of what it cannot do.
+It loads in a separate process, because llama.cpp ends the process over some things that it cannot do.
 """
 
 import json

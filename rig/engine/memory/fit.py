@@ -1,7 +1,7 @@
-"""How a model fits: layers on GPUs, context, batch and sequences, from what is free. Arithmetic alone.
+"""How a model fits: layers on GPUs, context, batch and sequences, from what is free. Pure arithmetic.
 
 Speed is given up before anything that could change a result: layers leave the GPU first, then batches become
-smaller, and the context comes last. What was asked for is never changed.
+smaller, and the context comes last. Values that the user asked for never change.
 """
 
 from bisect import bisect_right

@@ -1,7 +1,7 @@
-"""The memory that parts of a model take: what they remember of tokens, and what llama.cpp computes in.
+"""The memory that parts of a model take: what they remember about tokens, and llama.cpp's working buffers.
 
 The former follows from the file. The latter depends on how llama.cpp's allocator reuses buffers, so it is an
-estimate: the largest of what must be there at one moment. docs/models.md holds it against llama.cpp's count.
+estimate: the largest of what must be there at one moment. docs/models.md compares it with llama.cpp's count.
 """
 
 from dataclasses import dataclass

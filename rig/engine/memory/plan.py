@@ -1,4 +1,4 @@
-"""What is asked of a fit, and what comes of it: a plan with every number that it was made from."""
+"""What is wanted from a fit, and the resulting plan, with every number that it was made from."""
 
 from dataclasses import asdict, dataclass
 

@@ -1,4 +1,4 @@
-"""From a plan to weights and a context that are really there; what does not fit is tried smaller."""
+"""From a plan to weights and a context that are really there; if something does not fit, less is tried."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Where chat templates run: a process that may take so much time and memory and no more."""
+"""Where chat templates run: a process with limits on time and memory."""
 
 from rig.engine.sandbox.process import TemplateError, compile, render
 

@@ -1,4 +1,4 @@
-"""The process in which chat templates run, from inside: a question a line, an answer a line."""
+"""The process in which chat templates run, from inside: one question per line, one answer per line."""
 
 import json
 import resource

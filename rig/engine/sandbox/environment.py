@@ -1,6 +1,7 @@
-"""What chat templates can use: Jinja2's immutable sandbox, and beside it what transformers gives them.
+"""What chat templates can use: Jinja2's immutable sandbox, and what transformers adds to it.
 
-As transformers has it (`transformers.utils.chat_template_utils`), byte for byte; but there is no real clock.
+It is the same as in transformers (`transformers.utils.chat_template_utils`), byte for byte; but there is no
+real clock.
 """
 
 import json

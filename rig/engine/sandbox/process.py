@@ -1,8 +1,8 @@
-"""The process in which chat templates run, from outside: it is asked, bounded, and replaced once it dies.
+"""The process in which chat templates run, from outside: it is asked, limited, and replaced when it dies.
 
-A template can loop forever, double a string until memory is gone, or bring the interpreter down; in a
-process of its own it harms nobody. One such process serves all templates. What it was asked once it is not
-asked again: contents of messages are not part of the question, so most steps of a run ask the same.
+A template can loop forever, double a string until memory is gone, or crash the interpreter; in a separate
+process, it harms nobody. One such process serves all templates. It is never asked the same question twice:
+contents of messages are not part of the question, so most steps of a run ask the same.
 """
 
 import atexit

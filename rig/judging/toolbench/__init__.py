@@ -1,1 +1,1 @@
-"""Files of ToolBench's: answers taken in as runs and written, and tables of results."""
+"""ToolBench's files: answers, read as runs and written, and tables of results."""

@@ -1,7 +1,7 @@
-"""Answers that were made elsewhere, as a run: ToolBench's files of them, raw or converted.
+"""Answers made elsewhere, as a run: ToolBench's files, raw or converted.
 
-Nobody plays this method. Its tasks are queries, a turn has the steps of an answer, and what it counts needs
-no judge. Every model whose answers there are is an arm.
+Nobody plays this method. Its tasks are queries, a turn has the steps of an answer, and its counts need no
+judge. Every model with answers is an arm.
 """
 
 from collections.abc import Callable, Mapping, Sequence

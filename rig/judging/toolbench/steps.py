@@ -1,4 +1,4 @@
-"""An answer's nodes as the steps of a turn, so that it is shown as any other."""
+"""An answer's nodes as the steps of a turn, so that it is shown like any other."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """How far votes agree with labels: ToolBench's four measures, accuracy, and Cohen's kappa with its interval.
 
 Sources: upstream's `evaluators_comparison.py`; Cohen, Educational and Psychological Measurement 20 (1960).
-Upstream pairs votes by position for its correlation, and draws lots where one side never varies; here such
-an item counts by how likely the draws were to agree.
+For its correlation, upstream pairs votes by position, and draws lots if one side never varies; here, such an
+item counts by how likely the draws were to agree.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Whether a judge can be trusted: its votes on labelled answers and pairs, checked against the labels.
 
-The votes are runs of judging like any other. What they say of a judge is noted with every run that the same
-judge makes, or has made, in the same store.
+The votes are judging runs like any other. Their result is noted with every run that the same judge makes, or
+has made, in the same store.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""AutoDE: a user who follows a script talks to an assistant until it makes the call that was wanted."""
+"""AutoDE: a user who follows a script talks to an assistant until it makes the wanted call."""
 
 from typing import Any
 

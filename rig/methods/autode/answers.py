@@ -1,7 +1,7 @@
-"""What an assistant's words are: a call between tags, one that cannot be read, an end, or talk.
+"""What an assistant's words are: a call between tags, an unreadable call, an end, or talk.
 
-Source: `fetch_assistant` of upstream's evaluation. With `compat` its verdict is upstream's, but for a list
-between the tags, at which upstream crashes; it is a malformed call here.
+Source: `fetch_assistant` of upstream's evaluation. With `compat`, the verdict is upstream's, except for a
+list between the tags: there upstream crashes, and here it is a malformed call.
 """
 
 import json

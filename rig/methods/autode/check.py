@@ -1,4 +1,4 @@
-"""Whether scenarios can be played: what files claim, and whether those who know the script get through."""
+"""Whether scenarios can be played: what files claim, and whether players who know the script get through."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

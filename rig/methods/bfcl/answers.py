@@ -1,4 +1,4 @@
-"""Answers as calls: those of a model, and those of BFCL's files of results, whichever handler wrote them."""
+"""Answers as calls: those of a model, and those in BFCL's result files, from any of its handlers."""
 
 import ast
 import json

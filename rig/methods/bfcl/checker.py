@@ -1,7 +1,7 @@
 """BFCL's checker of calls: whether calls are those of a ground truth, by the rules of its `ast_checker`.
 
-The rules are kept exactly, where they are odd as well: what a list of allowed values holds is compared as
-Python compares it, `""` among them says that an argument may be left out, and an empty list passes for it.
+The rules are kept exactly, even where they are odd. The values in a list of allowed values are compared as
+Python compares them. If `""` is among them, the argument may be left out, and an empty list passes for it.
 """
 
 import re

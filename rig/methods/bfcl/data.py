@@ -1,4 +1,4 @@
-"""BFCL's data as they are in its repository: entries by category, and what is to be called for each."""
+"""BFCL's data as it is in its repository: entries by category, and the calls that each should have."""
 
 import json
 import re

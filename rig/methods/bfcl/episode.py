@@ -1,4 +1,4 @@
-"""One entry put to a model: a single message is its answer."""
+"""One entry for a model: a single message is its answer."""
 
 from collections.abc import Iterable, Mapping
 from time import perf_counter

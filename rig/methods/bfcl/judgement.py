@@ -1,4 +1,4 @@
-"""What an entry is worth: right or wrong, counted for its category, and never for all of them together."""
+"""The score of an entry: right or wrong, counted for its category, and never for all of them together."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How an entry is put to a model: its functions as tools, prepared as BFCL prepares them."""
+"""The prompt of an entry: its functions as tools, prepared as BFCL prepares them."""
 
 import hashlib
 import json

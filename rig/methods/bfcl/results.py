@@ -1,4 +1,4 @@
-"""BFCL's files of results: a line for each entry, with what a model answered."""
+"""BFCL's result files: a line for each entry, with a model's answer."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a live conversation is worth: how the world ended, and whether what was asked for was said."""
+"""The score of a live conversation: how the world ended, and whether everything asked for was said."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the user asked to be told: what true replies tell of what tools returned, and whether it was said."""
+"""What the user wanted to know: what true replies tell about the tools' results, and whether it was said."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""ToolTalk's conversations as tasks whose turns nobody knows beforehand."""
+"""ToolTalk's conversations as tasks whose turns are not known in advance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

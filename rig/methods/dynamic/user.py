@@ -1,8 +1,8 @@
 """A user without a language model, who says what the user of the true conversation said.
 
-What is said next is said next, whatever the assistant did. Asked for something that was not asked for in the
-true conversation, the user tells it if it is in the script, says yes to a question that needs no more, and
-says once that the assistant should go on without. Nothing is drawn at random.
+The next line is said next, no matter what the assistant did. If the assistant asks for something that was not
+asked for in the true conversation, the user answers if it is in the script, says yes to a question that needs
+no more, and tells the assistant once to go on without it. Nothing is random.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A query worked on: the search asks, the world answers, and going back to a node brings its world back."""
+"""A query in progress: the search asks, the world answers, and going back to a node restores its world."""
 
 from dataclasses import replace
 from time import perf_counter

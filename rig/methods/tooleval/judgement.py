@@ -1,7 +1,7 @@
 """Whether an answer is right, without a judge: how its world ended, and which facts it names.
 
-An answer passes if it was given with Finish, the world ended as the query's own calls end it, and every fact
-is named in the final answer.
+An answer passes if it was given with Finish, the world ended as the query's own calls leave it, and the final
+answer names every fact.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
-"""Queries: what a user wants of an assistant with tools, and what a right answer has brought about.
+"""Queries: what a user wants from an assistant with tools, and what a right answer brings about.
 
-A query says how its world ends, by the calls that would end it so, and the facts that an answer must name.
+A query says how its world ends, by the calls that would leave it so, and the facts that an answer must name.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Ways of searching for an answer: independent chains, and a depth-first tree of decisions.
+"""Searching for an answer: independent chains, and a depth-first tree of decisions.
 
 Source: ToolBench's `CoT@n` and `DFS` (DFSDT), with their budgets and depth rules. A node is a thought, the
-name of a tool, or what it is given, so that a call takes two of the levels and a thought before it one more.
-The search is a generator: it asks for the next step behind a node, and is sent what was made there.
+name of a tool, or its arguments, so a call takes two of the levels and a thought before it one more. The
+search is a generator: it asks for the next step after a node, and receives what was made there.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The steps of a turn as a search: what each of them made of a node, and the search told again from them."""
+"""The steps of a turn as a search: which node each of them made, and the search replayed from them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

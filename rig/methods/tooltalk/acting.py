@@ -1,4 +1,4 @@
-"""Predictions carried out: calls are executed, matched with the true ones as they are made, and told of."""
+"""Carry out predictions: execute calls, match them with the true ones as they are made, and report them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

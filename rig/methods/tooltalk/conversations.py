@@ -1,7 +1,7 @@
-"""Conversations in ToolTalk's JSON shape, ours and the public dataset's alike.
+"""Conversations in ToolTalk's JSON shape, ours and those of the public dataset.
 
-The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`; where its files are irregular
-(missing or wrong `index`, two user turns in a row, no `scenario`) the position in the list decides.
+The shape is that of microsoft/ToolTalk's `data/easy` and `data/tooltalk`. If one of its files is irregular
+(missing or wrong `index`, two user turns in a row, no `scenario`), the position in the list decides.
 """
 
 import re

@@ -1,7 +1,8 @@
 """ToolTalk's way of taking a model through a conversation (paper, section 3.3; its `tooltalk` evaluator).
 
-Before every assistant turn the world is as the ground truth of earlier turns leaves it, and the model reads
-the true history, whatever it did itself. Within the turn it calls tools, one at a time, until it replies.
+Before every assistant turn, the world is as the ground truth of earlier turns leaves it, and the model reads
+the true history, no matter what it did itself. Within the turn, it calls tools, one at a time, until it
+replies.
 """
 
 from collections.abc import Sequence

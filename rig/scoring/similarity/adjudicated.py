@@ -1,4 +1,4 @@
-"""A similarity with people's answers: what it calls unclear is as somebody said."""
+"""A similarity with people's answers: if it calls a pair unclear, their answer decides."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The recipe of ToolTalk's paper: the [CLS] vector of DistilBERT, for who has its weights."""
+"""The recipe of ToolTalk's paper: the [CLS] vector of DistilBERT, if you have its weights."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The packaged all-MiniLM-L6-v2, the one encoder whose idea of the same wording was calibrated."""
+"""The packaged all-MiniLM-L6-v2, the only encoder whose likeness of wording was calibrated."""
 
 import json
 from collections.abc import Mapping

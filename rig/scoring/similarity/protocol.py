@@ -1,4 +1,4 @@
-"""What a similarity is, and from which value on two texts count as the same."""
+"""What a similarity is, and from which value two texts count as the same."""
 
 from collections.abc import Mapping
 from typing import Protocol

@@ -1,8 +1,8 @@
-"""Free text: whether two texts ask for or say the same, in whatever words.
+"""Free text: whether two texts ask for or say the same, in any words.
 
-`judge` is the one thing that others need. Checks refuse what no wording can make the same - another day,
-amount, name or thing, a negation, the opposite, changed places -, and a measure of likeness judges the
-wording of the rest. How both were chosen and how often they err: docs/free-text.md.
+Others only need `judge`. Checks refuse what no wording can make the same (another day, amount, name or thing,
+a negation, the opposite, changed places), and a measure of likeness judges the wording of the rest.
+docs/free-text.md says how both were chosen and how often they err.
 """
 
 from rig.scoring.texts.elsewhere import beside

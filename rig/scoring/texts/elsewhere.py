@@ -1,4 +1,4 @@
-"""What is said beside a text: in the other arguments of its call."""
+"""What the other arguments of a call say besides a text."""
 
 from collections.abc import Iterable
 from datetime import date

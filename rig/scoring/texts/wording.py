@@ -1,7 +1,7 @@
 """How alike two texts are worded, once days, amounts and the like are known to agree.
 
 The embedding of a text is mostly its topic, and a near miss is on the same topic: "water the ferns" is close
-to "repot the ferns". So what the texts share is set aside, and the rest held together on its own.
+to "repot the ferns". So what the texts share is set aside, and the rest is compared on its own.
 """
 
 import math

@@ -1,1 +1,1 @@
-"""Toolboxes of people's own: a folder with tools.json, or with toolbox.py, or with both."""
+"""Your own toolboxes: a folder with tools.json, or with toolbox.py, or with both."""

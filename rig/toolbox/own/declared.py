@@ -1,7 +1,7 @@
 """The JSON Schema of a tool's parameters, as somebody else wrote it: references resolved, faults named.
 
-What is left is what rig can hold a model to, and the same is checked after each call. What had to be left
-out is noted.
+The result is what a grammar can enforce, and the same is checked after each call. What had to be left out is
+noted.
 """
 
 from collections.abc import Iterator, Mapping

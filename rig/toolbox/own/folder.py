@@ -1,4 +1,4 @@
-"""The toolbox of a folder: what tools.json declares, what toolbox.py does, and conversations beside them."""
+"""The toolbox of a folder: what tools.json declares, what toolbox.py does, and the conversations there."""
 
 import hashlib
 import os

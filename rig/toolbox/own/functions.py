@@ -1,4 +1,4 @@
-"""Tools as functions of people's own: `@tool` takes name, docstring and annotations as they are."""
+"""Your own functions as tools: `@tool` takes name, docstring and annotations as they are."""
 
 import inspect
 import re

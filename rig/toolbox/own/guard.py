@@ -1,6 +1,6 @@
-"""Functions of people's own, kept from harming a run: from hanging, from printing into the display.
+"""Keep your own functions from harming a run: from hanging, and from printing into the display.
 
-They run as any program of yours does, and can do whatever you can. This is against accidents.
+They run like any program of yours, and can do whatever you can. This only guards against accidents.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""A file of tools, by whoever wrote it: OpenAI's functions, the output of MCP's tools/list, or rig's own."""
+"""A file of tools from anywhere: OpenAI's functions, the output of MCP's tools/list, or rig's own."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Tools without code: they answer a true call of the conversation with what was recorded for it."""
+"""Tools without code: they answer a true call of the conversation with its recorded response."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

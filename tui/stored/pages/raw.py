@@ -1,4 +1,4 @@
-"""The text as it was generated, before anything was made of it."""
+"""The text as it was generated, before rig read it."""
 
 from rig.displays.signs import ELLIPSIS
 from rig.people.words import counted

@@ -1,4 +1,4 @@
-"""Tokens as they were generated: how likely each was, and which the grammar left no choice about."""
+"""Tokens as they were generated: how likely each was, and where the grammar left no choice."""
 
 import math
 from collections.abc import Iterator, Sequence

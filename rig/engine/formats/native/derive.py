@@ -1,8 +1,7 @@
-"""The form in which a chat template shows calls, found by having it render calls that are known.
+"""The form in which a chat template shows calls, found by rendering calls that are known.
 
-Names and values are chosen so that they stand out; what is between them in the prompt is the form. Whatever
-is found is then checked against other calls, rendered by the template, and taken back where it is not the
-same.
+Names and values are chosen so that they stand out; the text between them in the prompt is the form. It is
+then checked against other calls, rendered by the template, and rejected if it is not the same.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What rig makes of a chat template: how its model calls tools, and what the template cannot do."""
+"""What rig finds in a chat template: how its model calls tools, and what the template cannot do."""
 
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache

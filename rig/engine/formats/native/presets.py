@@ -1,4 +1,4 @@
-"""Forms of families whose templates show no calls, or show them in another form than was trained."""
+"""Forms of families whose templates show no calls, or show them differently from the training data."""
 
 from dataclasses import replace
 from typing import NamedTuple

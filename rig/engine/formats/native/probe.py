@@ -1,4 +1,4 @@
-"""A chat template made to render chosen messages."""
+"""Render chosen messages with a chat template."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Calls read from what a model wrote in its own form: strictly, and with what has to be overlooked."""
+"""Read calls that a model wrote in its own form: strictly, or overlooking what has to be overlooked."""
 
 import re
 from collections.abc import Mapping

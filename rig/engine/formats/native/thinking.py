@@ -1,4 +1,4 @@
-"""How a template has its model think: between which marks, how it is switched, what is kept of it."""
+"""How a template has its model think: the marks around thoughts, the switch, and which thoughts are kept."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

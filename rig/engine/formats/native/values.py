@@ -1,6 +1,6 @@
 """Values read back from calls: JSON, Python's, and a family's own spelling.
 
-The text is a model's and thus hostile: depth and length are bounded.
+The text comes from a model and is therefore hostile: depth and length are limited.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""outlines_core's automata on disk: they take seconds to build for a large tool set and no time to read."""
+"""outlines_core's automata on disk: for a large tool set, they take seconds to build and no time to read."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What is played: scenarios, API documents, and where both are read from."""
+"""What is played: scenarios and API documents, and where both come from."""

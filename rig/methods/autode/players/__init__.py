@@ -1,1 +1,1 @@
-"""Those who need no language model: the scripted user, and the oracle."""
+"""Players without a language model: the scripted user, and the oracle."""

@@ -1,4 +1,4 @@
-"""Which slots an assistant's words ask for: rules on words, and sentence embeddings where they are silent.
+"""Which slots an assistant's words ask for: rules on words, and sentence embeddings if the rules find none.
 
 Nothing here is random, so the same words are always read in the same way.
 """

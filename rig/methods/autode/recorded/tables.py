@@ -1,7 +1,7 @@
-"""The tables of AutoDE's paper, made from whatever arms of a run there are, and what its case study counts.
+"""The tables of AutoDE's paper, made from the arms of a run, and the counts of its case study.
 
-An arm is a cell: an assistant, and a way of evaluating it, which is the user or the static conversation. So
-recorded results and runs of rig's own are tabulated alike.
+An arm is a cell: an assistant and a way to evaluate it, which is the user or the static conversation. So
+recorded results and runs of rig's own go into the same tables.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

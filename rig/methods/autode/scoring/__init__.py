@@ -1,1 +1,1 @@
-"""What a finished conversation is worth, and how far ways of evaluating agree."""
+"""The score of a finished conversation, and how far ways of evaluating agree."""

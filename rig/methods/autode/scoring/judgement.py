@@ -1,7 +1,7 @@
-"""What a finished conversation is worth: AutoDE's slot scores, and what its paper leaves out.
+"""The score of a finished conversation: AutoDE's slot scores, and what its paper leaves out.
 
-Precision, recall and F1 are means over conversations, as upstream has them, and so are the shares of
-conversations that ended in some way. Micro F1 is over all slots of all conversations.
+Precision, recall and F1 are means over conversations, as in upstream, and so are the shares of conversations
+that ended in some way. Micro F1 is over all slots of all conversations.
 """
 
 from collections.abc import Iterator, Sequence

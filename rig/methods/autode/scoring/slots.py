@@ -1,6 +1,6 @@
 """How well a call's arguments agree with the true ones: precision, recall and F1 of its slots.
 
-Source: upstream's `calc_metrics`. A value is right where Python says that it is equal, and nothing else is.
+Source: upstream's `calc_metrics`. A value is right if Python says that it is equal, and not otherwise.
 """
 
 import re

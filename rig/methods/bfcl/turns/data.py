@@ -1,4 +1,4 @@
-"""Entries of several turns: what the user says, what the world is at first, and the calls that are due."""
+"""Entries of several turns: what the user says, the initial world, and the calls due in each turn."""
 
 import ast
 import re

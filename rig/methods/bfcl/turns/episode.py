@@ -1,4 +1,4 @@
-"""An entry of several turns put to a model: in each turn calls are made and answered until there is none."""
+"""An entry of several turns for a model: in each turn, calls are made and answered until there are none."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What an entry of several turns is worth: the states and the results of its calls, turn by turn."""
+"""The score of an entry of several turns: the states and the results of its calls, turn by turn."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""BFCL's categories of several turns as a method. The classes that calls act in are the user's to name."""
+"""BFCL's categories of several turns as a method. The user names the classes that calls act in."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""BFCL's files of results of several turns: for each turn the messages of a model, with calls or words."""
+"""BFCL's result files of several turns: for each turn, the messages of a model, with calls or words."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

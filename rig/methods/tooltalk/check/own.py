@@ -1,4 +1,4 @@
-"""Conversations for tools of people's own: whether each call can be made, and returns what is written."""
+"""Conversations for your own tools: whether each call can be made, and returns what is written."""
 
 from collections.abc import Iterator
 from pathlib import Path

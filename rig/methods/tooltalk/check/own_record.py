@@ -1,4 +1,4 @@
-"""Writing what calls return into conversations of people's own, and leaving all else there as it is."""
+"""Write what calls return into your own conversations, and leave everything else there as it is."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writing down what the simulator returns, so that nobody types a response by hand."""
+"""Write down what the simulator returns, so that nobody types a response by hand."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""The shape of one file: what has to be there, in which order, and that its parts agree."""
+"""The shape of one file: what must be there, in which order, and that its parts agree."""
 
 import uuid
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""What ToolTalk makes of what was called: who called, what was right, and what went wrong."""
+"""ToolTalk's scoring of calls: who called, what was right, and what went wrong."""

@@ -1,4 +1,4 @@
-"""Who made a call, told from what the calls before it did: files and outcomes say so, no world is needed."""
+"""Who made a call, inferred from earlier calls: files and outcomes say it, so no world is needed."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Whether a reply says that something was done. English only, as the conversations are."""
+"""Whether a reply says that something was done. English only, like the conversations."""
 
 import re
 

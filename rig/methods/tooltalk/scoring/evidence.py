@@ -1,7 +1,8 @@
-"""Where an argument's value can have come from: what a model had been told when it made a call.
+"""Where an argument's value can come from: what a model knew when it made a call.
 
-The question is whether a value was made up. Values can be put in other words (a date for "next Tuesday"), so
-only what nothing at all speaks for counts as made up; free text, which a model composes, never does.
+The question is whether a value was made up. Values can be expressed in other words (a date for "next
+Tuesday"), so a value only counts as made up if nothing at all supports it; free text, which a model composes,
+never does.
 """
 
 import re

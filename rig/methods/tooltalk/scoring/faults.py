@@ -1,6 +1,6 @@
 """What went wrong in each turn of a failed conversation, in kinds that a user can act on.
 
-ToolTalk's own three types (`error_types`) say which of planning and invocation failed. These say which call,
+ToolTalk's own three types (`error_types`) say whether planning or invocation failed. These say which call,
 which argument, what was expected and what came instead.
 """
 

@@ -1,4 +1,4 @@
-"""What a grader makes of a conversation once all of it has been played."""
+"""A grader's scores for a conversation, once all of it has been played."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

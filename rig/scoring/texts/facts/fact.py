@@ -1,4 +1,4 @@
-"""Facts that a text states - days, times of day, amounts - and how those of two texts are held together."""
+"""Facts that a text states (days, times of day, amounts), and how those of two texts are compared."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

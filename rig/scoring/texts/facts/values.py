@@ -1,4 +1,4 @@
-"""Numbers that stand in a text, in digits or in words."""
+"""Numbers in a text, in digits or in words."""
 
 from rig.scoring.texts.facts.numerals import MULTIPLIERS, ORDINAL_ENDINGS, ORDINALS, SMALL, TENS
 from rig.scoring.texts.facts.scan import Scan

@@ -1,1 +1,1 @@
-"""A text as it is read: words brought to one form, and what is known of them beforehand."""
+"""A text as it is read: words brought to one form, and what the lexicon knows about them."""

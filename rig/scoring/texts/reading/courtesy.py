@@ -1,4 +1,4 @@
-"""Sentences that are said out of politeness alone, as "I hope this finds you well" is."""
+"""Sentences that are only polite, such as "I hope this finds you well"."""
 
 import re
 from collections.abc import Sequence

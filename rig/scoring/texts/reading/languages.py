@@ -1,4 +1,4 @@
-"""Other languages: the lexicon knows none, so their words are held together one by one."""
+"""Other languages: the lexicon knows none, so their words are compared one by one."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is known of words beforehand, from the lexicon: which agree, and which exclude one another."""
+"""What the lexicon knows about words: which agree, and which exclude one another."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Word lists as they are best read in code: in one string."""
+"""Word lists in the form that reads best in code: one string."""
 
 
 def in_order(words: str) -> tuple[str, ...]:
