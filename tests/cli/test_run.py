@@ -189,7 +189,7 @@ BAD: dict[str, tuple[Callable[[Path], tuple[str, ...]], str]] = {
     "no calls": (lambda place: ("oracle", *SMALL, "--max-calls", "0"), "--max-calls"),
     "unknown option": (lambda place: ("oracle", "--frobnicate"), "--frobnicate"),
     "nothing to resume": (lambda place: ("--resume", "latest"), "no such file"),
-    "not a number": (lambda place: _bad_conversations(place, _not_a_number()), "a number that is no JSON"),
+    "not a number": (lambda place: _bad_conversations(place, _not_a_number()), "a number that is not JSON"),
     "no name": (lambda place: _bad_conversations(place, _nameless()), "name: is empty"),
     "nothing to predict": (
         lambda place: _bad_conversations(place, _monologue()),

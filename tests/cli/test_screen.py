@@ -110,7 +110,7 @@ def test_several_ways_of_asking_in_one_run_must_be_told_apart(rig: Rig, place: P
         (["base", "--suite", "easy", "--conversations", "x"], "both choose the conversations"),
         (["base", "--output", "no/such/file.json"], "no such folder"),
         (["base", "--against", "latest"], "no such file"),
-        (["base", "--against", "latest", "--docs", "names"], "--docs is as the run"),
+        (["base", "--against", "latest", "--docs", "names"], "--docs comes from the run"),
         (["base", "--kv", "q8_0", "--flash-attention", "off", *TALKS], "needs flash attention"),
     ],
 )

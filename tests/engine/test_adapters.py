@@ -49,7 +49,7 @@ def test_an_adapter_says_what_it_is(base: Path, adapter: Path) -> None:
 
 
 def test_an_adapter_is_no_model_and_a_model_no_adapter(base: Path, adapter: Path) -> None:
-    with pytest.raises(RigError, match="an adapter, no model; give it with --lora"):
+    with pytest.raises(RigError, match="an adapter, not a model; give it with --lora"):
         inspect(adapter)
     with pytest.raises(RigError, match="holds no adapter"):
         inspect_adapter(base)

@@ -140,7 +140,7 @@ def test_formats_are_patterns_where_they_are_enforced(keyword: str) -> None:
         ({"type": "string", "pattern": "^a{999}$"}, "counts further than 256"),
         ({"type": "string", "pattern": '^"$'}, "has more than one spelling in JSON"),
         ({"enum": []}, "enum needs a list of values"),
-        ({"enum": [["a"]]}, "is no value of type"),
+        ({"enum": [["a"]]}, "is not of type"),
         ({"enum": [1e300]}, "is not a number within ±10^15"),
         ({"enum": ["\ud800"]}, "is not Unicode text"),
         ({"type": "string", "enum": ["a", 1]}, "1 in enum is not of type 'string'"),

@@ -22,7 +22,7 @@ def tool(**properties: Any) -> list[dict[str, Any]]:
 
 LISTINGS: dict[str, tuple[Any, str]] = {
     "no JSON": ('[{"name": ]', "tools.json, line 1: not JSON"),
-    "two of one name": ([{"name": "a"}, {"name": "a"}], "tools.json: 2: there is a tool named a already"),
+    "two of one name": ([{"name": "a"}, {"name": "a"}], "tools.json: 2: there is already a tool named a"),
     "no schema": (
         tool(what={"type": "text"}),
         "tools.json: 1.parameters: properties.what.type is not a JSON Schema",
@@ -39,7 +39,7 @@ LISTINGS: dict[str, tuple[Any, str]] = {
     "no pattern": (tool(a={"type": "string", "pattern": "^(a$"}), "find.a: the pattern '^(a$'"),
     "infinite": (
         '[{"name": "find", "parameters": {"properties": {"a": {"minimum": NaN}}}}]',
-        "NaN is no number",
+        "NaN is not a JSON number",
     ),
     "too deep": ("[" * 3000 + "]" * 3000, "tools.json: nested"),
 }

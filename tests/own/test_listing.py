@@ -149,7 +149,7 @@ def test_what_cannot_be_held_to_is_left_out_and_noted(
         ("[]", "tools.json: holds no tools"),
         ('{"a": 1}', "no tools here"),
         ("3", "needs names with values"),
-        ([MCP, MCP], "tools.json: 2: there is a tool named get_weather already"),
+        ([MCP, MCP], "tools.json: 2: there is already a tool named get_weather"),
         ([{"description": "x"}], "tools.json: 1: a tool needs a name"),
         ([{"name": "no spaces"}], "1.name: 'no spaces': a name has up to 64 letters"),
         (

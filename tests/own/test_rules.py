@@ -70,7 +70,7 @@ def test_what_agrees(written: dict[str, Any], right: list[Any], wrong: list[Any]
         ({"$text": 1}, "needs a text"),
         ({"$number": 1, "within": -1}, "needs a number from 0 on"),
         ({"$number": 1, "about": 2}, "has no option 'about'"),
-        ({"about": 2, "$number": 1}, "'about' is no rule"),
+        ({"about": 2, "$number": 1}, "'about' is not a rule"),
         ({"$regex": "a+", "example": "b"}, "does not agree"),
     ],
 )

@@ -146,7 +146,7 @@ def test_adapters_that_cannot_be_meant_are_one_line_before_the_run(place: Path) 
         ((tiny, other), (a,), "an adapter for 'llama' models"),
         ((tiny,), (tiny,), "holds no adapter"),
         ((tiny,), (a, _lora(place, "more/a.lora", tiny, 1)), "several adapters would be called tiny"),
-        ((a,), (), "an adapter, no model"),
+        ((a,), (), "an adapter, not a model"),
     ):
         with pytest.raises(RigError, match=message) as caught:
             _arms(place, *models, lora=tuple(map(str, loras)))

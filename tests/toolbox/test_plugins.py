@@ -44,7 +44,9 @@ def test_plugin_py_comes_before_toolbox_py(tmp_path: Path) -> None:
 def test_two_tenants_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = shutil.copytree(NOTES, tmp_path / "copy")
     monkeypatch.setenv("RIG_PLUGINS", f"{NOTES}{os.pathsep}{copy}")
-    with pytest.raises(RigError, match=r"the plugin .*copy cannot be loaded: there is a toolbox named notes"):
+    with pytest.raises(
+        RigError, match=r"the plugin .*copy cannot be loaded: there is already a toolbox named notes"
+    ):
         registered()
 
 

@@ -92,7 +92,7 @@ def test_the_job_has_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch, displa
 
 @pytest.mark.parametrize(
     ("fault", "said"),
-    [(None, "was left; the run goes on"), (RuntimeError("needle"), "failed, which is a bug")],
+    [(None, "left the live view; the run continues"), (RuntimeError("needle"), "failed, which is a bug")],
 )
 def test_after_the_view_the_run_goes_on_in_plain_lines(
     monkeypatch: pytest.MonkeyPatch,

@@ -62,7 +62,7 @@ def test_a_row_is_a_scenario_and_comes_back_from_its_source(tmp_path: Path) -> N
     ("change", "fault"),
     [
         ("no json", "line 2: not a dialogue"),
-        ({"api": "Unknown"}, "line 2: Unknown is no key of the row, or no API"),
+        ({"api": "Unknown"}, "line 2: Unknown is not a key of the row, or not a documented API"),
         ({"background": "Character: Ann"}, "line 2: not a dialogue: background is not the three lines"),
         ({"slots": {"size": "big"}}, "line 2: SwitchLamp has no parameter size"),
         ({"slots": {"deviceType": "toaster"}}, "line 2: 'toaster' cannot be deviceType"),
