@@ -25,11 +25,11 @@ def available_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Costs of an arm so far. None means that the machine does not tell.
+    """Costs of an arm so far. None means that the machine does not report it.
 
-    `display_s` are seconds spent in showing events. `peak_memory` is the largest resident size of the process
+    `display_s` are seconds spent on showing events. `peak_memory` is the largest resident size of the process
     and `peak_device_memory` what it held on all GPUs, in bytes. `energy_j` is what CPU packages and GPUs used
-    meanwhile, in joules, whoever used them.
+    during the arm, including other programs, in joules.
     """
 
     display_s: float = 0.0
@@ -131,7 +131,7 @@ def _gpus() -> list[_Gpu]:
 
 
 def _forget_peak() -> None:
-    """Let the peak of the resident size begin anew, where Linux allows it."""
+    """Let the peak of the resident size start over, if Linux allows it."""
     with suppress(OSError):
         (_PROCESS / "clear_refs").write_text("5")
 

@@ -30,7 +30,7 @@ def if_right(counts: Counts) -> Counts:
 
 
 class Bounds(NamedTuple):
-    """Between what a rate lies, whatever becomes of what is unclear."""
+    """The bounds of a rate, however the unclear texts are decided."""
 
     lower: float
     upper: float

@@ -134,7 +134,9 @@ def _zstd(
 
 @contextmanager
 def reading(path: Path) -> Iterator["Stream"]:
-    """The content of an archive, decompressed as its first bytes say. Raises RigError, whatever it holds."""
+    """The content of an archive, decompressed as its first bytes say. Raises RigError for any content that
+    fails.
+    """
     try:
         size = path.stat().st_size
         with path.open("rb") as file, _blocks(file) as blocks:

@@ -72,7 +72,7 @@ class _Gathered:
 
 
 def make(target: Path, wanted: Contents, *, force: bool, say: Callable[[str], None]) -> Made:
-    """Write a bundle; what it holds is put together beside it first. Raises RigError.
+    """Write a bundle; its content is first gathered in a folder beside it. Raises RigError.
 
     The same models, toolboxes, wheels and environment give the same bytes.
     """

@@ -170,7 +170,7 @@ def _of_record(name: str, installed: Distribution, *, only_metadata: bool = Fals
 
 
 def _place(installed: Distribution, file: PackagePath, source: Path) -> str | None:
-    """Where in the wheel a file was; None for a command, which pip makes anew from the entry points."""
+    """Where in the wheel a file was; None for a command, which pip makes again from the entry points."""
     if file.parts[0] != "..":
         return file.as_posix()
     if source.parent.name == Path(sysconfig.get_path("scripts")).name:

@@ -59,7 +59,7 @@ INTERRUPTED = 130
 
 
 class _LazyGroup(Verbs):
-    """Imports a verb's module when it is asked for, so that `rig runs` never loads llama.cpp."""
+    """Imports a verb's module when it is used, so that `rig runs` never loads llama.cpp."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)

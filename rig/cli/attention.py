@@ -24,7 +24,7 @@ _SAVE_TITLE, _RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
 class Attention:
-    """Tells a terminal (stderr) how far a run is, and whoever is to be told that it ended."""
+    """Tells a terminal (stderr) how far a run is, and tells the user when it has ended."""
 
     def __init__(self, *, bell: bool = True, command: str | None = None) -> None:
         self._bell = bell

@@ -58,8 +58,8 @@ class _Unbroken:
 
 
 def open_standard_streams() -> None:
-    """Open the streams that whoever started rig has closed: the next files would take their places, and what
-    is printed would end up in them.
+    """Open the standard streams that were closed when rig started. Otherwise, the next files would take their
+    places, and what is printed would end up in them.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is not None:

@@ -9,9 +9,10 @@ from rig.people.words import did_you_mean
 
 
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
-    """What all these arms' runs count: the first's, less the metrics that another has not, or has otherwise.
+    """What all these arms' runs count: the first's metrics, except those that another does not have or has
+    differently.
 
-    What has to be said about any of the runs has to be said about all of them together.
+    Remarks on any of the runs apply to all of them together.
 
     Raises RigError if they are of different methods.
     """
@@ -35,7 +36,7 @@ def _made(metric: Metric) -> tuple[str, ...]:
 
 
 def metric_named(declaration: Declaration, name: str | None) -> Metric:
-    """The metric of this name, success where none is asked for. Raises RigError if it is not one."""
+    """The metric of this name, or success if none is named. Raises RigError if it is not one."""
     metrics = declaration.shown("tables")
     if name is None and metrics:
         return declaration.success_metric or metrics[0]

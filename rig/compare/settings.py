@@ -10,7 +10,8 @@ from rig.calls import Json, JsonObject
 class Factor:
     """One thing in which an arm differs from the baseline, with the settings that say so.
 
-    `settings` are the baseline's and the arm's values by name; a setting that one has not is None there.
+    `settings` are the baseline's and the arm's values by name, None for a setting that one of them does not
+    have.
     """
 
     name: str

@@ -29,10 +29,10 @@ def is_ascii() -> bool:
 
 
 def wants_ascii(environment: Mapping[str, str], encoding: str | None) -> bool:
-    """Whether a terminal, or whatever else output goes to, is one that needs ASCII.
+    """Whether a terminal, or anything else that output goes to, needs ASCII.
 
-    It does where it is asked for, where the encoding is not UTF, where the locale is C by name, and where the
-    terminal is known to lack the signs.
+    It does if the user asks for it, if the encoding is not UTF, if the locale is named C, and if the terminal
+    is known to lack the signs.
     """
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     locale = next((environment[name] for name in names if environment.get(name)), "")
@@ -144,5 +144,5 @@ def ended(*, success: bool, incorrect: bool, error: bool) -> Sign:
 
 
 def due(*, made: bool, over: bool) -> Sign:
-    """What became of a call that is expected; `over` once its turn was played."""
+    """The outcome of an expected call; `over` once its turn was played."""
     return MADE if made else MISSED if over else OPEN

@@ -47,7 +47,7 @@ class TurnHeading:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Words of the user, or whatever else was said before the turn."""
+    """Words of the user, or anything else that was said before the turn."""
 
     text: Clip
 
@@ -341,7 +341,7 @@ def pairs_of(arguments: Json, lengths: Lengths) -> tuple[tuple[Clip, Clip], ...]
 
 
 def returned(turn: int, step: int, outcome: Outcome, lengths: Lengths) -> Returned:
-    """What came of a call."""
+    """The outcome of a call."""
     if outcome.exception is None:
         return Returned(turn, step, clip_json(outcome.response, lengths.text), failed=False)
     return Returned(turn, step, clip(outcome.exception, lengths.text), failed=True)

@@ -85,10 +85,9 @@ class Decoder:
     ) -> Generator[Feed, Rows | None, None]:
         """Generate from the prompt's last logits until the constraint is complete or the budget is spent.
 
-        A chosen token and those the grammar forces after it are decoded as one batch, and behind them what
-        `ahead` drafts. `marks` are tokens that belong to the text though they end others. Raises
-        ConstraintError, FloatingPointError, and whatever `on_piece` raises; `generation` holds what came
-        before.
+        A chosen token and those the grammar forces after it are decoded as one batch, followed by the drafts
+        of `ahead`. `marks` are tokens that belong to the text though they end others. Raises ConstraintError,
+        FloatingPointError, and anything that `on_piece` raises; `generation` then holds what came before.
         """
         bytes_to_text = codecs.getincrementaldecoder("utf-8")("replace")
 

@@ -89,7 +89,7 @@ class LlamaCppModel:
     """A loaded GGUF file that predicts up to `slots` steps at once. Not thread-safe.
 
     Steps are coroutines that want tokens decoded; `advance` puts what they want into one batch, decodes it,
-    and lets them go on. With one slot every batch is what its step wants, whatever happened before.
+    and lets them continue. With one slot, every batch is what its step wants, no matter what happened before.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class LlamaCppModel:
 
     @property
     def parts(self) -> Parts:
-        """The parts that this model is put together from; whoever uses the context has it for good."""
+        """The parts of this model. Once you use the context, you own it for good."""
         return Parts(
             self._model,
             self._context,

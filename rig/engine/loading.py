@@ -135,7 +135,7 @@ _SHAPES_STATE = (
     "llama_cpp",
     "llama_cpp_system",
 )
-"""What of a fingerprint can change a bit of the KV state of given tokens."""
+"""The part of a fingerprint that can change a bit of the KV state of given tokens."""
 
 
 def _prefix_store(notify: Notify, fingerprint: Mapping[str, Json]) -> PrefixStore:
@@ -148,7 +148,7 @@ def _no_store(_: Mapping[str, Json]) -> None:
 
 
 def _wishes(settings: EngineSettings, loaded: LlamaModel | None) -> Wishes:
-    """What is asked for. Weights that are `loaded` take no more memory, if they can stay where they are."""
+    """The user's wishes. Weights that are `loaded` take no more memory, if they can stay where they are."""
     layers = settings.n_gpu_layers
     if loaded is not None and layers is None:
         layers = loaded.n_gpu_layers
@@ -186,7 +186,7 @@ def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
 
 
 def _drafts(settings: EngineSettings) -> JsonObject:
-    """What of drafts could change an answer; nothing if there are none."""
+    """The part of drafts that could change an answer; nothing if there are none."""
     if settings.draft == "none":
         return {}
     if settings.draft in DRAFTS:

@@ -23,7 +23,7 @@ class Form(NamedTuple):
 def predicted(
     form: Form, generation: Generation, usage: Usage, failure: tuple[ErrorKind, str] | None
 ) -> Prediction:
-    """What came of a step: its text as the form reads it, or why it failed. A failure is never read."""
+    """The outcome of a step: its text as the form reads it, or why it failed. A failure is never read."""
     found = Reading()
     salvage = ""
     if failure is None:

@@ -37,7 +37,7 @@ def open_weights(path: Path, n_gpu_layers: int) -> LlamaModel:
 
 @contextmanager
 def keeping_weights(path: Path) -> Iterator[None]:
-    """While this lasts, keep the weights of a file that somebody has open, for whoever opens them next."""
+    """While this lasts, keep the weights of a file that somebody has open, for the next to open them."""
     found = find_weights(path) if path.is_file() else None
     kept = found.share() if found is not None else None
     try:

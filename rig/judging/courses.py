@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class Put(NamedTuple):
-    """A question as it is put to the judge, with how it is asked for a reason."""
+    """A question as the judge reads it, including how it is asked for a reason."""
 
     question: Question
     reason: ReasonPlace
@@ -79,7 +79,7 @@ def replay(putting: Putting[Result], steps: Sequence[Step]) -> Result:
 
 
 class Memory:
-    """What was found out of queries, whoever answered them; and how long prompts may be."""
+    """What was found out about queries, for any model's answer; and how long prompts may be."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Prediction] = {}

@@ -84,7 +84,7 @@ class Function(NamedTuple):
 
     @property
     def beginning(self) -> str:
-        """The prompt up to its first field, as it begins whatever is asked."""
+        """The prompt up to its first field, which is the same for every question."""
         first = next((found for found in _FIELD.finditer(self.prompt) if found.group(1) is not None), None)
         return self._replace(prompt=self.prompt[: first.start()] if first else self.prompt).filled({})
 

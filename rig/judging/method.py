@@ -66,7 +66,7 @@ class Settings:
 
 
 class _Setup(ABC):
-    """Judging needs no world. What is found out of a query is kept for whoever answered it next."""
+    """Judging needs no world. What is found out about a query is kept for the next answer to it."""
 
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self._settings = settings

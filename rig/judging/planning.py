@@ -25,7 +25,7 @@ from rig.store import Runs
 
 PASS, WIN = "judge-pass", "judge-win"
 VOTES = {PASS: 3, WIN: 1}
-"""How many votes are cast, unless another number is asked for."""
+"""How many votes are cast by default."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Wanted:
 
 
 def plan_judging(wanted: Wanted, store: Path, name: str | None = None) -> Plan:
-    """The plan of a run that judges. Raises RigError for whatever would stop it; writes nothing."""
+    """The plan of a judging run. Raises RigError for anything that would stop it; writes nothing."""
     method = PASS if wanted.against is None else WIN
     evaluator = find(wanted.evaluator)
     votes = wanted.votes or (VOTES[method] if evaluator.kind != "rule" else 1)

@@ -33,9 +33,9 @@ class Cut(NamedTuple):
 
 
 class Question(NamedTuple):
-    """One question. `fields` are those of its prompt, by how much is cut; `values` are what can be answered.
+    """One question. `fields` are those of its prompt, by how much is cut; `values` are the possible answers.
 
-    `is_of_task` says that the answer is of the query alone, whoever tried to solve it.
+    `is_of_task` says that the question is only about the query, and not about who tried to solve it.
     """
 
     function: str
@@ -102,7 +102,7 @@ def _described(schema: JsonObject, values: Sequence[Json]) -> JsonObject:
 
 
 def _plain(schema: JsonObject) -> JsonObject:
-    """A count, where the schema says no more than that it is a number."""
+    """A count, if the schema only says that it is a number."""
     if schema.get("type") == "number":
         return {**schema, "type": "integer", "minimum": 0, "maximum": 999}
     if schema.get("type") == "integer":

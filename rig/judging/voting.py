@@ -73,9 +73,9 @@ Asking: TypeAlias = Generator[Question, Verdict, Any]
 def vote_on_answer(
     evaluator: Evaluator, solution: Solution, truth: bool | None = None
 ) -> Generator[Question, Verdict, StatusVote]:
-    """A vote on whether an answer solves its query. What has no end is not put to a judge.
+    """A vote on whether an answer solves its query. An answer without an end does not go to a judge.
 
-    `truth` is what is known of the answer, for evaluators that are rules.
+    `truth` is what is known about the answer, for evaluators that are rules.
     """
     if evaluator.kind == "rule":
         status: AnswerStatus = "Solved" if _standing(evaluator, solution, truth) > 0 else "Unsolved"

@@ -62,7 +62,7 @@ class Searching(Protocol):
     """A setup whose episodes are searches in one of ToolBench's ways."""
 
     def searched(self, task: Any, turns: Sequence[PlayedTurn]) -> Searched:
-        """What came of the search of a finished episode."""
+        """The result of the search in a finished episode."""
         ...
 
 
@@ -95,7 +95,7 @@ class Exports(Protocol):
 
 
 class Converted(Protocol):
-    """What came of logs: files, and a line on each thing that could not be taken."""
+    """The result of importing logs: files, and a line on each thing that had to be left out."""
 
     @property
     def files(self) -> Sequence[Path]: ...
@@ -297,8 +297,8 @@ class Executes(Protocol):
     def worlds(self, task: Any, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
         """Each turn of a task by its number, with the world that it begins in, as it was played.
 
-        Whoever follows may act in the simulator between two turns. Raises RigError if the task cannot
-        start in this world.
+        The caller may act in the simulator between two turns. Raises RigError if the task cannot start in
+        this world.
         """
         ...
 

@@ -35,7 +35,7 @@ class Tenants(UserDict[str, Any]):
         self[tenant.name] = tenant
 
     def later(self, name: str, place: str, **said: Any) -> None:
-        """Add a tenant that is loaded when it is asked for; `Later` says what of."""
+        """Add a tenant that is loaded on demand; `Later` says where it is."""
         self[name] = Later(place, said)
 
     def attribute(self, name: str, attribute: str) -> Any:
@@ -66,7 +66,7 @@ class Registry:
 
 @contextmanager
 def faults(place: str) -> Iterator[None]:
-    """Whatever goes wrong with a plugin is a fault of the plugin's, which is said in one line."""
+    """Anything that goes wrong with a plugin is a fault of the plugin, which is one line."""
     try:
         yield
     except Exception as error:

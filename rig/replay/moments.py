@@ -74,7 +74,7 @@ class StoredEvents:
         return position in self._begun
 
     def update(self, run: StoredRun) -> None:
-        """Take in what became known of the arms."""
+        """Take in what is now known about the arms."""
         self._run = run
 
     def start(self) -> RunStarted:

@@ -29,7 +29,7 @@ class Playback(Control):
         self._sought: Where | None = None
         self._is_sought = False
         self.slept_s = 0.0
-        """Seconds of the run that `sleep` let pass; whoever plays sets it back."""
+        """Seconds of the run that `sleep` let pass; the player resets it."""
         self.until: Where | None = None
         """The conversation before which nothing is waited for."""
         self.hurry = False

@@ -21,8 +21,8 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 class Material:
     """A comparison with its runs by id and, by conversation and arm, the transcripts of the first repeat.
 
-    `letters` stand for the arms where there is no room for names. `tables` are those of the method's paper,
-    where they are asked for.
+    `letters` stand for the arms if there is no room for names. `tables` are those of the method's paper, if
+    they are asked for.
     """
 
     comparison: Comparison

@@ -112,7 +112,7 @@ def conversation_views(
 ) -> Iterator[ConversationView]:
     """The conversations in the order of the comparison; `transcripts` are by conversation, then arm.
 
-    Texts are cut at `longest` characters. Raises nothing, whatever the models wrote.
+    Texts are cut at `longest` characters. Raises nothing, for anything that models wrote.
     """
     flipped = {
         (pair.arm, flip.conversation): flip.outcome for pair in comparison.pairs for flip in pair.flips

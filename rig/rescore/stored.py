@@ -120,6 +120,6 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
 
 
 def _file_name(name: str) -> str:
-    """A name as it can stand in a path, whatever is in it."""
+    """Any name in a form that can stand in a path."""
     safe = quote(name.encode("utf-8", "backslashreplace"), safe=" ()+,=@")
     return safe.replace(".", "%2E") if not safe.strip(".") else safe

@@ -13,7 +13,7 @@ HUMAN = "human"
 
 
 class Person:
-    """Whoever sits at the display. They speak one after another, in one conversation at a time."""
+    """The person at the display. They speak one turn after another, in one conversation at a time."""
 
     name = HUMAN
 

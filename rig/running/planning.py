@@ -28,7 +28,7 @@ _SUITE = Options(models=()).suite
 
 
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:
-    """The plan of a new run. Raises RigError for whatever would stop it; writes nothing."""
+    """The plan of a new run. Raises RigError for anything that would stop it; writes nothing."""
     check_writable(store)
     options = _with_own_suite(options)
     method, tasks = methods.find_tasks(options.suite, options.conversations, options.method)

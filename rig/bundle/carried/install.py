@@ -116,7 +116,7 @@ def _is(path: Path, packed: Any) -> bool:
 
 
 def install(here: Path, bundle: Any) -> None:
-    """Make the environment anew, with pip as it is in the bundle, and the command."""
+    """Make a new environment, with pip as it is in the bundle, and the command."""
     environment = here / _ENVIRONMENT[0]
     if environment.exists() and not (environment / _ENVIRONMENT[1]).is_file():
         stop(f"{environment}: exists and is not a Python environment; remove it")

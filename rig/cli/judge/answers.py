@@ -132,7 +132,7 @@ def command(context: click.Context, /, places: tuple[str, ...], **given: Any) ->
 
 
 def finish(todo: Plan, given: dict[str, Any], store: Path) -> None:
-    """Carry a plan out, say what came of it, write the files that were asked for, and exit."""
+    """Carry out a plan, print the results, write the files that the user wants, and exit."""
     as_json, display = given["as_json"], given["display"]
     stored, control = run.carry_out(todo, display, as_json=as_json)
     code = run.exit_code(stored, control)

@@ -189,7 +189,7 @@ def _call(call: Called) -> str:
 
 
 def _line(text: Clip) -> str:
-    """A text on one line, whatever a reply, or an answer that no grammar held, has of them."""
+    """A text on one line, even a reply or an unconstrained answer of several lines."""
     return str(text).replace("\n", "\\n")
 
 

@@ -20,14 +20,14 @@ MOST = 24
 """Tokens drafted at once, at most. Their logits take this many times the vocabulary."""
 
 NOISE = 0.5
-"""Two logits further apart than this are in the same order, whatever batches their tokens were in.
+"""Two logits further apart than this are in the same order, in any batch.
 
 Measured by benchmarks/engine/draft_noise.py; docs/performance.md has the figures.
 """
 
 
 class Source(Protocol):
-    """Whoever proposes drafts for one step."""
+    """The source of drafts for one step."""
 
     def propose(self, answer: Sequence[int], most: int) -> Sequence[int]:
         """The tokens that may follow an answer so far, `most` at most. They may be wrong."""

@@ -60,7 +60,7 @@ class Adapter:
         check_fits(inspect_adapter(self.path), model)
 
     def as_json(self) -> JsonObject:
-        """What of it can change an answer, and its file's name: a part of a fingerprint."""
+        """The part of it that can change an answer, and its file's name: a part of a fingerprint."""
         return {
             "adapter": self.path.name.encode("utf-8", "backslashreplace").decode(),
             "adapter_sha256": sha256_of(self.path),

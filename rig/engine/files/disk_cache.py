@@ -19,10 +19,9 @@ class Damaged(Exception):
 
 
 class DiskCache:
-    """Bytes by key, in files with a suffix. Those that were not used for longest go first.
+    """Bytes by key, in files with a suffix. The least recently used go first.
 
-    Several caches can share a folder; each has a suffix of its own. Whatever is left of writers that were
-    killed is swept.
+    Several caches can share a folder; each has its own suffix. The leftovers of killed writers are removed.
     """
 
     def __init__(self, directory: Path, suffix: str, max_bytes: int) -> None:

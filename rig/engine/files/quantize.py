@@ -99,7 +99,7 @@ def _written(
 
 @contextmanager
 def _child(wanted: dict[str, object]) -> Iterator[subprocess.Popen[str]]:
-    """llama.cpp at work; it is ended when whoever waits for it is."""
+    """llama.cpp at work; it ends when the process that waits for it ends."""
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "rig.engine.files.quantize_child", json.dumps(wanted)],
         stdin=subprocess.DEVNULL,

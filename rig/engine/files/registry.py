@@ -113,7 +113,7 @@ class ResolvedModel:
         return name.encode("utf-8", "backslashreplace").decode()
 
     def with_adapters(self, asked: Sequence[Adapter | None]) -> list["ResolvedModel"]:
-        """The model with each of some adapters (None for as it is); itself where none is asked for.
+        """The model with each of some adapters (None for without one); the model itself if none is asked for.
 
         Raises RigError for an adapter that does not fit.
         """
@@ -177,7 +177,7 @@ def known_names() -> list[str]:
 
 
 def entry_of(sha256: str) -> Entry | None:
-    """What the registry says of a file with this content, wherever it lies and whatever it is called."""
+    """What the registry says about a file with this content, wherever it is and under any name."""
     entries = (entry for entry in load_registry().values() if entry.base is None)
     return next((entry for entry in entries if entry.sha256 == sha256), None)
 

@@ -51,11 +51,11 @@ def follow(
     fast_forward: bool,
     specials: Iterable[int] = (),
 ) -> AnswerTokens:
-    """The tokens of `text` up to byte `until`, as the decoder would come by them.
+    """The tokens of `text` up to byte `until`, as the decoder would arrive at them.
 
-    Where the grammar forces tokens they are those, and where it allows one of the `specials` that the text
-    spells it is that; elsewhere they are as the text is tokenised in a prompt. Raises NotInGrammar if they
-    lead out of the grammar, and ConstraintError.
+    If the grammar forces tokens, it is those; if it allows one of the `specials` that the text spells, it is
+    that. Elsewhere, they are as the text is tokenized in a prompt. Raises NotInGrammar if they lead out of
+    the grammar, and ConstraintError.
     """
     marks = frozenset(specials)
     spelled = [(token, piece) for token in marks if (piece := tokenizer.shown(token, marks))]

@@ -26,9 +26,9 @@ class AnswerError(ValueError):
 
 
 class Reading(NamedTuple):
-    """What a model wrote: calls, or words alone; and beside both what it thought.
+    """What a model wrote: calls, or only words; and beside both, its thoughts.
 
-    `salvage` says how the answer was found where it had not the form; empty if it had.
+    `salvage` says how the answer was found if it did not have the form; otherwise it is empty.
     """
 
     calls: tuple[Call, ...] = ()
@@ -55,7 +55,7 @@ class Offer(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A piece of an answer's text and what its tokens decide; None for what is not put to a model."""
+    """A piece of an answer's text and what its tokens decide; None for pieces that are not assessed."""
 
     text: str
     kind: Kind | None

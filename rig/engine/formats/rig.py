@@ -167,7 +167,7 @@ def _object(properties: JsonObject) -> JsonObject:
 
 
 def _strip(node: Any, keywords: tuple[str, ...], *, names: bool = False) -> Any:
-    """A schema without some keywords. Under `properties` the keys are names and stay, whatever they are."""
+    """A schema without some keywords. Under `properties`, the keys are names, and all of them stay."""
     if isinstance(node, dict):
         return {
             key: _strip(value, keywords, names=key == "properties" and not names)

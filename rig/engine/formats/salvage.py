@@ -70,7 +70,7 @@ class Unreadable(ValueError):
 
 
 class Salvaged(NamedTuple):
-    """An answer in rig's own form, not yet judged, and how it was come by: empty if it was written so."""
+    """An answer in rig's own form, not yet judged, and how it was found: empty if it had the form."""
 
     answer: JsonObject
     how: str
@@ -120,7 +120,7 @@ def salvage(text: str) -> Salvaged:
 
 
 def salvage_all(text: str) -> tuple[list[JsonObject], str]:
-    """All answers in a text, and how the first was come by; the rest is as in `salvage`."""
+    """All answers in a text, and how the first was found; the rest is as in `salvage`."""
     if len(text) > LONGEST:
         raise Unreadable(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
     said, thought = _without_thoughts(text)

@@ -126,7 +126,7 @@ class GgufInfo:
 
 
 def inspect(path: Path) -> GgufInfo:
-    """Read what a GGUF file says about its model, in milliseconds whatever its size.
+    """Read what a GGUF file says about its model, in milliseconds for any size.
 
     Raises RigError, in one line, for anything that is not a complete, readable, one-file GGUF model.
     """

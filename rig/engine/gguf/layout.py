@@ -129,7 +129,7 @@ def _attending(
 
 
 def _state(facts: Facts, embedding: int, heads: int) -> int:
-    """Numbers of a recurrent layer's state, of whichever kind the architecture has."""
+    """Numbers of a recurrent layer's state, of any kind of architecture."""
     kernel = max((facts.own("ssm.conv_kernel", 1) or 1) - 1, 0)
     inner, size = facts.own("ssm.inner_size", 0) or 0, facts.own("ssm.state_size", 0) or 0
     if head := facts.own("kda.head_dim"):

@@ -63,7 +63,7 @@ def remark(settings: EngineSettings) -> str:
 
 
 def fingerprint(settings: EngineSettings, salvage_rules: str) -> JsonObject:
-    """What of the grammar can change an answer, or what is made of it where there is none."""
+    """The part of the grammar that can change an answer, or the salvage rules if there is no grammar."""
     if settings.grammar == "none":
         return {"grammar": "none", "salvage_rules": salvage_rules}
     engine = settings.grammar_engine

@@ -31,7 +31,7 @@ class Constraint(Protocol):
         ...
 
     def forced(self) -> list[int]:
-        """The tokens that must come next whatever the model says; they are accepted by this call."""
+        """The tokens that must come next, no matter what the model says; this call accepts them."""
         ...
 
     @property

@@ -81,7 +81,7 @@ class Language:
 
     @property
     def markers(self) -> Iterator[str]:
-        """Every piece of text that calls are written with, whatever is called."""
+        """Every piece of text that calls are written with, for any call."""
         yield from (self.trigger, self.lead, self.call_lead)
         for pattern in (*map(as_pattern, (self.prefix, self.separator, self.suffix)), *self.calls):
             yield from _markers(pattern)

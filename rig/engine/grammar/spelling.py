@@ -63,7 +63,7 @@ class Spelling:
 
     @property
     def is_json(self) -> bool:
-        """Whether it is JSON, whatever its separators."""
+        """Whether it is JSON, with any separators."""
         return not (self.quote or self.bare_keys or self.python) and self.words == JSON.words
 
 

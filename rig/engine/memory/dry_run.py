@@ -34,7 +34,7 @@ class Count:
 
 
 def rehearse(path: Path, shape: Shape, n_gpu_layers: int) -> Count | None:
-    """What llama.cpp would allocate; None if it does not say, for whatever reason."""
+    """What llama.cpp would allocate; None if it does not say, for any reason."""
     wanted = json.dumps({"path": str(path), "n_gpu_layers": n_gpu_layers, **asdict(shape)})
     try:
         done = subprocess.run(

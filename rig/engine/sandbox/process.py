@@ -78,7 +78,7 @@ class _Process:
             stopped.cancel()
 
     def end(self) -> None:
-        """Let go of it, whatever it is doing."""
+        """Let go of it, no matter what it is doing."""
         self._child.kill()
         self._child.communicate()
 

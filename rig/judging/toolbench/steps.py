@@ -51,7 +51,7 @@ def _arguments(text: str) -> Json:
 
 
 def _outcome(call: Message) -> Outcome:
-    """What came of a call; an error where the tool reported one, as ToolBench's do."""
+    """The outcome of a call; an error if the tool reported one, as ToolBench's do."""
     found = _json(call.response)
     if not isinstance(found, dict) or not {"error", "response"} <= found.keys():
         return Outcome(call.response)

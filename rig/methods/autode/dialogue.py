@@ -25,7 +25,7 @@ from rig.models import Prediction, StepKey
 
 
 class Dialogue:
-    """A scenario put to an assistant and a user: an episode of the method."""
+    """A scenario for an assistant and a user: an episode of the method."""
 
     def __init__(self, scenario: Scenario, settings: Settings, where: Where, emit: Emit) -> None:
         self._scenario = scenario

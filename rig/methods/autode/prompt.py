@@ -50,7 +50,7 @@ This is who you are and what you want:"""
 GREETING = "Now let's start the chat."
 
 Mode = Literal["dynamic", "static"]
-"""Whether a user answers, or the recorded conversation is put to the assistant whole, for one call."""
+"""Whether a user answers, or the assistant gets the whole recorded conversation, for one call."""
 
 Form = Literal["rig", "func"]
 """Whether calls are made in the model's answer format, or written as text between tags."""
@@ -58,7 +58,7 @@ Form = Literal["rig", "func"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How scenarios are played. With `compat` as upstream does, whatever `form` and `required` say."""
+    """How scenarios are played. With `compat`, as upstream does, and `form` and `required` do not count."""
 
     mode: Mode = "dynamic"
     form: Form = "rig"

@@ -86,7 +86,7 @@ def has_call(output: Json) -> bool:
 
 
 def _any_order(output: Output, truth: Truth) -> None:
-    """Each true call takes the first call that it has not taken yet and that is right."""
+    """Each true call takes the first call that is right and that no other has taken."""
     _count(output, truth, "parallel_function_checker_no_order")
     left = list(range(len(output)))
     for number, call in enumerate(truth.calls):

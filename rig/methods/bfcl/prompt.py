@@ -38,7 +38,7 @@ AS_TEXT = " Write this object as JSON in a text."
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How entries are put to a model: with the `names` of functions as they are, or dots as underscores."""
+    """How a model gets entries: with the `names` of functions as they are, or with dots as underscores."""
 
     names: str = "underscores"
 

@@ -22,7 +22,7 @@ from rig.verdicts import StepPlace
 
 
 class Dialogue:
-    """A conversation put to an assistant and a user: an episode of the method."""
+    """A conversation for an assistant and a user: an episode of the method."""
 
     def __init__(self, task: LiveTask, settings: Settings, stage: Stage) -> None:
         self._task = task

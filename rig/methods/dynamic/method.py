@@ -117,7 +117,7 @@ class DynamicSetup:
         return self._simulator(0)
 
     def worlds(self, task: LiveTask, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
-        """The world goes on from the calls that were made, whatever was true."""
+        """The world goes on from the calls that were made, right or wrong."""
         simulator = self.simulator
         simulator.start(*task.conversation.start)
         world = simulator.snapshot()

@@ -76,7 +76,7 @@ def _said(script: Sequence[Line], own: Sequence[str]) -> int:
 
 
 def _told(known: Sequence[Known], heard: str, alike: Alike) -> str:
-    """The values that are asked for, of the first calls that need them; empty if nothing known is."""
+    """The values that were asked for, of the first calls that need them; empty if none is known."""
     told: dict[str, Json] = {}
     for each in known:
         for name in questions.read(heard, each.api, alike).slots:

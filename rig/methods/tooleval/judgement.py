@@ -104,7 +104,7 @@ class Judgement:
         return self._wanted[query.name]
 
     def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> frozenset[Change]:
-        """How the world is different after these calls, whatever ids it gave out, and what was sent.
+        """How the world differs after these calls, ignoring the ids it gave out, and what was sent.
 
         An action that leaves no record, such as sending a message, counts by its arguments.
         """

@@ -126,7 +126,7 @@ class ToolEvalSetup:
         return path_of(replayed(self._settings, turns), turns)
 
     def searched(self, task: Query, turns: Sequence[PlayedTurn]) -> Searched:
-        """What came of a search (`rig.methods.offers.Searching`)."""
+        """The result of a search (`rig.methods.offers.Searching`)."""
         strategy, found = self._settings.strategy, replayed(self._settings, turns)
         kept = {node.step for root in found.roots for node in root.walk()}
         budget = self._settings.max_queries

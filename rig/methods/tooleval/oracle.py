@@ -10,7 +10,7 @@ from rig.solutions.solution import FINISH, GIVE_ANSWER
 
 
 class Oracle(OneByOne):
-    """Makes the next call of the query's own, whatever way the search goes."""
+    """Makes the next of the query's own calls, in any kind of search."""
 
     name = "oracle"
 

@@ -140,7 +140,7 @@ def _told(node: Node) -> list[JsonObject]:
 
 
 def shown(executed: ExecutedCall) -> Outcome:
-    """What came of a call as a model sees it: a long response is cut, as upstream does."""
+    """The outcome of a call as a model sees it: a long response is cut, as upstream does."""
     outcome = executed.outcome
     text = _json(outcome.response)
     if outcome.exception is not None or len(text) <= LONGEST_OBSERVATION:

@@ -17,7 +17,7 @@ from rig.files import beginning, read_json
 from rig.tasks import ExpectedTurn
 
 TOKEN = "4f1c9b27-a3e6-58d0"
-"""The session of whoever is logged in."""
+"""The session of the user who is logged in."""
 
 LARGEST = 16 << 20
 _MARK = '"queries"'
@@ -161,7 +161,7 @@ def _ways(data: Json) -> tuple[str, ...]:
 
 
 def names(answer: str, ways: Sequence[str]) -> bool:
-    """Whether an answer names a fact in any of these ways: as whole words, whatever the case."""
+    """Whether an answer names a fact in any of these ways: as whole words, in any case."""
     text = f" {plain(answer)} "
     return any(f" {plain(way)} " in text for way in ways)
 

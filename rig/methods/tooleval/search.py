@@ -20,7 +20,7 @@ BUDGET = 200
 
 Kind: TypeAlias = Literal["root", "thought", "action", "input"]
 Code: TypeAlias = Literal["ok", "unknown", "bad_finish", "answer", "give_up", "error", "failed"]
-"""What came of a step; `failed` where the model itself did."""
+"""The outcome of a step; `failed` if the model itself failed."""
 
 _COT = re.compile(r"cot@(\d{1,3})", re.IGNORECASE)
 _DFS = re.compile(r"dfs(?:_wofilter)?(?:_w(\d{1,2}))?(_filter)?", re.IGNORECASE)
@@ -56,7 +56,7 @@ class Strategy(NamedTuple):
 
 @dataclass(eq=False)
 class Node:
-    """A node. `state` is whatever belongs to it for whoever made it; `step` is the number of its step."""
+    """A node. `state` is anything that its maker attaches to it; `step` is the number of its step."""
 
     kind: Kind
     text: str
@@ -91,9 +91,9 @@ class Node:
 
 
 class Made(NamedTuple):
-    """What a model made behind a node: words, or a call with what came of it, or both.
+    """What a model made after a node: words, or a call with its outcome, or both.
 
-    `state` is that after the call.
+    `state` is the one after the call.
     """
 
     code: Code

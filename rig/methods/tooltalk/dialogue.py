@@ -34,9 +34,9 @@ class _Start:
 
 
 class Dialogue:
-    """One conversation put to one model: an episode of the method.
+    """One conversation for one model: an episode of the method.
 
-    A turn asks for predictions and is sent them, so one model can serve many dialogues at once.
+    A turn asks for predictions and receives them, so one model can serve many dialogues at once.
     """
 
     def __init__(self, conversation: Conversation, settings: Settings, stage: Stage) -> None:

@@ -49,7 +49,7 @@ _MOST_REPLAYED = 500
 
 
 class ToolTalk:
-    """True histories are put to a model, turn by turn (arXiv 2311.10775)."""
+    """A model gets true histories, turn by turn (arXiv 2311.10775)."""
 
     name = "tooltalk"
     declaration = DECLARATION
@@ -239,7 +239,7 @@ class ToolTalkSetup:
         return truths
 
     def worlds(self, task: Conversation, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
-        """Every turn begins in the true world, whatever was played."""
+        """Every turn begins in the true world, no matter what was played."""
         return ((turn.position, turn.world) for turn in replay(task, self.simulator))
 
     def predictions(self, place: Path) -> Sequence[tuple[Conversation, dict[int, PlayedTurn]]]:

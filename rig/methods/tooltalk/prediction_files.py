@@ -25,10 +25,10 @@ _MADE_BY_SCORING = ("metrics", "predictions", "match", "bad_action")
 
 
 def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, dict[int, PlayedTurn]]]:
-    """The conversations of a file, or of all files of a directory, with what was predicted at each turn.
+    """The conversations of a file, or of all files of a directory, with the predictions at each turn.
 
-    A turn without `predictions` has not been played. Raises RigError when a file cannot be read, has another
-    shape, or when no file has predictions.
+    A turn without `predictions` has not been played. Raises RigError if a file cannot be read or has another
+    shape, or if no file has predictions.
     """
     paths = sorted(place.glob("*.json")) if place.is_dir() else [place]
     if not paths:

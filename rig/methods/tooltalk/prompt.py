@@ -27,7 +27,7 @@ Do only what the user asked for. When it is done, reply briefly and say what you
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How conversations are put to a model. At most `max_calls` calls are executed in a turn.
+    """How a model gets conversations. At most `max_calls` calls are executed in a turn.
 
     The calls are to tools of the `toolbox`.
     """
@@ -70,7 +70,7 @@ class Settings:
 
 
 def context(metadata: Metadata) -> str:
-    """The three facts that ToolTalk gives: place, time and who is logged in; and what else is to be told."""
+    """The three facts that ToolTalk gives (place, time and who is logged in), and any notes."""
     nobody = "nobody is logged in" if metadata.location is not None else None
     facts = {
         "Location": metadata.location,

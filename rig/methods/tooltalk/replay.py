@@ -26,7 +26,7 @@ def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTur
     """Every turn of a conversation, from its start. Raises RigError if it cannot start in this world.
 
     Upstream rebuilds the world and replays all earlier calls at every turn; a snapshot per turn gives the
-    same states in linear time. Whoever follows may act in the simulator between two turns: that is undone.
+    same states in linear time. The caller may act in the simulator between two turns; that is undone.
     """
     simulator.start(*conversation.start, recorded=conversation.ground_truth)
     world = simulator.snapshot()
@@ -41,8 +41,8 @@ def replay(conversation: Conversation, simulator: Simulator) -> Iterator[TrueTur
 
 
 def decisive(recorded: TrueCall, replayed: ExecutedCall, grader: Grader) -> TrueCall:
-    """What predictions are checked against: a true call with what the simulator returns for it, so that the
-    same call made by a model is the same, whatever was recorded. Upstream trusts the recording.
+    """What predictions are checked against: a true call with what the simulator returns for it, so that a
+    model that makes the same call is right, no matter what was recorded. Upstream trusts the recording.
     """
     named = replace(recorded, username=replayed.username)
     if grader.mode == "upstream":

@@ -65,7 +65,7 @@ def call_parts(turn: Part) -> list[Part]:
 
 
 def has_outcome(call: Part) -> bool:
-    """Whether it is written what came of a call."""
+    """Whether the outcome of a call is written down."""
     return isinstance(call.value, dict) and not {"returns", "raises"}.isdisjoint(call.value)
 
 

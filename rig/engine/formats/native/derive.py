@@ -365,7 +365,7 @@ def _checked(probe: Probe, shape: CallShape) -> CallShape:
 
 
 def _shows_several(probe: Probe, shape: CallShape) -> bool:
-    """Whether the template shows two calls as the shape has them, whatever their arguments are."""
+    """Whether the template shows two calls as the shape has them, with any arguments."""
     for pair in zip(_TRIALS, reversed(_TRIALS), strict=True):
         calls = tuple(map(Call, (FIRST, SECOND), pair))
         shown = probe.calls(*((call.name, call.arguments) for call in calls))

@@ -133,7 +133,7 @@ def _fault(error: NotDerived) -> str:
 
 
 def preset_native(name: str, template: ChatTemplate) -> Native:
-    """A family's form, whatever the template."""
+    """A family's form, for any template."""
     preset = PRESETS[name]
     return Native(preset.shape, name, thinking=preset.thinking or NONE, words=preset.words)
 

@@ -45,7 +45,7 @@ class Shown(NamedTuple):
 
 
 class Probe:
-    """Renders, and cuts out what is asked for. `fault` is the last reason why a template refused.
+    """Renders, and cuts out the wanted part. `fault` is the last reason why a template refused.
 
     `thoughts_close` is how thoughts end, once that is known.
     """

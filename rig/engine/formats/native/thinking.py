@@ -81,7 +81,7 @@ def find_thinking(probe: Probe) -> Thinking:
 
 
 def thoughts_of(thinking: Thinking, prompt: str, *, wanted: bool) -> Thoughts | None:
-    """What of thoughts there may be in an answer to a prompt that ends like this."""
+    """The thoughts that are possible in an answer to a prompt that ends like this."""
     if not thinking.known:
         return None
     opened, closed = prompt.rfind(thinking.open), prompt.rfind(thinking.close)

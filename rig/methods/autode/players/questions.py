@@ -23,8 +23,8 @@ NEAR = 0.45
 class Question(NamedTuple):
     """What was asked: slots by name in the order of the document, and whether anything was.
 
-    `is_general` asks for whatever is missing, `is_closed` for a yes or no, `is_open` for something that no
-    slot is about.
+    `is_general` asks for everything that is missing, `is_closed` for a yes or no, `is_open` for something
+    that no slot is about.
     """
 
     slots: tuple[str, ...] = ()

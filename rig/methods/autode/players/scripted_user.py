@@ -1,8 +1,8 @@
 """A user who needs no language model: it follows the script of its scenario.
 
-The same words always get the same answer. It follows upstream's manual for people who play the user:
-short sentences, values in the script's own words, "I don't know" to whatever is not in it, and one request
-to the assistant to do it itself.
+The same words always get the same answer. It follows upstream's manual for people who play the user: short
+sentences, values in the script's own words, "I don't know" to anything that is not in it, and one request to
+the assistant to do it itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -94,7 +94,7 @@ def _mode(found: Mapping[str, Sequence[Record]], scenarios: Mapping[str, Scenari
 
 
 def _fingerprint(path: Path, settings: Settings) -> JsonObject:
-    """What is known of a recorded arm: its file, and who is named in the file's name."""
+    """What is known about a recorded arm: its file, and the players named in the file's name."""
     named = _NAMES.match(path.stem)
     assistant = named["assistant"] if named else path.stem
     user = (named["user"] if named else None) or ("human" if "human" in path.stem else "")

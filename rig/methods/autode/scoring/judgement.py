@@ -90,7 +90,7 @@ def judge(scenario: Scenario, talk: Talk, compat: bool) -> Score:
 
 
 def verdict_of(scenario: Scenario, call: Call) -> Verdict:
-    """Whether a call is the true one, which is due from the first turn on, and what of it differs."""
+    """Whether a call is the true one, which may be made from the first turn on, and how it differs."""
     true, got = scenario.slots, arguments(call)
     names = dict.fromkeys((*true, *got))
     differences = tuple(

@@ -21,7 +21,7 @@ from rig.toolbox.toolbox import Toolbox
 
 
 class MadeCall(NamedTuple):
-    """A true call, where it is written, and what came of it now."""
+    """A true call, where it is written, and its outcome now."""
 
     place: str
     truth: TrueCall
