@@ -111,9 +111,9 @@ def read(file: Path) -> list[Part]:
 
 
 def from_json(text: str, where: str, *, lines: bool = True) -> Json:
-    """A JSON value. Raises RigError for names that are twice, for NaN, and for what is nested too deeply.
+    """A JSON value. Raises RigError for names that appear twice, for NaN, and if it is nested too deeply.
 
-    `lines` says that the text has lines which a fault is to name.
+    `lines` says that the text has lines, which a fault should name.
     """
 
     def refuse(constant: str) -> Json:
@@ -142,7 +142,7 @@ def from_json(text: str, where: str, *, lines: bool = True) -> Json:
 
 
 def to_yaml(value: Json) -> str:
-    """YAML that `read` reads as this value, for people to go on with."""
+    """YAML that `read` reads as this value, for people to continue with."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     return text
 
@@ -229,7 +229,7 @@ class _Reader:
             if key.value == "<<" and key.style is None:
                 raise self._fault(key, "merge keys (<<) are not read; write the names out")
             if key.value in found:
-                raise self._fault(key, f"the name {key.value!r} is there twice")
+                raise self._fault(key, f"the name {key.value!r} appears twice")
             found[key.value] = self.value(value, (*path, key.value))
             self._lines[(*path, key.value)] = key.start_mark.line + 1
         return found

@@ -162,7 +162,7 @@ class ArmReady:
 
 @dataclass(frozen=True, slots=True)
 class ConversationStarted:
-    """A conversation begins, or goes on after a resume at `first_turn`."""
+    """A conversation begins, or continues after a resume at `first_turn`."""
 
     where: Where
     first_turn: int = 0

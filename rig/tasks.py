@@ -71,7 +71,7 @@ class Counted(Protocol):
 
     @property
     def known_turns(self) -> tuple[int, ...]:
-        """The numbers of the assistant turns, in whatever way the task counts them."""
+        """The numbers of the assistant turns, as the task counts them."""
         ...
 
 
@@ -112,7 +112,7 @@ AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 
 def in_random_order(tasks: Sequence[AnyNamed], seed: int) -> list[AnyNamed]:
-    """The tasks shuffled, always in the same way for a seed, whatever order they came in."""
+    """The tasks shuffled, always in the same way for a seed, no matter in which order they came."""
     return sorted(tasks, key=lambda task: sha256(f"{seed} {task.name!r}".encode()).digest())
 
 

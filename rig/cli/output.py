@@ -20,9 +20,10 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class _Unbroken:
-    """A stream that goes on when nobody reads it any more, as behind `| head -1`: what is said is lost.
+    """A stream that keeps going when nobody reads it any more, as before `| head -1`: what is printed is
+    lost.
 
-    Where it cannot be written for another reason, such as a full disk, writing raises RigError.
+    If it cannot be written for another reason, such as a full disk, writing raises RigError.
     """
 
     def __init__(self, stream: TextIO) -> None:

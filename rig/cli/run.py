@@ -322,7 +322,7 @@ def command(
 
 
 def _leave_to_the_run(context: click.Context) -> None:
-    """Forget what a file says of options: a run goes on with those that it was started with."""
+    """Forget what a settings file says about options: a run continues with those that it was started with."""
     for name in from_file(context):
         if name not in ("display", "runs", "as_json", "where", "bell", "notify"):
             context.params[name] = None

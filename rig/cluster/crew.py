@@ -31,7 +31,7 @@ class Cluster(Protocol):
         ...
 
     def result(self, call: Any) -> Any:
-        """What a call came to. Raises Lost, and what was raised there."""
+        """The result of a call. Raises Lost, and what was raised there."""
         ...
 
     def end(self, actor: Any) -> None:
@@ -156,7 +156,7 @@ class Crew:
         self._homes = {slot: places[slot % len(places)] for slot in range(self.slots)}
 
     def _send(self, worker: _Worker) -> None:
-        """Let an actor go on with what it has and take on what waits, unless it is at work."""
+        """Let an actor continue with what it has and take on what waits, unless it is busy."""
         if worker.call is not None:
             return
         begun = []

@@ -42,7 +42,7 @@ class Weights:
         return None
 
     def keep(self, parts: Iterable[bytes]) -> Path:
-        """Write down what was sent. Raises RigError if it is not what was to be sent."""
+        """Write down what was sent. Raises RigError if it is not what it should be."""
         self._sent.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(self._sent.parent, "sent") as folder:
             file = folder / self._sent.name

@@ -19,7 +19,7 @@ from rig.store import GraderInfo
 
 @dataclass(frozen=True, slots=True)
 class TurnTimes:
-    """Seconds by turn, of the model and of everything around it."""
+    """Seconds by turn, for the model and for everything around it."""
 
     turns: int
     mean_s: float | None

@@ -30,14 +30,14 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What differs between two arms that should answer alike, measured by itself.
+    """What differs between two arms that should answer alike, measured separately.
 
-    - `steps`: predictions with another text; one that only one arm came to counts.
+    - `steps`: predictions with a different text; one that only one arm made counts too.
     - `calls`: steps that are a call in either, judged differently: matched, incorrect, neither, or no call.
-    - `turns`: right in only one (all that was due was done, nothing wrong, and no generation failed).
+    - `turns`: right in only one (everything due was done, nothing wrong, and no generation failed).
     - `conversations`: successful in only one.
 
-    Repeats count one by one. `settings` are what the arms differ in, the seed included.
+    Repeats count one by one. `settings` are what the arms differ in, including the seed.
     """
 
     runs: tuple[str, str]

@@ -59,7 +59,7 @@ def keeping(path: Path | None) -> Iterator[None]:
 
 
 def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
-    """While this lasts, read the file that is to be loaded next, if there is memory for it."""
+    """While this lasts, read the file that will be loaded next, if there is memory for it."""
     if path is None:
         return nullcontext()
     from rig.engine.files.read_ahead import reading_ahead

@@ -59,7 +59,7 @@ class _Lane:
 
 
 OpenStore: TypeAlias = Callable[[Mapping[str, Json]], PrefixStore | None]
-"""Opens the store of prompts' beginnings for a fingerprint, where there is to be one."""
+"""Opens the store of prompts' beginnings for a fingerprint, if there should be one."""
 
 
 class _Turn(NamedTuple):

@@ -87,7 +87,7 @@ def plan_votes(
 
 
 def gather(wanted: Wanted, store: Path, votes: int) -> list[Judgement]:
-    """What is to be judged, of all places together."""
+    """What will be judged, from all places together."""
     answers: list[Answers] = []
     found: list[Judgement] = []
     for text in wanted.places:

@@ -18,10 +18,10 @@ from rig.tasks import Task
 
 
 class Ask(NamedTuple):
-    """Which role is to speak next, and what it is asked.
+    """Which role speaks next, and what it is asked.
 
-    `phrases` are words with a meaning of their own, such as those that end a conversation: a person who plays
-    the role can say them with a key.
+    `phrases` are words with a special meaning, such as those that end a conversation: a person who plays the
+    role can say them with a key.
     """
 
     role: str

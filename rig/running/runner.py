@@ -218,7 +218,7 @@ class _Run:
             except (StoreError, Changed):
                 raise
             except (RigError, MemoryError) as error:
-                # What failed may fail the next arm too, if that one does not load it anew.
+                # What failed may fail the next arm too, unless that one loads it again.
                 self._unload(set())
                 failure = self._failures[position] = str(error) or "out of memory"
                 if self._writer is not None:

@@ -76,7 +76,7 @@ class Answers:
 
     @property
     def sha256(self) -> str:
-        """A hash of what was answered, in whatever order and at whatever time."""
+        """A hash of the answers, in any order and given at any time."""
         said = sorted((*pair, answer.same) for pair, answer in self._by_pair.items())
         return sha256(json.dumps(said).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Verdicts in one line of words, short and harmless whatever the model wrote."""
+"""Verdicts in one line of words, short and harmless for anything that a model wrote."""
 
 import reprlib
 from collections.abc import Sequence

@@ -71,7 +71,7 @@ def screen(wanted: Screening, notify: Notify, progress: Progress) -> Screen:
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What of the first model the others are compared with, beside its rows."""
+    """What the others need from the first model to compare with it, besides its rows."""
 
     vocabulary: str
     assessments: dict[StepKey, Assessment]

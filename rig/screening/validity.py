@@ -19,7 +19,7 @@ from rig.store import Runs
 Outcome = Literal["changed", "flipped", "lost"]
 
 SIGNAL = "KL divergence from the base where the turn's first step calls or replies"
-"""The one choice of a turn that a run meets too, whatever the model does."""
+"""The one choice in a turn that a run meets too, for any model."""
 OUTCOMES: dict[Outcome, str] = {
     "changed": "the first step of the turn is another call, or a reply instead of a call, or the reverse",
     "flipped": "only one of the two got the turn right",

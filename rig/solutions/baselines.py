@@ -12,7 +12,7 @@ from rig.calls import Json, JsonObject
 from rig.solutions.solution import FINISH, Message, Solution
 
 APOLOGIES = ("sorry", "apologize", "apology", "unfortunately", "couldn't")
-"""Any of these in an answer, in whatever case, and it fails by the keyword rule."""
+"""If any of these is in an answer, in any case, the answer fails by the keyword rule."""
 
 
 def keyword_pass(solution: Solution) -> bool:

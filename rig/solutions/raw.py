@@ -64,7 +64,7 @@ def _searched(solution: Solution, roots: Sequence[Node], search: Searched | None
 
 
 def _made(solution: Solution, is_valid: bool, search: Searched | None) -> JsonObject:
-    """What is said about an answer, whatever way it was searched for."""
+    """What is said about an answer, for any way of searching."""
     steps = sum(node.role in ("tool", "assistant") for node in solution.chain)
     return {
         "valid_data": is_valid,

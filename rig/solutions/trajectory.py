@@ -123,7 +123,7 @@ def function_of(tool: ToolDoc) -> JsonObject:
 
 
 def observation(executed: ExecutedCall) -> str:
-    """What came of a call, as upstream's tools answer."""
+    """The outcome of a call, as upstream's tools answer."""
     return _json({"error": executed.exception or "", "response": executed.response})
 
 

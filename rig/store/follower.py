@@ -46,7 +46,7 @@ class Follower(Runs):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All that is read within is of one moment, whatever is stored meanwhile."""
+        """Everything read within this is from one moment, even if more is stored in the meantime."""
         self._database.execute("BEGIN")
         try:
             yield

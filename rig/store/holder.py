@@ -27,7 +27,7 @@ CLOCK_SET = timedelta(minutes=1)
 
 
 class RunLock:
-    """The lock on a run of a store, held until released, or until the process ends in whatever way."""
+    """The lock on a run of a store, held until released, or until the process ends in any way."""
 
     def __init__(self, store: Path, run: str) -> None:
         """Take it. Raises RigError if another process, or another writer of this one, has it."""

@@ -179,7 +179,7 @@ GROUP BY arms.id, predictions.salvage, predictions.kind
 
 
 def refresh_views(database: Database) -> None:
-    """Make the views anew that are not as they should be for the runs of a store. Within a transaction."""
+    """Make the views again that are not as they should be for the runs of a store. Within a transaction."""
     rows = database.query("SELECT declaration FROM runs GROUP BY declaration ORDER BY min(rowid)")
     wanted = {
         name: f"CREATE VIEW {name} AS {text.strip()}"

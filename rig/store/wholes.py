@@ -47,7 +47,9 @@ _REFERS = {
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What became of the runs of another store: ids here of `new` and `known` ones, and what was `left`."""
+    """The result of importing the runs of another store: ids here of `new` and `known` ones, and what was
+    `left`.
+    """
 
     new: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)

@@ -12,7 +12,7 @@ from rig.toolbox.values import decode
 from rig.toolbox.world import RECORDED_CALLS, Elements, Snapshot, Tables
 
 LIMIT = 50
-"""Records of a diff, unless another number is asked for."""
+"""Records of a diff, by default."""
 
 _BOOKKEEPING = ("session", "id_generators", RECORDED_CALLS)
 """Tables that hold no user's things: the clock, who is logged in, how many ids were drawn. They come last."""

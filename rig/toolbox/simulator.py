@@ -70,11 +70,11 @@ class Simulator:
         return drawn_values(snapshot, self._world.tables)
 
     def diff(self, before: Snapshot, after: Snapshot) -> WorldDiff:
-        """What of the world is different between two states."""
+        """The difference between two states of the world."""
         return diff(before, after, self._world.tables)
 
     def execute(self, call: Call) -> ExecutedCall:
-        """Execute a call. Whatever a model wrote in it, the result is a response or an error text."""
+        """Execute a call. For anything that a model wrote, the result is a response or an error text."""
         tool = self.toolbox.tools.get(call.name)
         token = self._world.session_token
         username = self._world.username
@@ -128,5 +128,5 @@ class Simulator:
         except ToolError:
             raise
         except Exception as error:
-            # ToolTalk checks no types and makes an error outcome of whatever goes wrong inside a tool.
+            # ToolTalk checks no types, and makes an error of anything that goes wrong inside a tool.
             raise ToolError(str(error)) from error

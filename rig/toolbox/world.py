@@ -136,10 +136,10 @@ class World:
         self.set_session_token((given or {}).get(SESSION_TOKEN))
 
     def remember(self, recorded: Iterable[TrueCall]) -> None:
-        """Take note of what came of a task's true calls, for a world that has nothing else to answer with."""
+        """Take note of the outcomes of a task's true calls, for a world that cannot answer otherwise."""
 
     def renew(self) -> None:
-        """Leave the database to whoever may still hold it, and go on with a copy of it."""
+        """Leave the database to others that may still hold it, and continue with a copy of it."""
         image = self.snapshot().image
         self._connect()
         self._connection.deserialize(image)
@@ -161,7 +161,7 @@ class World:
         return "\n".join(self._connection.iterdump())
 
     def sha256(self) -> str:
-        """A hash of the whole content: equal for equal worlds, whatever the version of SQLite."""
+        """A hash of the whole content: equal for equal worlds, with any version of SQLite."""
         return hashlib.sha256(self.dump().encode()).hexdigest()
 
     def atomic(self) -> AbstractContextManager[object]:
@@ -188,7 +188,7 @@ class World:
 
     @property
     def session_token(self) -> str | None:
-        """The token of whoever is logged in."""
+        """The token of the user who is logged in."""
         return self._session("session_token")
 
     def set_session_token(self, token: str | None) -> None:

@@ -46,7 +46,7 @@ def test_json_is_read_as_it_is(tmp_path_factory: pytest.TempPathFactory, value: 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("a: 1\nb: 2\na: 3\n", "file.yaml, line 3: the name 'a' is there twice"),
+        ("a: 1\nb: 2\na: 3\n", "file.yaml, line 3: the name 'a' appears twice"),
         ("a: [1, 2\nb: 3\n", "file.yaml, line 2: not YAML"),
         ("a: !!python/object:os.system x\n", "line 1: the tag 'tag:yaml.org,2002:python/object:os.system'"),
         ("a: &x [1]\nb:\n  <<: *x\n", "line 3: merge keys (<<) are not read"),
@@ -75,7 +75,7 @@ def test_anchors_that_repeat_one_another_are_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ('{"a": 1, "a": 2}', "the name 'a' is there twice"),
+        ('{"a": 1, "a": 2}', "the name 'a' appears twice"),
         ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a":\n 1,,}', "file.json, line 2: not JSON"),
         ("[" * 100_000, "file.json"),

@@ -40,7 +40,7 @@ _BEFORE_ALL = _Order(-1, 0)
 
 
 class Board:
-    """The rows of a run in sight. They are arranged anew only when the run's `changes` ask for it."""
+    """The rows of a run in sight. They are only arranged again when the run's `changes` ask for it."""
 
     def __init__(self, state: RunState) -> None:
         self._state = state

@@ -16,7 +16,7 @@ from tui.keys import Key, Section, keys_of
 
 
 class HelpScreen(ModalScreen[None]):
-    """Lists sections of keys, whatever of them is possible at the moment."""
+    """Lists the sections of keys that work at the moment."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
 

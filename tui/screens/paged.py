@@ -17,7 +17,7 @@ class PagedScreen(RigScreen[ScreenResultType]):
         return self.query_one("#page", Page)
 
     def show_state(self) -> None:
-        """Show what became of it."""
+        """Show the result."""
         raise NotImplementedError
 
     def action_scroll(self, pages: int) -> None:

@@ -9,10 +9,10 @@ from rig.errors import RigError
 
 
 class CompareProcess:
-    """`rig compare` of these runs, whatever they differ in, under way.
+    """`rig compare` of these runs, across any settings, in progress.
 
-    It is a process of its own: the statistics take seconds, which a view and a run beside it must not miss.
-    Raises RigError when it cannot be started.
+    It runs in a separate process: the statistics take seconds, which a view and a run beside it cannot spare.
+    Raises RigError if it cannot be started.
     """
 
     def __init__(self, store: Path, runs: Sequence[str]) -> None:

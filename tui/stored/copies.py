@@ -58,7 +58,7 @@ def transcript_of(store: Path, run: str, where: Where) -> Transcript:
 
 
 def file_name(run: str, where: Where, ending: str) -> str:
-    """A name for a file of a conversation, harmless whatever the run and the conversation are called."""
+    """A name for a file of a conversation, harmless for any names of run and conversation."""
     arm = f"-arm{where.arm + 1}" if where.arm else ""
     repeat = f"-{where.repeat + 1}" if where.repeat else ""
     stem = re.sub(r"[^\w.-]+", "_", f"rig-{run}-{where.conversation}")[:120]

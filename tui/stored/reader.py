@@ -17,7 +17,7 @@ from tui.text.page_writer import PageWriter
 
 
 class View(StrEnum):
-    """What of a step, a turn or a conversation is shown."""
+    """The part of a step, a turn or a conversation that is shown."""
 
     STORY = "story"
     TOKENS = "tokens"

@@ -20,7 +20,7 @@ _FEW = 200
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """The prediction `step` of the assistant turn at position `turn`, with what came of it."""
+    """The prediction `step` of the assistant turn at position `turn`, with its outcome."""
 
     turn: int
     step: int

@@ -7,7 +7,7 @@ from tui.text.lines import Line, Span, Tint
 
 
 def shares(counts: Sequence[int], width: int) -> list[int]:
-    """`width` cells divided among the counts by their share; whatever is there at all gets a cell.
+    """`width` cells divided among the counts by their share; anything that is there at all gets a cell.
 
     With fewer cells than kinds, the first kinds get them.
     """

@@ -1,4 +1,4 @@
-"""The transcript of one conversation: append-only, wrapped anew only when the width changes."""
+"""The transcript of one conversation: append-only, and only wrapped again when the width changes."""
 
 from textual import events
 

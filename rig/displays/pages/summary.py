@@ -83,7 +83,7 @@ def _share(arm: StoredArm, part_s: float) -> str:
 
 
 def whereabouts(run: StoredRun, store: str) -> str:
-    """Where a run is stored and the commands that go on from here."""
+    """Where a run is stored, and the commands to continue with."""
     runs = "" if store == str(runs_file()) else f" --runs {shlex.quote(store)}"
     lines = [f"run {run.id} is stored in {store}", f"  rig show {run.id}{runs}"]
     if run.state == "running":

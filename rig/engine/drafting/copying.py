@@ -32,7 +32,7 @@ class Copying:
         self._run = 2 * _LONGEST
 
     def propose(self, answer: Sequence[int], most: int) -> list[int]:
-        """The sibling's tokens from where the answer has come to; behind its end, those of the prompt."""
+        """The sibling's tokens from where the answer is; after its end, those of the prompt."""
         for end in range(self._seen + 1, len(answer) + 1):
             self._follow(answer[:end])
         self._seen = len(answer)

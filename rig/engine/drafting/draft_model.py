@@ -59,7 +59,7 @@ class DraftModel:
 
 
 class Continuing:
-    """Proposes for one step what a draft model goes on with."""
+    """Proposes for one step the continuation of a draft model."""
 
     def __init__(self, model: DraftModel, slot: int, prompt: Sequence[int], worth: float) -> None:
         self._model = model

@@ -36,7 +36,7 @@ def place_for(name: str, source: Path) -> Path:
 
 
 def origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None = None) -> Origin:
-    """What a file made of a model, and perhaps of an adapter, is to say of that."""
+    """What a file says that was made from a model, and perhaps from an adapter."""
     sha256 = sha256_of(parent.path)
     older = before.origin
     return Origin(
@@ -64,7 +64,7 @@ def there_already(target: Path, origin: Origin) -> Made | None:
 
 
 def entry_for(made: Path, found: GgufInfo, origin: Origin, fell_back: Counter[str]) -> LocalEntry:
-    """What the local registry is to keep of a file; its name is the file's stem."""
+    """What the local registry keeps about a file; its name is the file's stem."""
     from rig.engine.llama import versions
 
     return LocalEntry(

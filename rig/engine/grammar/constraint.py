@@ -20,14 +20,14 @@ class ConstraintError(Exception):
 
 
 class Constraint(Protocol):
-    """The state of one generation. Every method raises ConstraintError, and goes on doing so afterwards."""
+    """The state of one generation. Every method raises ConstraintError, and continues to do so afterwards."""
 
     def allowed(self) -> Mask:
         """Which tokens may come next, those that end a generation included where they may."""
         ...
 
     def accept(self, token: int) -> None:
-        """Go on with a token that was allowed."""
+        """Continue with a token that was allowed."""
         ...
 
     def forced(self) -> list[int]:

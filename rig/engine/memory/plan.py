@@ -71,7 +71,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class FitPlan:
-    """How a model is to be loaded, and what that takes.
+    """How a model will be loaded, and what that takes.
 
     `n_gpu_layers` of `offloadable` (all layers, and the output) go to GPUs. `n_seq` sequences are planned
     for, and `most_sequences` of them would fit. `uses` are the GPUs in llama.cpp's order, then the machine.

@@ -22,7 +22,7 @@ FIRST, SECOND = "0", "1"
 
 
 class Labels(NamedTuple):
-    """What there is to measure a judge by."""
+    """The labels to measure a judge by."""
 
     answers: tuple[Judgement, ...]
     pairs: tuple[Judgement, ...]

@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def expects_calls(self) -> bool:
-        """Whether something is to be called at all."""
+        """Whether anything should be called at all."""
         return not self.suite.endswith("irrelevance")
 
     def expected(self, turn: int) -> ExpectedTurn:

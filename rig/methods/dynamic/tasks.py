@@ -31,7 +31,7 @@ class LiveTask:
 
     @property
     def known_turns(self) -> tuple[int, ...]:
-        """Nobody knows beforehand for how long the two will talk."""
+        """Nobody knows in advance how long the two will talk."""
         return ()
 
     @property

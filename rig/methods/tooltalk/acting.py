@@ -50,7 +50,7 @@ class Acting:
         self.tools_s = self.scoring_s = 0.0
 
     def take_in(self, played: PlayedTurn) -> None:
-        """Match the calls of a turn that was played before, so that matching goes on from there."""
+        """Match the calls of a turn that was played before, so that matching continues from there."""
         for number, step in enumerate(played.steps):
             if step.executed is not None:
                 self._judge(StepPlace(played.turn, number), step.executed)

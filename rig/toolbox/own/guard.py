@@ -41,7 +41,7 @@ class _Stop(BaseException):
 
 
 class Done:
-    """What came of a function: its result or its fault, and what it printed."""
+    """The outcome of a function: its result or its fault, and what it printed."""
 
     def __init__(self) -> None:
         self.result: Any = None

@@ -27,7 +27,7 @@ UNSAID = object()
 """The default response of a tool that has none."""
 
 _EXTRAS = ("returns", "action", "match", "default")
-"""What rig adds to a declaration, in whatever form it is."""
+"""What rig adds to a declaration, in any form."""
 _BY_FORMAT = {"date-time": "datetime", "date": "date", "time": "time", "datetime": "datetime"}
 
 
@@ -108,7 +108,7 @@ def _rule_of(schema: JsonObject) -> Rule:
 
 
 def _tools(part: Part, notes: list[str]) -> Iterator[Part]:
-    """The parts that declare a tool each, in whatever they are wrapped."""
+    """The parts that declare one tool each, in any wrapping."""
     if isinstance(part.value, list):
         return part.items()
     fields = part.fields()

@@ -35,8 +35,8 @@ def _cut(sentence: str) -> Iterator[str]:
 
 
 def key(sentence: str) -> tuple[str, ...]:
-    """What makes two sentences equal: their words and amounts, whatever the case and punctuation. A
-    question is none of a statement.
+    """What makes two sentences equal: their words and amounts, ignoring case and punctuation. A question
+    never equals a statement.
     """
     return (*_WORD.findall(sentence.casefold()), "?" if sentence.rstrip().endswith("?") else "")
 
