@@ -19,7 +19,7 @@ def test_cpu_time_is_held_against_what_the_threads_could_have_used(
 ) -> None:
     speed = Speed(**WORK, cpu_s=cpu_s)
     assert shown(speed, TWO) == share
-    said = note("small", speed, TWO)
+    said = note([("small", speed, TWO)])
     assert bool(said) is is_noted
     assert all("small got 50.0% of the CPU time" in line for line in said)
 
@@ -30,4 +30,16 @@ def test_cpu_time_is_held_against_what_the_threads_could_have_used(
 )
 def test_nothing_is_said_where_nobody_knows(fingerprint: dict[str, int] | None, cpu_s: float | None) -> None:
     speed = Speed(**WORK, cpu_s=cpu_s)
-    assert (shown(speed, fingerprint), note("small", speed, fingerprint)) == ("-", [])
+    assert (shown(speed, fingerprint), note([("small", speed, fingerprint)])) == ("-", [])
+
+
+def test_several_arms_share_a_line() -> None:
+    busy, quiet = Speed(**WORK, cpu_s=11.0), Speed(**WORK, cpu_s=22.0)
+    named = [("one", busy, TWO), ("two", quiet, TWO), ("three", busy, TWO), ("four", busy, TWO)]
+    (said,) = note(named)
+    assert said.startswith(
+        "one got 50.0%, three got 50.0% and four got 50.0% of the CPU time that their threads"
+    )
+    assert said.endswith("their speeds and times cannot be compared")
+    (said,) = note([*named, ("five", busy, TWO)])
+    assert said.startswith("4 of 5 arms got less than 90.0% of the CPU time that their threads")

@@ -54,8 +54,7 @@ def heading(comparison: Comparison) -> list[str]:
         lines.append("texts that are unclear count as wrong for every arm (the pessimistic choice)")
     if comparison.declaration.caution:
         lines.append(comparison.declaration.caution)
-    for arm in comparison.arms:
-        lines += contention.note(arm.label, arm.speed, arm.fingerprint)
+    lines += contention.note((arm.label, arm.speed, arm.fingerprint) for arm in comparison.arms)
     noise = comparison.noise
     if noise:
         lines.append(

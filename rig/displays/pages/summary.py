@@ -54,7 +54,7 @@ def summary(run: StoredRun, width: int | None = None) -> str:
     lines += [f"{arm.name}: {_tried_again(arm)}" for arm in run.arms if arm.attempts]
     lines += [f"{arm.name} is not evaluated: {arm.not_evaluated}" for arm in run.arms if arm.not_evaluated]
     lines += [f"{arm.name}: {arm.decided}" for arm in run.arms if arm.decided]
-    lines += [line for arm in run.arms for line in contention.note(arm.name, arm.speed, arm.fingerprint)]
+    lines += contention.note((arm.name, arm.speed, arm.fingerprint) for arm in run.arms)
     lines += [f"{arm.name}: {arm.made_from}" for arm in run.arms if arm.made_from]
     if any(arm.counts.get(UNCLEAR) for arm in run.arms):
         lines.append(f"unclear texts count as wrong until you decide: rig adjudicate {run.id}")
