@@ -47,7 +47,7 @@ def test_unclear_texts_are_bounds_of_the_rates(store: Path, rig: Rig) -> None:
     assert rows["recall"] == ["0.0%", "to", "100.0%", "100.0%"]
     assert rows["incorrect actions"] == ["0.0%", "to", "100.0%", "0.0%"]
     assert rows["texts unclear"] == ["10", "0"]
-    assert "rig adjudicate abcde asks" in shown.out
+    assert "until you decide: rig adjudicate abcde" in shown.out
     blurring, oracle = rig("show", "latest", "--json").json["arms"]
     assert (blurring["recall"], blurring["lower"]["recall"], blurring["upper"]["recall"]) == (0, 0, 1)
     assert (blurring["lower"]["success_rate"], blurring["upper"]["success_rate"]) == (0, 1)
