@@ -1,5 +1,7 @@
 """`rig show`: one run, or what its arms did in one conversation."""
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -17,9 +19,10 @@ from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.pages.transcript import transcript_json, transcript_text
 from rig.displays.steps import ended
 from rig.errors import RigError
+from rig.metrics import Counts
 from rig.paths import runs_file
 from rig.rescore import effects_of, places_of_path
-from rig.store import Cell, Runs, StoredRun, StoredScore
+from rig.store import Cell, Runs, StoredRun
 
 
 @click.command()
@@ -79,7 +82,7 @@ def command(
         elif conversation is not None:
             _show_conversation(stored, found, conversation, arms, as_json=as_json, diff=diff)
         else:
-            _show_run(found, stored.cells(found), stored.scores(found), str(path), as_json)
+            _show_run(stored, found, as_json)
 
 
 def _show_groups(found: Groups, run: StoredRun, as_json: bool) -> None:
@@ -89,9 +92,8 @@ def _show_groups(found: Groups, run: StoredRun, as_json: bool) -> None:
         click.echo(printable(groups_text(found, terminal_width())))
 
 
-def _show_run(
-    run: StoredRun, cells: list[Cell], scores: list[StoredScore], store: str, as_json: bool
-) -> None:
+def _show_run(stored: Runs, run: StoredRun, as_json: bool) -> None:
+    store = str(stored.path)
     if as_json:
         print_json(
             {
@@ -100,8 +102,8 @@ def _show_run(
                     {**arm.as_json(run.declaration), "fingerprint": arm.fingerprint} for arm in run.arms
                 ],
                 "store": store,
-                "conversations": [_cell_json(run, cell) for cell in cells],
-                "scores": [score_json(run, score) for score in scores],
+                "conversations": [_cell_json(run, cell) for cell in stored.cells(run)],
+                "scores": [score_json(run, score) for score in stored.scores(run)],
             }
         )
         return
@@ -109,21 +111,17 @@ def _show_run(
     click.echo(printable(f"run {run.id}{name}, {run.created.astimezone():%Y-%m-%d %H:%M}, {run.state}"))
     click.echo(f"\n{printable(summary(run, terminal_width()))}\n")
     columns = [(arm.position, repeat) for arm in run.arms for repeat in range(run.repeats)]
-    by_place = {(cell.conversation, cell.arm, cell.repeat): cell for cell in cells}
     header = [
         run.arms[arm].name if run.repeats == 1 else f"{run.arms[arm].name} #{repeat + 1}"
         for arm, repeat in columns
     ]
-    print_table(
-        ("conversation", *header),
-        [
-            (conversation, *(_state(run, by_place[conversation, arm, repeat]) for arm, repeat in columns))
-            for conversation in run.conversations
-        ],
-    )
-    if len({score.grader for score in scores}) > 1:
+    # Cells come column by column.
+    states = _states(run, stored.cells(run))
+    told = [list(islice(states, len(run.conversations))) for _ in columns]
+    print_table(("conversation", *header), list(zip(run.conversations, *told, strict=True)))
+    if len({grader for _, grader in stored.graders(run)}) > 1:
         click.echo("\nall scores")
-        print_scores(run, scores)
+        print_scores(run, stored.scores(run))
     click.echo(f"\n{printable(whereabouts(run, store))}")
 
 
@@ -152,6 +150,20 @@ def _show_conversation(
         click.echo(
             "rig: the world is not the one this run was made in; --diff shows the present one", err=True
         )
+
+
+def _states(run: StoredRun, cells: Iterable[Cell]) -> Iterator[str]:
+    """In a few words how each conversation went. Counts that are alike are one object, so words are, too."""
+    known: dict[int, str] = {}
+    kept: list[Counts] = []
+    for cell in cells:
+        if cell.counts is None or cell.errors:
+            yield _state(run, cell)
+            continue
+        if id(cell.counts) not in known:
+            known[id(cell.counts)] = _state(run, cell)
+            kept.append(cell.counts)
+        yield known[id(cell.counts)]
 
 
 def _state(run: StoredRun, cell: Cell) -> str:

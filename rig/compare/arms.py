@@ -92,18 +92,17 @@ def pick_baseline(chosen: Sequence[ChosenArm], wanted: str | None) -> ChosenArm:
 
 def read(runs: Runs, chosen: Sequence[ChosenArm], grader: GraderInfo) -> list[Scored]:
     """What these arms did, by this grader's scores."""
-    by_run: dict[str, list[ScoredCell]] = {}
+    wanted: dict[str, set[int]] = {}
     for each in chosen:
-        if each.run.id not in by_run:
-            by_run[each.run.id] = runs.scored_cells(each.run, grader)
-    found = []
-    for each in chosen:
-        cells: dict[Key, dict[int, ScoredCell]] = {}
-        for cell in by_run[each.run.id]:
-            if cell.arm == each.arm.position:
-                cells.setdefault(Key(cell.conversation, cell.source), {})[cell.repeat] = cell
-        found.append(Scored(each, cells))
-    return found
+        wanted.setdefault(each.run.id, set()).add(each.arm.position)
+    keys: dict[Key, Key] = {}
+    read: dict[_ArmId, dict[Key, dict[int, ScoredCell]]] = {}
+    for run in {each.run.id: each.run for each in chosen}.values():
+        for cell in runs.scored_cells(run, grader, wanted[run.id]):
+            key = Key(cell.conversation, cell.source)
+            of_arm = read.setdefault(_ArmId(run.id, cell.arm), {})
+            of_arm.setdefault(keys.setdefault(key, key), {})[cell.repeat] = cell
+    return [Scored(each, read.get(_ArmId(each.run.id, each.arm.position), {})) for each in chosen]
 
 
 def common_grader(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[GraderInfo, list[str]]:
@@ -114,7 +113,7 @@ def common_grader(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[GraderInfo, 
     scored: dict[str, list[tuple[int, GraderInfo]]] = {}
     for each in chosen:
         if each.run.id not in scored:
-            scored[each.run.id] = [(score.arm, score.grader) for score in runs.scores(each.run)]
+            scored[each.run.id] = runs.graders(each.run)
     by_arm = [
         [grader for position, grader in scored[each.run.id] if position == each.arm.position]
         for each in chosen

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from rig.compare.estimates import Difference
 from rig.compare.power import detectable_difference
@@ -15,6 +16,12 @@ RESAMPLES = 10_000
 """
 
 SEED = 20_260_210
+
+LARGE = 10_000
+"""From more conversations on, those that are equal in what is divided are drawn together."""
+
+_AT_ONCE = 1 << 20
+"""Numbers of conversations, each for one draw, that are made floating-point numbers together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,9 @@ class PairedBootstrap:
       Bonett and Price (Journal of Educational and Behavioral Statistics 37, 2012) add to each cell.
     - The percentiles lie further out by Student's quantile and by sqrt(n / (n - 1)): the expanded percentile
       interval of Hesterberg (The American Statistician 69, 2015).
+
+    Of more than `LARGE` conversations, those with the same counts on both sides are drawn together: how many of
+    them a draw takes has the same distribution, and costs as much for any number of them.
     """
 
     def __init__(self, conversations: int, seed: int = SEED, resamples: int = RESAMPLES) -> None:
@@ -90,27 +100,41 @@ class PairedBootstrap:
     def _draws(self, *rows: Vector) -> Vector:
         """The difference in every draw from rows of both arms, but in draws with nothing to divide by."""
         columns = np.stack(rows, axis=1)
-        parts = []
-        for times in self._times:
-            sums = times @ columns
-            with np.errstate(divide="ignore", invalid="ignore"):
-                parts.append(sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3])
-        draws = np.concatenate(parts)
+        if self.conversations > LARGE:
+            alike, number = np.unique(columns[:-2], axis=0, return_counts=True)
+            columns = np.concatenate([alike, columns[-2:]])
+            taken = self._drawn(np.concatenate([number, [1, 1]]))
+        else:
+            taken = self._times
+        # Every draw comes with its mirror image, in which the imagined two have changed places, so that
+        # exchanging the arms changes the sign of the difference and nothing else.
+        straight, mirrored = [], []
+        for part in np.array_split(taken, -(-taken.size // _AT_ONCE)):
+            times = part.astype(np.float64)
+            straight.append(times @ columns)
+            times[:, -2:] = part[:, :-3:-1]
+            mirrored.append(times @ columns)
+        sums = np.concatenate(straight + mirrored)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            draws = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
         return draws[np.isfinite(draws)]
 
     @cached_property
-    def _times(self) -> list[Vector]:
-        """How often each draw takes each conversation, in parts of draws × conversations, the imagined last.
+    def _times(self) -> NDArray[np.unsignedinteger]:
+        """How often each draw takes each conversation, the imagined last: the same for all that is compared."""
+        return self._drawn(np.ones(self.conversations + 2))
 
-        Every draw comes with its mirror image, in which the imagined two have changed places, so that
-        exchanging the arms changes the sign of the difference and nothing else.
-        """
-        rows = self.conversations + 2
+    def _drawn(self, number: Vector) -> NDArray[np.unsignedinteger]:
+        """How often each draw takes conversations of each kind, of which there are so many: draws × kinds."""
         generator = np.random.default_rng(self.seed)
-        drawn = generator.multinomial(rows, np.full(rows, 1 / rows), size=self.resamples // 2).astype(float)
-        mirrored = drawn.copy()
-        mirrored[:, -2:] = drawn[:, :-3:-1]
-        return [drawn, mirrored]
+        rows = round(number.sum())
+        parts = np.array_split(range(self.resamples // 2), -(-self.resamples // 2 * len(number) // _AT_ONCE))
+        return np.concatenate(
+            [
+                generator.multinomial(rows, number / rows, size=len(part)).astype(np.min_scalar_type(rows))
+                for part in parts
+            ]
+        )
 
 
 def _with_imagined(baseline: Sides, arm: Sides, theirs: float, ours: float) -> tuple[Sides, Sides]:

@@ -10,7 +10,7 @@ from typing import Literal
 from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, Key, Scored
 from rig.paths import runs_file
-from rig.store import ScoredCell
+from rig.store import ScoredCell, ScoredTurn
 
 Outcome = Literal["won", "lost"]
 
@@ -46,9 +46,10 @@ def flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) -> tu
     found = []
     for key in keys:
         before, after = (side.successes(key) for side in (baseline, arm))
-        found.append(
-            _flip(key.name, _suite(arm, key), None, before, after, baseline.chosen, arm.chosen, store)
-        )
+        if before != after:
+            found.append(
+                _flip(key.name, _suite(arm, key), None, before, after, baseline.chosen, arm.chosen, store)
+            )
     return _lost_first(found)
 
 
@@ -56,10 +57,14 @@ def turn_flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) 
     """The turns that flipped, lost ones first. A turn is right as `ScoredTurn.right` has it."""
     found = []
     for key in keys:
+        # Turns that are alike are one object, so that this is little work.
+        if _played(baseline.cells[key]) == _played(arm.cells[key]):
+            continue
         before, after = (_turns(side.cells[key]) for side in (baseline, arm))
         for turn in sorted(before.keys() & after.keys()):
             sides = (before[turn], after[turn], baseline.chosen, arm.chosen)
-            found.append(_flip(key.name, _suite(arm, key), turn, *sides, store))
+            if before[turn] != after[turn]:
+                found.append(_flip(key.name, _suite(arm, key), turn, *sides, store))
     return _lost_first(found)
 
 
@@ -104,6 +109,10 @@ def _flip(
         show_commands(baseline, arm, conversation, store),
         turn,
     )
+
+
+def _played(cells: Mapping[int, ScoredCell]) -> list[tuple[ScoredTurn, ...]]:
+    return [cell.turns for cell in cells.values()]
 
 
 def _turns(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:

@@ -1,5 +1,7 @@
 """The smallest difference that a suite could have detected: what a verdict of "no loss found" is worth."""
 
+from functools import lru_cache
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -19,9 +21,11 @@ def mcnemar_power(conversations: int, gain: float, loss: float, alpha: float) ->
     chances = binom.pmf(flips, conversations, min(gain + loss, 1.0))
     share = loss / (gain + loss) if gain + loss else 0.5
     critical = _critical(conversations, alpha)
-    is_testable = critical >= 0
-    found = binom.cdf(critical, flips, share) + binom.sf(flips - critical - 1, flips, share)
-    return float((chances * np.where(is_testable, found, 0.0)).sum())
+    # Of many conversations, most numbers of flips cannot come about.
+    told = (critical >= 0) & (chances > 0)
+    most, of = critical[told], flips[told]
+    chances[told] *= binom.cdf(most, of, share) + binom.sf(of - most - 1, of, share)
+    return float(np.where(told, chances, 0.0).sum())
 
 
 def detectable_success_loss(
@@ -60,6 +64,7 @@ def detectable_difference(
     return found if found <= most else None
 
 
+@lru_cache(maxsize=8)
 def _critical(conversations: int, alpha: float) -> NDArray[np.int64]:
     """For each number of flips, the most of the rarer kind with which the test rejects; -1 for none."""
     flips = np.arange(conversations + 1)

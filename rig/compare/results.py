@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from rig.compare.arms import Key, Scored
 from rig.compare.findings import ArmResult, ConversationResult, TurnTimes
 from rig.events import Speed
 from rig.meters import Costs
-from rig.metrics import Declaration, total
+from rig.metrics import Counts, Declaration, total
 from rig.rates import Tallied
-from rig.store import ScoredCell, StoredArm
+from rig.store import ScoredCell, StoredArm, speed_of
 
 
 def arm_result(
@@ -22,7 +22,7 @@ def arm_result(
     chosen = scored.chosen
     played = {key: list(scored.cells[key].values()) for key in keys}
     cells = [cell for row in played.values() for cell in row]
-    times = [turn.wall_s for cell in cells for turn in cell.turns]
+    times = [seconds for cell in cells for seconds in cell.walls]
     return ArmResult(
         label=chosen.label,
         run=chosen.run.id,
@@ -51,28 +51,26 @@ def _conversation(cells: Sequence[ScoredCell], declaration: Declaration) -> Conv
         cells[0].conversation,
         cells[0].suite,
         len(cells),
-        total(cell.counts for cell in cells),
+        _together(cells),
         _summed(cell.errors for cell in cells),
         sum(declaration.succeeded(cell.counts) for cell in cells),
     )
 
 
+def _together(cells: Sequence[ScoredCell]) -> Counts:
+    return cells[0].counts if len(cells) == 1 else total(cell.counts for cell in cells)
+
+
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for each in counts:
+    for each in filter(None, counts):
         total.update(each)
     return dict(sorted(total.items()))
 
 
 def _speed(cells: Sequence[ScoredCell], arm: StoredArm) -> Speed:
     costs = {field.name: getattr(arm.speed, field.name) for field in fields(Costs)}
-    names = [field.name for field in fields(Speed) if field.name not in (*costs, "cpu_s")]
-    cpu = [cell.speed.cpu_s for cell in cells]
-    return Speed(
-        **{name: sum(getattr(cell.speed, name) for cell in cells) for name in names},
-        **costs,
-        cpu_s=sum(filter(None, cpu)) if None not in cpu else None,
-    )
+    return replace(speed_of(cells), **costs)
 
 
 def _turn_times(seconds: Sequence[float]) -> TurnTimes:

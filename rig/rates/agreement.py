@@ -3,8 +3,7 @@
 The targets are tasks, or models that played several tasks; the draws are of tasks.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,11 +14,14 @@ from rig.rates.rates import Vector
 RESAMPLES = 10_000
 SEED = 20_260_210
 
-_AT_ONCE = 500
-"""Draws that are in memory together."""
+LARGE = 10_000
+"""From more tasks on, those of which both sides say the same are drawn together."""
 
-Measure: TypeAlias = Callable[[Vector, Vector], Vector]
-"""Of two sides' scores of the same targets, which are the last axis."""
+_AT_ONCE = 1 << 18
+"""Numbers that are in memory together, several times over."""
+
+Measure: TypeAlias = Callable[..., Vector]
+"""Of two sides' scores of the same targets, which are the last axis, and how often each of them counts."""
 
 
 class Interval(NamedTuple):
@@ -34,20 +36,32 @@ class Interval(NamedTuple):
         return {name: None if np.isnan(value) else value for name, value in self._asdict().items()}
 
 
-def icc3(first: Vector, second: Vector) -> Vector:
+def icc3(first: Vector, second: Vector, times: Vector | None = None) -> Vector:
     """The intraclass correlation of two raters' scores: ICC(3,1), consistency; NaN where nothing varies.
 
     Source: Shrout and Fleiss, Psychological Bulletin 86, 1979. With two raters its mean squares are half the
     variances of the scores' sum and difference.
     """
-    together, apart = np.var(first + second, axis=-1), np.var(first - second, axis=-1)
+    together, apart = _variance(first + second, times), _variance(first - second, times)
     return _ratio(together - apart, together + apart)
 
 
-def pearson(first: Vector, second: Vector) -> Vector:
+def pearson(first: Vector, second: Vector, times: Vector | None = None) -> Vector:
     """The correlation coefficient of Pearson; NaN where one side never varies."""
-    x, y = (side - side.mean(-1, keepdims=True) for side in (first, second))
-    return _ratio((x * y).sum(-1), np.sqrt((x**2).sum(-1) * (y**2).sum(-1)))
+    x, y = (side - _of_one(side, times)[..., None] for side in (first, second))
+    return _ratio(_sum(x * y, times), np.sqrt(_sum(x**2, times) * _sum(y**2, times)))
+
+
+def _sum(values: Vector, times: Vector | None) -> Vector:
+    return np.asarray((values if times is None else values * times).sum(-1))
+
+
+def _of_one(values: Vector, times: Vector | None) -> Vector:
+    return _sum(values, times) / (values.shape[-1] if times is None else times.sum(-1))
+
+
+def _variance(values: Vector, times: Vector | None) -> Vector:
+    return _of_one((values - _of_one(values, times)[..., None]) ** 2, times)
 
 
 MEASURES: dict[str, Measure] = {"icc3": icc3, "r": pearson}
@@ -60,7 +74,7 @@ def over_groups(first: Sequence[Vector], second: Sequence[Vector], seed: int = S
     same for every group and both sides.
     """
     sides = np.stack([np.stack(first), np.stack(second)])
-    return {name: _bootstrap(sides, partial(_of_means, measure), seed) for name, measure in MEASURES.items()}
+    return _named(_bootstrap(sides, _of_means, seed))
 
 
 def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interval]:
@@ -68,26 +82,29 @@ def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interv
     if len(first) < 2:
         return dict.fromkeys(MEASURES, Interval(np.nan, np.nan, np.nan))
     sides = np.stack([first, second])
-    return {name: _bootstrap(sides, partial(_of_tasks, measure), seed) for name, measure in MEASURES.items()}
+    return _named(_of_alike(sides, seed) if len(first) > LARGE else _bootstrap(sides, _of_tasks, seed))
 
 
 def mean(scores: Vector, seed: int = SEED) -> Interval:
     """The mean over tasks, with the interval that other tasks of the same kind would leave."""
-    return _bootstrap(scores, _mean, seed)
+    return _bootstrap(scores, _mean, seed)[0]
+
+
+def _named(found: Sequence[Interval]) -> dict[str, Interval]:
+    return dict(zip(MEASURES, found, strict=True))
 
 
 def _mean(scores: Vector) -> Vector:
-    return np.asarray(scores.mean(-1))
+    return np.asarray(scores.mean(-1))[None]
 
 
-def _of_means(measure: Measure, sides: Vector) -> Vector:
-    """Of sides × groups × draws × tasks."""
-    means = np.moveaxis(sides.mean(-1), 1, -1)
-    return measure(means[0], means[1])
+def _of_means(sides: Vector) -> Vector:
+    """Every measure of sides × groups × draws × tasks: measures × draws."""
+    return _of_tasks(np.moveaxis(sides.mean(-1), 1, -1))
 
 
-def _of_tasks(measure: Measure, sides: Vector) -> Vector:
-    return measure(sides[0], sides[1])
+def _of_tasks(sides: Vector, times: Vector | None = None) -> Vector:
+    return np.stack([measure(*sides, times) for measure in MEASURES.values()])
 
 
 def _ratio(part: Vector, whole: Vector) -> Vector:
@@ -96,16 +113,44 @@ def _ratio(part: Vector, whole: Vector) -> Vector:
     return np.where(known, part / np.where(known, whole, 1), np.nan)
 
 
-def _bootstrap(scores: Vector, measured: Callable[[Vector], Vector], seed: int) -> Interval:
-    """A measure of scores, and its percentile interval over draws of the last axis."""
+def _bootstrap(scores: Vector, measured: Callable[[Vector], Vector], seed: int) -> list[Interval]:
+    """Measures of scores, and their percentile intervals over draws of the last axis."""
     generator = np.random.default_rng(seed)
     tasks = scores.shape[-1]
-    drawn = np.concatenate(
-        [
-            measured(scores[..., generator.integers(tasks, size=(_AT_ONCE, tasks))])
-            for _ in range(RESAMPLES // _AT_ONCE)
-        ]
-    )
-    told = drawn[~np.isnan(drawn)]
-    low, high = np.quantile(told, [0.025, 0.975]) if len(told) else (np.nan, np.nan)
-    return Interval(float(measured(scores[..., None, :])[0]), float(low), float(high))
+    drawn = [
+        measured(scores[..., generator.integers(tasks, size=(some, tasks))])
+        for some in _parts(scores.size)
+    ]
+    return _intervals(measured(scores[..., None, :]), drawn)
+
+
+def _of_alike(sides: Vector, seed: int) -> list[Interval]:
+    """The same by task, where there are so many tasks that alike ones are drawn together.
+
+    How many of them a draw takes has the same distribution, and costs as much for any number of them.
+    """
+    generator = np.random.default_rng(seed)
+    kinds, number = np.unique(sides, axis=1, return_counts=True)
+    tasks = number.sum()
+    drawn = [
+        _of_tasks(kinds, generator.multinomial(tasks, number / tasks, size=some).astype(np.float64))
+        for some in _parts(kinds.size)
+    ]
+    return _intervals(_of_tasks(kinds, number[None].astype(np.float64)), drawn)
+
+
+def _parts(numbers: int) -> Iterator[int]:
+    """How many draws of so many numbers each are made together, until all are made."""
+    at_once = max(_AT_ONCE // numbers, 1)
+    for done in range(0, RESAMPLES, at_once):
+        yield min(at_once, RESAMPLES - done)
+
+
+def _intervals(values: Vector, parts: Sequence[Vector]) -> list[Interval]:
+    """Of measures × 1, and measures × draws in parts."""
+    found = []
+    for (value,), drawn in zip(values, np.concatenate(parts, axis=1), strict=True):
+        told = drawn[~np.isnan(drawn)]
+        low, high = np.quantile(told, [0.025, 0.975]) if len(told) else (np.nan, np.nan)
+        found.append(Interval(float(value), float(low), float(high)))
+    return found

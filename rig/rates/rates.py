@@ -50,7 +50,7 @@ class Tallied:
         sides = (name for metric in declaration.metrics for name in (metric.numerator, metric.denominator))
         names = {TASKS, declaration.success, *sides}
         values = {name: [[float(each.get(name, 0)) for each in row] for row in rows] for name in names}
-        means = {name: np.array([np.mean(row) for row in found]) for name, found in values.items()}
+        means = {name: _means(found) for name, found in values.items()}
         return cls(
             means=means,
             totals={name: float(sum(map(sum, found))) for name, found in values.items()},
@@ -90,6 +90,13 @@ def estimates(
         return {}
     tallied = Tallied.of(list(rows.values()), declaration)
     return {metric.name: tallied.estimate(metric, alpha) for metric in declaration.metrics}
+
+
+def _means(rows: Sequence[Sequence[float]]) -> Vector:
+    """The mean of each row, of which there may be many, mostly of one length."""
+    if len(set(map(len, rows))) == 1:
+        return np.array(rows).mean(axis=1)
+    return np.array([np.mean(row) for row in rows])
 
 
 def rate(numerators: Vector, denominators: Vector) -> float | None:

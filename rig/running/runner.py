@@ -129,8 +129,8 @@ class _Run:
         with Runs.open(self._plan.store) as runs:
             self._stored = runs.get(self._plan.run)
             cells = runs.cells(self._stored)
+            self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
             self._again = runs.failed_turns(self._stored) if self._plan.retry_failed else {}
-        self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
 
     def _remind(self) -> None:
         """Tell a setup that remembers what was played of each task before."""

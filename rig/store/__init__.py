@@ -1,7 +1,7 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
 from rig.store.attempts import ARM as FAILED_ARM
-from rig.store.cells import ScoredCell, ScoredTurn
+from rig.store.cells import ScoredCell, ScoredTurn, speed_of
 from rig.store.connect import StoreError, backup, check_writable
 from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
@@ -47,4 +47,5 @@ __all__ = [
     "delete_run",
     "is_store",
     "merge",
+    "speed_of",
 ]

@@ -1,8 +1,13 @@
-"""Conversations as one grader scores them, with what went wrong in each turn and what it cost."""
+"""Conversations as one grader scores them, with what went wrong in each turn and what it took.
+
+A store holds a million turns, and most of them went like others. So what is alike is held once, and one arm is
+read after the other.
+"""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from sys import intern
@@ -13,11 +18,10 @@ from sqlite_utils import Database
 from rig.events import Speed
 from rig.metrics import Counts
 from rig.store.records import GraderInfo
-from rig.store.scores import counts_of
+from rig.store.scores import OF_IDS, counts_of
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredTurn:
+class ScoredTurn(NamedTuple):
     """An assistant turn: how many calls it should have made and how many of those were made, in any turn.
 
     `turn` is its position in the task, `number` counts assistant turns from 1. `wanted` is None if nobody
@@ -31,7 +35,6 @@ class ScoredTurn:
     matched: int
     bad_actions: int
     error: str | None
-    wall_s: float
 
     @property
     def right(self) -> bool | None:
@@ -43,11 +46,10 @@ class ScoredTurn:
         return self.matched == self.wanted and not self.bad_actions and self.error is None
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredCell:
+class ScoredCell(NamedTuple):
     """A finished conversation of an arm. `source` is the SHA-256 of its file, `errors` count failed steps.
 
-    Of `speed`, the time spent storing and the costs of the arm are not known by conversation.
+    `walls` are the seconds of each of its turns, `took` what all of them took, for `speed_of`.
     """
 
     arm: int
@@ -57,10 +59,11 @@ class ScoredCell:
     repeat: int
     counts: Counts
     turns: tuple[ScoredTurn, ...]
-    speed: Speed
-    errors: Mapping[str, int] = field(default_factory=dict)
-    error_types: Mapping[str, int] = field(default_factory=dict)
-    faults: Mapping[str, int] = field(default_factory=dict)
+    walls: Sequence[float]
+    took: Sequence[float]
+    errors: Mapping[str, int]
+    error_types: Mapping[str, int]
+    faults: Mapping[str, int]
 
     @property
     def rights(self) -> dict[int, bool]:
@@ -69,12 +72,12 @@ class ScoredCell:
 
 
 _SCORES = """
-    SELECT scores.*, arms.position AS arm_position, conversations.name, conversations.source,
-        conversations.suite
-    FROM scores JOIN arms ON arms.id = scores.arm
-    JOIN conversations ON conversations.id = scores.conversation
-    WHERE arms.run = :run AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)
-    ORDER BY arms.position, scores.repeat, conversations.position
+    SELECT scores.id, scores.conversation, scores.repeat, scores.own, conversations.name,
+        conversations.source, conversations.suite
+    FROM scores JOIN conversations ON conversations.id = scores.conversation
+    WHERE scores.arm = :arm
+        AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)
+    ORDER BY scores.repeat, conversations.position
 """
 
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "forced_tokens")
@@ -85,21 +88,23 @@ _SUMS = ", ".join(f"total({name})" for name in (*_TOKENS, *_OF_STEPS))
 # In the order of an index: nothing is sorted, and what is read of one conversation comes together.
 _TURNS = f"""
     SELECT turns.conversation, turns.repeat, turns.turn, turns.wanted, turns.error,
-        total(kind = 'call' AND bad_action), cpu_s, {", ".join(_OF_TURNS)}, count(predictions.id), {_SUMS}
+        total(kind = 'call' AND bad_action), count(predictions.error), cpu_s, {", ".join(_OF_TURNS)},
+        count(predictions.id), {_SUMS}
     FROM turns LEFT JOIN predictions ON predictions.turn = turns.id
     WHERE turns.arm = :arm GROUP BY turns.conversation, turns.repeat, turns.turn
     ORDER BY turns.conversation, turns.repeat, turns.turn
 """
-_FIRST_SUMMED = 6
+_FIRST_SUMMED = 7
 """The column of `_TURNS` from which on all are added up over the turns of a conversation; it may be None."""
 _SUMMED = (*_OF_TURNS, "steps", *_TOKENS, *_OF_STEPS)
 _WHOLE = frozenset((*_TOKENS, "steps"))
 """SQLite's total() is a float even of integers."""
+_NOTHING = array("d", [0.0] * (1 + len(_SUMMED)))
 
 _ERRORS = """
-    SELECT arm, conversation, repeat, predictions.error AS kind, count(*) AS n
-    FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = arm
-    WHERE arms.run = :run AND predictions.error IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 4
+    SELECT conversation, repeat, predictions.error AS kind, count(*)
+    FROM predictions JOIN turns ON turns.id = predictions.turn
+    WHERE turns.arm = :arm AND predictions.error IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 3
 """
 
 _MATCHED = """
@@ -122,139 +127,164 @@ _LATER = {
 }
 """Where the verdicts on calls are: of a run's own score beside them, of others in a table."""
 
+_OF_SCORES = f"WHERE score IN {OF_IDS} GROUP BY 1, 2"
 _KINDS = {
-    "error_types": "SELECT score, error_type AS kind, sum(errors) AS n FROM error_types",
-    "faults": "SELECT score, kind, count(*) AS n FROM faults",
+    "error_types": f"SELECT score, error_type, sum(errors) FROM error_types {_OF_SCORES}",
+    "faults": f"SELECT score, kind, count(*) FROM faults {_OF_SCORES}",
 }
 
 
 class _Place(NamedTuple):
     """A conversation as an arm played it, by ids."""
 
-    arm: int
     conversation: int
     repeat: int
 
 
+class _Played(NamedTuple):
+    """What is known of a conversation's turns, whether or not anything failed in them."""
+
+    turns: tuple[ScoredTurn, ...]
+    walls: Sequence[float]
+    took: Sequence[float]
+    failed: bool
+
+
 _ByTurn: TypeAlias = dict[_Place, dict[int, int]]
+_Kinds: TypeAlias = Mapping[Any, Mapping[str, int]]
+
+_UNPLAYED = _Played((), (), _NOTHING, False)
+_NONE: Mapping[str, int] = {}
 
 
-def scored_cells(run: str, grader: GraderInfo, database: Database) -> list[ScoredCell]:
-    """Every conversation of a run that this grader has scored: arm by arm, repeat by repeat, in order."""
-    given = {"run": run, **grader.as_json()}
-    scores = list(database.query(_SCORES, given))
-    counts = counts_of(scores, database)
-    errors: dict[_Place, dict[str, int]] = {}
-    for row in database.query(_ERRORS, given):
-        errors.setdefault(_place(row), {})[row["kind"]] = row["n"]
-    own = {_place(row): bool(row["own"]) for row in scores}
-    turns: dict[_Place, tuple[tuple[ScoredTurn, ...], Speed]] = {}
+def scored_cells(
+    run: str, grader: GraderInfo, database: Database, arms: Collection[int] | None = None
+) -> Iterator[ScoredCell]:
+    """Every conversation of a run that this grader has scored: arm by arm, repeat by repeat, in order.
+
+    With `arms`, only those at these positions are read.
+    """
     numbers = _numbers(run, database)
-    for arm in dict.fromkeys(place.arm for place in own):
-        turns |= _turns_of(arm, given, own, numbers, database)
-    kinds = {name: _by_score(database.query(f"{query} GROUP BY 1, 2")) for name, query in _KINDS.items()}
-    return [_cell(row, counts, turns.get(_place(row), ((), _speed([]))), errors, kinds) for row in scores]
+    known: dict[Any, Any] = {}
+    rows = database.execute("SELECT id, position FROM arms WHERE run = ? ORDER BY position", [run])
+    for arm, position in rows.fetchall():
+        if arms is None or position in arms:
+            yield from _of_arm(arm, position, grader, numbers, known, database)
 
 
-def _turns_of(
+def _of_arm(
     arm: int,
-    given: Mapping[str, Any],
+    position: int,
+    grader: GraderInfo,
+    numbers: Mapping[int, Mapping[int, int]],
+    known: dict[Any, Any],
+    database: Database,
+) -> Iterator[ScoredCell]:
+    asked = {"arm": arm, **grader.as_json()}
+    scores = database.execute(_SCORES, asked).fetchall()
+    ids = [row[0] for row in scores]
+    counts = counts_of(ids, database)
+    own = {_Place(conversation, repeat): bool(is_own) for _, conversation, repeat, is_own, *_ in scores}
+    played = _played(asked, own, numbers, known, database)
+    failed = any(each.failed for each in played.values())
+    errors = _by_kind((((c, r), *of) for c, r, *of in database.execute(_ERRORS, asked)) if failed else ())
+    types, faults = (_by_kind(database.execute(query, [json.dumps(ids)])) for query in _KINDS.values())
+    for score, conversation, repeat, _, name, source, suite in scores:
+        place = _Place(conversation, repeat)
+        turns, walls, took, _ = played.get(place, _UNPLAYED)
+        yield ScoredCell(
+            position,
+            intern(name),
+            intern(source),
+            intern(suite),
+            repeat,
+            counts[score],
+            turns,
+            walls,
+            took,
+            errors.get(place, _NONE),
+            types.get(score, _NONE),
+            faults.get(score, _NONE),
+        )
+
+
+def speed_of(cells: Iterable[ScoredCell]) -> Speed:
+    """What conversations took, but the time spent storing and the costs, which are those of an arm."""
+    cpu, *summed = zip(*(cell.took for cell in cells), strict=True)
+    sums = {
+        name: int(sum(column)) if name in _WHOLE else float(sum(column))
+        for name, column in zip(_SUMMED, summed, strict=True)
+    }
+    return Speed(**sums, cpu_s=None if any(map(math.isnan, cpu)) else sum(filter(None, cpu)))  # type: ignore[arg-type]
+
+
+def _played(
+    asked: Mapping[str, Any],
     own: Mapping[_Place, bool],
     numbers: Mapping[int, Mapping[int, int]],
+    known: dict[Any, Any],
     database: Database,
-) -> dict[_Place, tuple[tuple[ScoredTurn, ...], Speed]]:
+) -> dict[_Place, _Played]:
     """The turns of the conversations that are `own` or not, with what they took; one at a time.
 
-    The rows of all are many times what is kept of them.
+    The rows of all are many times what is kept of them. `known` are turns of which others are the same.
     """
-    asked = {**given, "arm": arm}
-    later = {place for place, is_own in own.items() if place.arm == arm and not is_own}
+    later = {place for place, is_own in own.items() if not is_own}
     matched = _counted(_MATCHED, asked, later, database)
     bad = _counted(_BAD, asked, later, database) if later else {}
     found = {}
     for (conversation, repeat), rows in groupby(database.execute(_TURNS, asked), _CELL):
-        place = _Place(arm, conversation, repeat)
+        place = _Place(conversation, repeat)
         if place in own:
             number, of_it = numbers[conversation], list(rows)
-            right = matched.get(place, {})
-            wrong = bad.get(place, {}) if place in later else {row[2]: int(row[5]) for row in of_it}
-            found[place] = (
-                tuple(
-                    ScoredTurn(
-                        turn,
-                        number.get(turn, turn + 1),
-                        wanted,
-                        right.get(turn, 0),
-                        wrong.get(turn, 0),
-                        error,
-                        wall_s,
-                    )
-                    for _, _, turn, wanted, error, _, _, wall_s, *_ in of_it
-                ),
-                _speed(of_it),
+            right = matched.get(place, _NO_TURNS)
+            wrong = bad.get(place, _NO_TURNS) if place in later else {row[2]: int(row[5]) for row in of_it}
+            turns = tuple(
+                (turn, number.get(turn, turn + 1), wanted, right.get(turn, 0), wrong.get(turn, 0), error)
+                for _, _, turn, wanted, error, *_ in of_it
+            )
+            if turns not in known:
+                known[turns] = tuple(map(ScoredTurn._make, turns))
+            found[place] = _Played(
+                known[turns],
+                array("d", [row[_FIRST_SUMMED + 1] for row in of_it]),
+                _took(of_it),
+                any(row[6] for row in of_it),
             )
     return found
 
 
 _CELL = itemgetter(0, 1)
+_NO_TURNS: Mapping[int, int] = {}
+
+
+def _took(rows: Sequence[Sequence[Any]]) -> Sequence[float]:
+    """What turns took, of rows of `_TURNS`: the CPU time, not a number where one of them has none, and sums."""
+    cpu, *summed = list(zip(*rows, strict=True))[_FIRST_SUMMED:]
+    return array("d", [math.nan if None in cpu else sum(cpu), *map(sum, summed)])
 
 
 def _numbers(run: str, database: Database) -> dict[int, dict[int, int]]:
     """The numbers of the turns of each conversation, from 1, by position, where they are known."""
-    rows = database.execute("SELECT id, known_turns FROM conversations WHERE run = ?", [run])
-    return {row: {turn: n for n, turn in enumerate(json.loads(known), 1)} for row, known in rows}
+    rows = database.execute("SELECT id, known_turns FROM conversations WHERE run = ?", [run]).fetchall()
+    numbers = {known: {turn: n for n, turn in enumerate(json.loads(known), 1)} for _, known in set(rows)}
+    return {row: numbers[known] for row, known in rows}
 
 
-def _cell(
-    row: Mapping[str, Any],
-    counts: Mapping[int, Counts],
-    turns: tuple[tuple[ScoredTurn, ...], Speed],
-    errors: Mapping[_Place, Mapping[str, int]],
-    kinds: Mapping[str, Mapping[int, Mapping[str, int]]],
-) -> ScoredCell:
-    return ScoredCell(
-        arm=row["arm_position"],
-        conversation=intern(row["name"]),
-        source=intern(row["source"]),
-        suite=intern(row["suite"]),
-        repeat=row["repeat"],
-        counts=counts[row["id"]],
-        turns=turns[0],
-        speed=turns[1],
-        errors=errors.get(_place(row), {}),
-        error_types=kinds["error_types"].get(row["id"], {}),
-        faults=kinds["faults"].get(row["id"], {}),
-    )
-
-
-def _counted(query: str, asked: dict[str, Any], later: Collection[_Place], database: Database) -> _ByTurn:
+def _counted(query: str, asked: Mapping[str, Any], later: Collection[_Place], database: Database) -> _ByTurn:
     """Calls by conversation and turn, of each conversation by the verdicts of the score that is read."""
     found: _ByTurn = {}
     for is_later, where in ((False, _OWN), (True, _LATER)) if later else ((False, _OWN),):
         for conversation, repeat, turn, n in database.execute(query.format(**where), asked):
-            place = _Place(asked["arm"], conversation, repeat)
+            place = _Place(conversation, repeat)
             if (place in later) is is_later:
                 found.setdefault(place, {})[turn] = n
     return found
 
 
-def _speed(rows: Sequence[Sequence[Any]]) -> Speed:
-    """What turns took, of rows of `_TURNS`."""
-    columns = list(zip(*rows, strict=True))[_FIRST_SUMMED:] if rows else [()] * (len(_SUMMED) + 1)
-    cpu, *summed = columns
-    sums = {
-        name: int(sum(column)) if name in _WHOLE else float(sum(column))
-        for name, column in zip(_SUMMED, summed, strict=True)
-    }
-    return Speed(**sums, cpu_s=None if None in cpu else sum(cpu))  # type: ignore[arg-type]
-
-
-def _by_score(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, int]]:
-    found: dict[int, dict[str, int]] = {}
-    for row in rows:
-        found.setdefault(row["score"], {})[row["kind"]] = row["n"]
+def _by_kind(rows: Iterable[Sequence[Any]]) -> _Kinds:
+    """How many of which kind, by what has them."""
+    found: dict[Any, dict[str, int]] = {}
+    for of, kind, number in rows:
+        found.setdefault(of, {})[intern(kind)] = number
     return found
-
-
-def _place(row: Mapping[str, Any]) -> _Place:
-    return _Place(row["arm"], row["conversation"], row["repeat"])

@@ -115,4 +115,4 @@ class Follower(Runs):
             self._id,
             where.conversation,
         )
-        return counts_of(rows, self._database)[rows[0]["id"]] if rows else None
+        return counts_of([rows[0]["id"]], self._database)[rows[0]["id"]] if rows else None

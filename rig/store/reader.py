@@ -1,7 +1,7 @@
 """Read stored runs. `rig show`, `rig runs` and the live views get their numbers here."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
@@ -24,7 +24,15 @@ from rig.store.connect import connect_for_reading, faults, intact
 from rig.store.holder import Holder
 from rig.store.records import Cell, FailedTurn, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
 from rig.store.rows import step_from_row
-from rig.store.scores import OWN_SCORES, counts_of, faults_of, scores_of, suite_scores_of, summed
+from rig.store.scores import (
+    OWN_SCORES,
+    counts_of,
+    faults_of,
+    graders_of,
+    own_of,
+    scores_of,
+    suite_scores_of,
+)
 from rig.store.views import EXPORTED
 from rig.tasks import Task
 
@@ -33,6 +41,8 @@ LATEST = "latest"
 Row: TypeAlias = dict[str, Any]
 
 _WORK = [field.name for field in fields(Usage)]
+
+_NO_ERRORS: Mapping[str, int] = {}
 
 _NAMES = 1000
 """How many runs are looked at for one that was meant."""
@@ -48,10 +58,12 @@ _PLANNED = {
 }
 """How the rows of a view are put into the order in which the run was planned, by the columns it has."""
 
-_TURNS_DONE = (
-    "SELECT arm, conversation, repeat, count(*) AS n FROM turns"
-    " WHERE arm IN (SELECT id FROM arms WHERE run = ?1) GROUP BY arm, conversation, repeat"
-)
+_TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GROUP BY 1, 2"
+_ERRORS = """
+    SELECT conversation, repeat, predictions.error, count(*)
+    FROM predictions JOIN turns ON turns.id = predictions.turn
+    WHERE arm = ? AND predictions.error IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 3
+"""
 
 
 class Runs:
@@ -98,35 +110,45 @@ class Runs:
             raise RigError(f"{fault}; `rig runs` lists them")
         return self._run(found[0])
 
-    def cells(self, run: StoredRun) -> list[Cell]:
-        """Every conversation of every arm and repeat, in the order in which they are run."""
-        done = self._cell_numbers(run, _TURNS_DONE)
-        scores = self._cell_numbers(run, OWN_SCORES)
-        counts = counts_of(scores.values(), self._database)
-        errors = self._cell_errors(run)
-        conversations = self._rows("SELECT * FROM conversations WHERE run = ? ORDER BY position", run.id)
-        cells = []
+    def cells(self, run: StoredRun) -> Iterator[Cell]:
+        """Every conversation of every arm and repeat, in the order in which they are run, one arm in memory."""
+        conversations = self._database.execute(
+            "SELECT id, name, turns FROM conversations WHERE run = ? ORDER BY position", [run.id]
+        ).fetchall()
         for arm in run.arms:
+            of_arm = [self._arm_id(run, arm.position)]
+            done = {tuple(key): n for *key, n in self._database.execute(_TURNS_DONE, of_arm)}
+            rows = self._database.execute(f"{OWN_SCORES} AND arm = ?", of_arm)
+            scores = {(conversation, repeat): score for score, _, conversation, repeat, *_ in rows}
+            counts = counts_of(scores.values(), self._database)
+            errors: dict[tuple[int, int], dict[str, int]] = {}
+            for conversation, repeat, kind, n in self._database.execute(_ERRORS, of_arm):
+                errors.setdefault((conversation, repeat), {})[kind] = n
             for repeat in range(run.repeats):
-                for conversation in conversations:
-                    key = Where(arm.position, conversation["name"], repeat)
-                    cells.append(
-                        Cell(
-                            arm.position,
-                            conversation["name"],
-                            repeat,
-                            turns=conversation["turns"],
-                            turns_done=done[key]["n"] if key in done else 0,
-                            counts=counts[scores[key]["id"]] if key in scores else None,
-                            errors=errors.get(key, {}),
-                        )
+                for conversation, name, turns in conversations:
+                    key = conversation, repeat
+                    yield Cell(
+                        arm.position,
+                        name,
+                        repeat,
+                        turns=turns,
+                        turns_done=done.get(key, 0),
+                        counts=counts[scores[key]] if key in scores else None,
+                        errors=errors.get(key, _NO_ERRORS),
                     )
-        return cells
 
     def failed_turns(self, run: StoredRun) -> dict[Where, FailedTurn]:
         """The first turn of each conversation that failed by the machine, in a way that may have passed."""
-        found = self._cell_numbers(run, FAILED_TURNS)
-        return {where: FailedTurn(row["turn"], row["n"]) for where, row in found.items()}
+        rows = self._rows(
+            "SELECT failed.*, arms.position, conversations.name"
+            f" FROM ({FAILED_TURNS}) AS failed JOIN arms ON arms.id = failed.arm"
+            " JOIN conversations ON conversations.id = failed.conversation WHERE arms.run = ?1",
+            run.id,
+        )
+        return {
+            Where(row["position"], row["name"], row["repeat"]): FailedTurn(row["turn"], row["n"])
+            for row in rows
+        }
 
     def conversations(self, run: StoredRun) -> list[Task]:
         """The conversations of a run, as they were when it began."""
@@ -158,15 +180,16 @@ class Runs:
             key,
         ):
             steps.setdefault(step["turn"], []).append(step)
-        scores = self._rows(f"{OWN_SCORES} AND arm = ? AND conversation = ? AND repeat = ?", *key)
+        rows_of_score = self._rows(f"{OWN_SCORES} AND arm = ? AND conversation = ? AND repeat = ?", *key)
+        score = rows_of_score[0]["id"] if rows_of_score else None
         return Transcript(
             arm=run.arms[arm].name,
             repeat=repeat,
             conversation=self._task(run, found[0]),
             turns={row["turn"]: self._turn(row, steps[row["id"]]) for row in rows},
-            counts=counts_of(scores, self._database)[scores[0]["id"]] if scores else None,
+            counts=None if score is None else counts_of([score], self._database)[score],
             declaration=run.declaration,
-            faults=faults_of(scores[0]["id"], self._database) if scores else (),
+            faults=() if score is None else faults_of(score, self._database),
         )
 
     def scores(self, run: StoredRun) -> list[StoredScore]:
@@ -177,10 +200,19 @@ class Runs:
         """The same, but each suite's conversations by themselves, in the order in which they are run."""
         return suite_scores_of(run.id, self._database)
 
-    def scored_cells(self, run: StoredRun, grader: GraderInfo) -> list[ScoredCell]:
-        """Every conversation that this grader has scored, arm by arm, repeat by repeat, in order."""
+    def graders(self, run: StoredRun) -> list[tuple[int, GraderInfo]]:
+        """Which graders scored each arm, by its position: arm by arm, the run's own grader first."""
+        return graders_of(run.id, self._database)
+
+    def scored_cells(
+        self, run: StoredRun, grader: GraderInfo, arms: Collection[int] | None = None
+    ) -> Iterator[ScoredCell]:
+        """Every conversation that this grader has scored, arm by arm, repeat by repeat, in order.
+
+        With `arms`, only those at these positions are read.
+        """
         with intact(self.path):
-            return scored_cells(run.id, grader, self._database)
+            yield from scored_cells(run.id, grader, self._database, arms)
 
     def view(self, name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
         """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""
@@ -250,8 +282,7 @@ class Runs:
         )
 
     def _arm(self, row: dict[str, Any]) -> StoredArm:
-        scores = self._rows(f"{OWN_SCORES} AND arm = ? ORDER BY id", row["id"])
-        own = summed(row["position"], scores, self._database)
+        own = own_of(row["id"], row["position"], self._database)
         ends = self._rows(
             "SELECT role, predictions.error, count(*) AS n"
             " FROM predictions JOIN turns ON turns.id = predictions.turn"
@@ -302,30 +333,6 @@ class Runs:
         row = self._rows("SELECT id FROM arms WHERE run = ? AND position = ?", run.id, position)[0]
         arm: int = row["id"]
         return arm
-
-    def _cell_numbers(self, run: StoredRun, query: str) -> dict[Where, dict[str, Any]]:
-        """Rows of a query over (arm, conversation, repeat), by the arm's position and conversation's name."""
-        rows = self._rows(
-            "SELECT cells.*, arms.position AS arm_position, conversations.name AS conversation_name"
-            f" FROM ({query}) AS cells JOIN arms ON arms.id = cells.arm"
-            " JOIN conversations ON conversations.id = cells.conversation WHERE arms.run = ?1",
-            run.id,
-        )
-        return {Where(row["arm_position"], row["conversation_name"], row["repeat"]): row for row in rows}
-
-    def _cell_errors(self, run: StoredRun) -> dict[Where, dict[str, int]]:
-        rows = self._rows(
-            "SELECT arms.position, conversations.name, repeat, predictions.error, count(*) AS n"
-            " FROM predictions JOIN turns ON turns.id = predictions.turn JOIN arms ON arms.id = arm"
-            " JOIN conversations ON conversations.id = conversation"
-            " WHERE arms.run = ? AND predictions.error IS NOT NULL GROUP BY 1, 2, 3, 4 ORDER BY 4",
-            run.id,
-        )
-        errors: dict[Where, dict[str, int]] = {}
-        for row in rows:
-            key = Where(row["position"], row["name"], row["repeat"])
-            errors.setdefault(key, {})[row["error"]] = row["n"]
-        return errors
 
     def _rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         return list(self._database.query(query, values))

@@ -78,7 +78,7 @@ class Cell:
     turns: int
     turns_done: int
     counts: Counts | None = None
-    errors: dict[str, int] = field(default_factory=dict)
+    errors: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def state(self) -> State:

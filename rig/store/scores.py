@@ -1,13 +1,16 @@
 """Reading scores. Several graders can score a conversation; a run stands by one of them, its own."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
+from itertools import groupby
+from operator import itemgetter
 from sys import intern
 from typing import Any
 
 from sqlite_utils import Database
 
+from rig.metrics import Counts
 from rig.store.records import GraderInfo, StoredScore
 from rig.store.rows import fault_from_row
 from rig.verdicts import Fault
@@ -16,81 +19,105 @@ _GRADER = [field.name for field in fields(GraderInfo)]
 
 OWN_SCORES = f"SELECT id, arm, conversation, repeat, {', '.join(_GRADER)} FROM scores WHERE own"
 
-_COUNTS = "SELECT score, name, value FROM counts WHERE score IN (SELECT value FROM json_each(?))"
-_ERROR_TYPES = "SELECT error_type AS kind, sum(errors) AS n FROM error_types"
-_FAULTS = "SELECT kind, count(*) AS n FROM faults"
+OF_IDS = "(SELECT value FROM json_each(?))"
+"""The ids of a JSON list."""
+
+_COUNTS = f"SELECT score, name, value FROM counts WHERE score IN {OF_IDS} ORDER BY score, name"
+_TOTALS = f"""
+    SELECT name, total(value), total(typeof(value) <> 'integer') FROM counts WHERE score IN {OF_IDS} GROUP BY 1
+"""
+_ONE = f"SELECT value FROM counts WHERE name = ? AND score IN {OF_IDS} ORDER BY score"
+_ERROR_TYPES = f"SELECT error_type, sum(errors) FROM error_types WHERE score IN {OF_IDS} GROUP BY 1 ORDER BY 1"
+_FAULTS = f"SELECT kind, count(*) FROM faults WHERE score IN {OF_IDS} GROUP BY 1 ORDER BY 1"
+
+_EXACT = 2**53
+"""Below this, sums of whole numbers are exact as floating-point numbers."""
 
 
-def counts_of(scores: Iterable[Mapping[str, Any]], database: Database) -> dict[int, dict[str, float]]:
-    """The counts that go with rows of `scores`, by the id of each."""
-    found: dict[int, dict[str, float]] = {row["id"]: {} for row in scores}
-    for score, name, value in database.execute(_COUNTS, [json.dumps(list(found))]):
-        found[score][intern(name)] = value
+def counts_of(scores: Iterable[int], database: Database) -> dict[int, Counts]:
+    """The counts that go with scores, by their ids. Those that are alike are one object."""
+    ids = list(scores)
+    found: dict[int, Counts] = dict.fromkeys(ids, {})
+    known: dict[Any, Counts] = {}
+    for score, rows in groupby(database.execute(_COUNTS, [json.dumps(ids)]), itemgetter(0)):
+        counts = tuple([row[1:] for row in rows])
+        if counts not in known:
+            known[counts] = {intern(name): value for name, value in counts}
+        found[score] = known[counts]
     return found
 
 
-def _total_of(scores: Iterable[int], database: Database) -> dict[str, float]:
-    """The sums of the counts of all these scores. Only one score is in memory at a time."""
+def _total_of(ids: str, database: Database) -> dict[str, float]:
+    """The sums of the counts of scores. Whole numbers are added in SQL, others as Python adds them."""
     sums: dict[str, float] = {}
-    for _, name, value in database.execute(_COUNTS, [json.dumps(list(scores))]):
-        sums[name] = sums.get(name, 0) + value
+    for name, value, others in database.execute(_TOTALS, [ids]).fetchall():
+        is_exact = not others and abs(value) < _EXACT
+        sums[name] = int(value) if is_exact else sum(row[0] for row in database.execute(_ONE, [name, ids]))
     return sums
 
 
-def summed(position: int, rows: Iterable[Mapping[str, Any]], database: Database) -> StoredScore | None:
-    """The scores of one arm by one grader taken together; None if there are none."""
-    scores = list(rows)
-    if not scores:
-        return None
-    own_ids = [row["id"] for row in scores]
-    ids = json.dumps(own_ids)
-    error_types, faults = (
-        database.query(
-            f"{query} WHERE score IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1", [ids]
-        )
-        for query in (_ERROR_TYPES, _FAULTS)
-    )
+def summed(position: int, grader: GraderInfo, scores: Sequence[int], database: Database) -> StoredScore:
+    """Scores of one arm by one grader, by their ids, taken together."""
+    ids = json.dumps(scores)
     return StoredScore(
         arm=position,
-        grader=GraderInfo(**{name: scores[0][name] for name in _GRADER}),
-        counts=_total_of(own_ids, database),
-        error_types={row["kind"]: row["n"] for row in error_types},
-        faults={row["kind"]: row["n"] for row in faults},
+        grader=grader,
+        counts=_total_of(ids, database),
+        error_types=dict(database.execute(_ERROR_TYPES, [ids])),
+        faults=dict(database.execute(_FAULTS, [ids])),
     )
+
+
+def own_of(arm: int, position: int, database: Database) -> StoredScore | None:
+    """The scores that a run stands by, of one arm; None where there are none."""
+    grader = next(database.execute(f"{OWN_SCORES} AND arm = ? ORDER BY id LIMIT 1", [arm]), None)
+    if grader is None:
+        return None
+    ids = database.execute("SELECT id FROM scores WHERE own AND arm = ? ORDER BY id", [arm])
+    return summed(position, GraderInfo(*grader[-len(_GRADER) :]), [row[0] for row in ids], database)
+
+
+def graders_of(run: str, database: Database) -> list[tuple[int, GraderInfo]]:
+    """Which graders scored each arm of a run, by its position: arm by arm, the run's own grader first."""
+    rows = database.execute(
+        f"SELECT position, {', '.join(_GRADER)} FROM scores JOIN arms ON arms.id = arm WHERE run = ?"
+        " GROUP BY position, grader, grader_version, similarity"
+        " ORDER BY position, max(own) DESC, min(CASE WHEN own THEN scores.id END), min(scores.id)",
+        [run],
+    )
+    return [(position, GraderInfo(*grader)) for position, *grader in rows]
 
 
 def scores_of(run: str, database: Database) -> list[StoredScore]:
     """What each grader makes of each arm of a run, arm by arm, the run's own grader first."""
-    rows = database.query(
-        "SELECT scores.*, arms.position FROM scores JOIN arms ON arms.id = arm WHERE run = ?"
-        " ORDER BY arms.position, own DESC, scores.id",
-        [run],
-    )
-    found = (summed(key[0], group, database) for key, group in _grouped(rows, "position", *_GRADER))
-    return [score for score in found if score]
+    found = []
+    for position, grader in graders_of(run, database):
+        ids = database.execute(
+            "SELECT scores.id FROM scores JOIN arms ON arms.id = arm WHERE run = :run AND position = :position"
+            " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
+            " ORDER BY own DESC, scores.id",
+            {"run": run, "position": position, **grader.as_json()},
+        )
+        found.append(summed(position, grader, [row[0] for row in ids], database))
+    return found
 
 
 def suite_scores_of(run: str, database: Database) -> list[StoredScore]:
     """The scores of each suite by itself: arm by arm, suite by suite, the run's own grader first."""
-    rows = database.query(
-        "SELECT scores.*, arms.position, suite FROM scores JOIN arms ON arms.id = arm"
+    rows = database.execute(
+        f"SELECT arms.position, suite, {', '.join(_GRADER)}, scores.id"
+        " FROM scores JOIN arms ON arms.id = arm"
         " JOIN conversations ON conversations.id = conversation WHERE arms.run = ?"
         " ORDER BY arms.position, conversations.position, own DESC, scores.id",
         [run],
     )
-    groups = _grouped(rows, "position", "suite", *_GRADER)
-    found = ((key[1], summed(key[0], group, database)) for key, group in groups)
-    return [replace(score, suite=suite) for suite, score in found if score]
-
-
-def _grouped(
-    rows: Iterable[Mapping[str, Any]], *names: str
-) -> Iterable[tuple[tuple[Any, ...], list[Mapping[str, Any]]]]:
-    """Rows that are equal in the columns named, in the order of their first."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups.items()
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for *group, score in rows:
+        groups.setdefault(tuple(group), []).append(score)
+    return [
+        replace(summed(position, GraderInfo(*grader), ids, database), suite=suite)
+        for (position, suite, *grader), ids in groups.items()
+    ]
 
 
 def faults_of(score: int, database: Database) -> tuple[Fault, ...]:
