@@ -102,7 +102,7 @@ def _show_run(stored: Runs, run: StoredRun, as_json: bool) -> None:
                     {**arm.as_json(run.declaration), "fingerprint": arm.fingerprint} for arm in run.arms
                 ],
                 "store": store,
-                "conversations": [_cell_json(run, cell) for cell in stored.cells(run)],
+                "conversations": [_cell_json(run, cell) for cell in stored.each_cell(run)],
                 "scores": [score_json(run, score) for score in stored.scores(run)],
             }
         )
@@ -116,7 +116,7 @@ def _show_run(stored: Runs, run: StoredRun, as_json: bool) -> None:
         for arm, repeat in columns
     ]
     # Cells come column by column.
-    states = _states(run, stored.cells(run))
+    states = _states(run, stored.each_cell(run))
     told = [list(islice(states, len(run.conversations))) for _ in columns]
     print_table(("conversation", *header), list(zip(run.conversations, *told, strict=True)))
     if len({grader for _, grader in stored.graders(run)}) > 1:

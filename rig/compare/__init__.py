@@ -1,6 +1,7 @@
 """Arms of stored runs side by side: rates, differences, what flipped, and what can be said about it."""
 
-from rig.compare.compare import Question, compare
+from rig.compare.arms import choose
+from rig.compare.compare import Question, compare, compare_chosen
 from rig.compare.estimates import Difference
 from rig.compare.findings import (
     Agreement,
@@ -36,7 +37,9 @@ __all__ = [
     "TurnTimes",
     "Verdict",
     "VerdictKind",
+    "choose",
     "compare",
+    "compare_chosen",
     "look",
     "noise_of",
     "published",

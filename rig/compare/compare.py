@@ -52,10 +52,17 @@ def compare(
     they have no grader or no conversation in common, and when one differs from the baseline in more than
     one thing without that being asked for.
     """
+    return compare_chosen(runs, choose(runs, addresses), question, noise)
+
+
+def compare_chosen(
+    runs: Runs, arms: Sequence[ChosenArm], question: Question | None = None, noise: Noise | None = None
+) -> Comparison:
+    """The same of arms that were read already."""
     question = question or Question()
     if not 0 < question.alpha < 1:
         raise RigError(f"alpha {question.alpha:g} is not a probability between 0 and 1; 0.05 is usual")
-    chosen, left_out = without_unfinished(choose(runs, addresses))
+    chosen, left_out = without_unfinished(arms)
     if not chosen:
         said = "; ".join(f"{label}: {why}" for label, why in left_out.items())
         raise RigError(f"there is nothing to compare: {said}")

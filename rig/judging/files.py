@@ -45,7 +45,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[Votes]]:
     found = []
     with Runs.open(store) as runs:
         tasks = {task.name: cast(Judgement, task) for task in runs.conversations(run)}
-        for cell in runs.cells(run):
+        for cell in runs.each_cell(run):
             if cell.state != "finished":
                 continue
             transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)

@@ -62,7 +62,7 @@ def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, li
 def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
     method, setup, by = methods.get(run.declaration.method), setup_of(run), settings_of(run)
     role = method.roles[0]
-    for cell in runs.cells(run):
+    for cell in runs.each_cell(run):
         if cell.state != "finished" or cell.counts is None:
             continue
         transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)

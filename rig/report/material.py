@@ -7,7 +7,7 @@ from itertools import count, islice, product
 from string import ascii_uppercase
 from typing import Literal, get_args
 
-from rig.compare import Comparison, Noise, Question, compare, published
+from rig.compare import Comparison, Noise, Question, choose, compare_chosen, published
 from rig.compare.board.groups import WAYS, Groups, groups
 from rig.errors import RigError
 from rig.methods.offers import Table
@@ -17,22 +17,30 @@ Format = Literal["html", "md", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
+MOST = 5_000
+"""Transcripts that a report has, one for each conversation and arm. No browser shows many more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Material:
     """A comparison with its runs by id and, by conversation and arm, the transcripts of the first repeat.
 
-    `letters` stand for the arms if there is no room for names. `tables` are those of the method's paper, if
-    they are asked for.
+    The transcripts are of the conversations with the numbers `shown`: of all, unless those are too many.
+    `letters` stand for the arms where there is no room for names. `tables` are those of the method's paper,
+    where they are asked for.
     """
 
     comparison: Comparison
     runs: dict[str, StoredRun]
     transcripts: tuple[tuple[Transcript, ...], ...]
+    shown: Sequence[int]
     tables: Sequence[Table] = ()
 
     @property
     def groups(self) -> Iterator[Groups]:
-        """What was right by tool, tag and suite, where there is more than one to tell apart."""
+        """What was right by tool, tag and suite, where there is more than one to tell apart and all are shown."""
+        if self.left_out:
+            return
         arms = [arm.label for arm in self.comparison.arms]
         by_arm = list(zip(*self.transcripts, strict=True))
         for by in WAYS:
@@ -40,6 +48,11 @@ class Material:
                 found = groups(by, arms, by_arm)
                 if len(found.rows) > 1:
                     yield found
+
+    @property
+    def left_out(self) -> int:
+        """How many conversations are not shown."""
+        return len(self.comparison.conversations) - len(self.shown)
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -57,11 +70,28 @@ def gather(
     with_tables: bool = False,
 ) -> Material:
     """Read what a report of these arms needs. One arm will do. Raises RigError as `compare` does."""
-    comparison = compare(runs, addresses, replace(question or Question(), one_will_do=True), noise)
-    stored = {arm.run: runs.get(arm.run) for arm in comparison.arms}
+    chosen = choose(runs, addresses)
+    comparison = compare_chosen(runs, chosen, replace(question or Question(), one_will_do=True), noise)
+    read = {each.run.id: each.run for each in chosen}
+    stored = {arm.run: read[arm.run] for arm in comparison.arms}
+    shown = _shown(comparison)
     transcripts = tuple(
-        tuple(runs.transcript(stored[arm.run], name, arm.position, 0) for arm in comparison.arms)
-        for name, _ in comparison.conversations
+        tuple(
+            runs.transcript(stored[arm.run], comparison.conversations[number][0], arm.position, 0)
+            for arm in comparison.arms
+        )
+        for number in shown
     )
     tables = published(runs, addresses) if with_tables else ()
-    return Material(comparison, stored, transcripts, tables)
+    return Material(comparison, stored, transcripts, shown, tables)
+
+
+def _shown(comparison: Comparison) -> Sequence[int]:
+    """Which conversations there is room for, in order: those that flipped before others."""
+    numbers = range(len(comparison.conversations))
+    most = max(MOST // len(comparison.arms), 1)
+    if len(numbers) <= most:
+        return numbers
+    flipped = {flip.conversation for pair in comparison.pairs for flip in pair.flips}
+    first = sorted(numbers, key=lambda number: comparison.conversations[number][0] not in flipped)
+    return sorted(first[:most])

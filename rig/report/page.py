@@ -55,7 +55,11 @@ def page(material: Material, largest: int = LARGEST) -> str:
     text = ""
     template = _environment().get_template("report.html")
     for longest in _LENGTHS:
-        views = list(conversation_views(material.comparison, material.transcripts, material.letters, longest))
+        views = list(
+            conversation_views(
+                material.comparison, material.transcripts, material.shown, material.letters, longest
+            )
+        )
         told = _environment().get_template("conversations.html").render(views=views, missed=signs.MISSED)
         for is_packed in (False, True) if longest == _LENGTHS[0] else (True,):
             transcripts = {"packed": _packed(told) if is_packed else None, "conversations": Markup(told)}
@@ -96,6 +100,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "comparison": comparison,
         "metric": comparison.metric,
         "letters": letters,
+        "left_out": material.left_out,
         "blocks": _blocks,
         "heading": heading(comparison),
         "quality": quality_rows(comparison),
@@ -107,7 +112,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
         "differences": difference_rows(comparison) if comparison.pairs else [],
         "pairs": [
-            (letter, pair, list(_flips(pair, comparison)))
+            (letter, pair, list(_flips(pair, material)))
             for letter, pair in zip(letters[1:], comparison.pairs, strict=True)
         ],
         "rate_plots": {
@@ -139,10 +144,12 @@ def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
     ]
 
 
-def _flips(pair: Pair, comparison: Comparison) -> Iterator[FlipView]:
-    """Conversations that flipped, then those where only turns did."""
-    numbers = {name: number for number, (name, _) in enumerate(comparison.conversations)}
+def _flips(pair: Pair, material: Material) -> Iterator[FlipView]:
+    """Conversations that flipped, then those of which only turns did, as far as they are shown."""
+    numbers = {material.comparison.conversations[number][0]: number for number in material.shown}
     for flip, turns in flips_with_turns(pair):
+        if flip.conversation not in numbers:
+            continue
         often = how_often(flip) if flip.turn is None else ""
         yield FlipView(flip, numbers[flip.conversation], often, turns)
 

@@ -72,6 +72,8 @@ def as_json(material: Material) -> str:
         if is_whole:
             break
     found = material.comparison.as_json()
+    if material.left_out:
+        found["left_out_transcripts"] = material.left_out
     if cut:
         found["cut"] = {"longest": longest, "times": cut}
     found["by"] = [each.as_json() for each in material.groups]
@@ -84,7 +86,8 @@ def _transcripts(material: Material, longest: int) -> tuple[list[JsonObject], in
     """Transcripts with texts cut, how many were, and whether all are there: it ends early where it may."""
     transcripts: list[JsonObject] = []
     cut = size = 0
-    for (name, suite), of_arms in zip(material.comparison.conversations, material.transcripts, strict=True):
+    for number, of_arms in zip(material.shown, material.transcripts, strict=True):
+        name, suite = material.comparison.conversations[number]
         arms, often = cut_json([transcript_json(each) for each in of_arms], longest)
         transcripts.append({"conversation": name, "suite": suite, "arms": arms})
         cut += often

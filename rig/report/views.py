@@ -107,18 +107,19 @@ class ConversationView:
 def conversation_views(
     comparison: Comparison,
     transcripts: Sequence[Sequence[Transcript]],
+    shown: Sequence[int],
     letters: Sequence[str],
     longest: int,
 ) -> Iterator[ConversationView]:
-    """The conversations in the order of the comparison; `transcripts` are by conversation, then arm.
+    """The conversations `shown`, by their numbers; `transcripts` are by conversation, then arm.
 
     Texts are cut at `longest` characters. Raises nothing, for anything that models wrote.
     """
     flipped = {
         (pair.arm, flip.conversation): flip.outcome for pair in comparison.pairs for flip in pair.flips
     }
-    for number, (name, suite) in enumerate(comparison.conversations):
-        of_arms = transcripts[number]
+    for number, of_arms in zip(shown, transcripts, strict=True):
+        name, suite = comparison.conversations[number]
         yield ConversationView(
             number,
             name,

@@ -113,7 +113,7 @@ def _own_folder(run: StoredRun, where: Where, directory: Path) -> Path:
 
 
 def _finished(runs: Runs, run: StoredRun) -> Iterator[tuple[Where, Transcript]]:
-    for cell in runs.cells(run):
+    for cell in runs.each_cell(run):
         if cell.state == "finished":
             transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
             yield Where(cell.arm, cell.conversation, cell.repeat), transcript

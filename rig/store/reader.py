@@ -110,8 +110,12 @@ class Runs:
             raise RigError(f"{fault}; `rig runs` lists them")
         return self._run(found[0])
 
-    def cells(self, run: StoredRun) -> Iterator[Cell]:
-        """Every conversation of every arm and repeat, in the order in which they are run, one arm in memory."""
+    def cells(self, run: StoredRun) -> list[Cell]:
+        """Every conversation of every arm and repeat, in the order in which they are run."""
+        return list(self.each_cell(run))
+
+    def each_cell(self, run: StoredRun) -> Iterator[Cell]:
+        """The same one by one, with no more than an arm in memory, as long as the store is open."""
         conversations = self._database.execute(
             "SELECT id, name, turns FROM conversations WHERE run = ? ORDER BY position", [run.id]
         ).fetchall()

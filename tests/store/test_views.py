@@ -77,7 +77,7 @@ def test_turn_results_are_those_that_are_compared(tmp_path: Path) -> None:
         run = runs.get("latest")
         grader = run.arms[0].grader
         assert grader is not None
-        cells = runs.scored_cells(run, grader)
+        cells = list(runs.scored_cells(run, grader))
         rows = list(runs.view("turn_results", run))
     told = {(row["arm"], row["conversation"], row["repeat"], row["turn"]): row for row in rows}
     assert len(told) == len(rows) == 2 * 6 * 2 * 2

@@ -1,12 +1,12 @@
 """Where models succeed: by tool, by the tags of conversations, and by suite, with a number for each arm."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.store import Runs, StoredRun, Transcript
+from rig.store import Runs, StoredArm, StoredRun, Transcript
 from rig.tasks import Task
 from rig.toolbox.rules import is_optional
 from rig.verdicts import CallPlace
@@ -61,20 +61,19 @@ class Groups(NamedTuple):
 
 
 def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
-    """What the arms of a run got right, group by group. Raises RigError if there is nothing to group."""
-    played = [
-        [
-            runs.transcript(run, conversation, arm.position, repeat)
-            for conversation in run.conversations
-            for repeat in range(run.repeats)
-        ]
-        for arm in run.arms
-    ]
-    return groups(by, [arm.name for arm in run.arms], played)
+    """What the arms of a run got right, group by group. Raises RigError where there is nothing to group."""
+    return groups(by, [arm.name for arm in run.arms], (_played(runs, run, arm) for arm in run.arms))
 
 
-def groups(by: By, arms: Sequence[str], played: Sequence[Sequence[Transcript]]) -> Groups:
-    """Group what arms played, each conversation for itself. Raises RigError if there is nothing to group.
+def _played(runs: Runs, run: StoredRun, arm: StoredArm) -> Iterator[Transcript]:
+    """What an arm did, one conversation in memory."""
+    for conversation in run.conversations:
+        for repeat in range(run.repeats):
+            yield runs.transcript(run, conversation, arm.position, repeat)
+
+
+def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) -> Groups:
+    """Group what arms played, each conversation for itself. Raises RigError where there is nothing to group.
 
     `played` are the transcripts of each arm; those that are not scored yet are left out.
     """

@@ -91,7 +91,7 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[Place]:
     suites = {task.name: task.suite for task in runs.conversations(run)}
     wanted = suite if suite is not None else next(iter(suites.values()), "")
     rows: dict[int, list[tuple[str, Counts]]] = {}
-    for cell in runs.cells(run):
+    for cell in runs.each_cell(run):
         if cell.counts is not None and suites.get(cell.conversation) == wanted:
             rows.setdefault(cell.arm, []).append((cell.conversation, cell.counts))
     return [

@@ -83,7 +83,7 @@ class Card:
         except RigError:
             comparison = None
         told = stored.declaration
-        scored = (each for each in runs.cells(stored) if each.counts is not None)
+        scored = (each for each in runs.each_cell(stored) if each.counts is not None)
         failing = (each.conversation for each in scored if not told.succeeded(each.counts or {}))
         return cls(stored, str(runs.path), comparison, next(failing, None), is_kept)
 
