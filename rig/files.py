@@ -101,13 +101,16 @@ def _inner(value: Json) -> Iterable[Json]:
 
 
 @contextmanager
-def writing(path: Path, *, force: bool = False) -> Iterator[TextIO]:
+def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterator[TextIO]:
     """A text file to write, UTF-8 with line ends as they are, which takes its place once all is written.
 
-    Over a file that is there only with `force`. Devices and pipes are written to as they are, and what a link
+    Over a file that is there only with `force`, with `folders` into ones that are made where there are none.
+    Devices and pipes are written to as they are, and what a link
     points to is replaced, not the link. Raises RigError.
     """
     try:
+        if folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
         target = Path(os.path.realpath(path))
         kind = _kind(target)
         if kind is not None and not stat.S_ISREG(kind):
@@ -123,13 +126,8 @@ def writing(path: Path, *, force: bool = False) -> Iterator[TextIO]:
 
 
 def write(text: str, path: Path, *, force: bool = False, folders: bool = False) -> None:
-    """Write a text as `writing` does, with `folders` into ones that are made where there are none."""
-    try:
-        if folders:
-            path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
-    with writing(path, force=force) as file:
+    """Write a text as `writing` does."""
+    with writing(path, force=force, folders=folders) as file:
         file.write(text)
 
 

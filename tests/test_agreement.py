@@ -68,3 +68,18 @@ def test_the_interval_of_a_mean_is_about_two_standard_errors_wide() -> None:
     assert (found.low, found.high) == pytest.approx(
         (found.value - 1.96 * error, found.value + 1.96 * error), abs=error / 5
     )
+
+
+def test_tasks_of_which_both_say_the_same_can_be_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(11)
+    first = (generator.random(500) < 0.7).astype(float)
+    second = np.where(generator.random(500) < 0.15, 1 - first, first)
+    each = agreement.by_task(first, second)
+    monkeypatch.setattr(agreement, "_AT_ONCE", 3_000)
+    assert agreement.by_task(first, second) == each
+    monkeypatch.setattr(agreement, "LARGE", 499)
+    together = agreement.by_task(first, second)
+    for name, found in together.items():
+        assert found.value == pytest.approx(each[name].value)
+        width = each[name].high - each[name].low
+        assert (found.low, found.high) == pytest.approx((each[name].low, each[name].high), abs=0.03 * width)

@@ -100,7 +100,11 @@ class PairedBootstrap:
     def _draws(self, *rows: Vector) -> Vector:
         """The difference in every draw from rows of both arms, but in draws with nothing to divide by."""
         columns = np.stack(rows, axis=1)
+        sign = 1.0
         if self.conversations > LARGE:
+            # Whichever arm is the baseline, the kinds come in the same order.
+            if columns[:-2, :2].tobytes() < columns[:-2, 2:].tobytes():
+                columns, sign = columns[:, [2, 3, 0, 1]], -1.0
             alike, number = np.unique(columns[:-2], axis=0, return_counts=True)
             columns = np.concatenate([alike, columns[-2:]])
             taken = self._drawn(np.concatenate([number, [1, 1]]))
@@ -116,7 +120,7 @@ class PairedBootstrap:
             mirrored.append(times @ columns)
         sums = np.concatenate(straight + mirrored)
         with np.errstate(divide="ignore", invalid="ignore"):
-            draws = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
+            draws = sign * (sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3])
         return draws[np.isfinite(draws)]
 
     @cached_property

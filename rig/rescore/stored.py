@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import cast
+from typing import TextIO, cast
 from urllib.parse import quote
 
 from rig.errors import RigError
 from rig.events import Where
-from rig.files import write
+from rig.files import write, writing
 from rig.methods.base import Method, Setup
 from rig.methods.offers import Files, Reads, Recording, SharesFiles, by_arm
 from rig.rescore.scored import Scored, score_turns
@@ -78,24 +79,25 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
         raise RigError(f"the method {run.declaration.method} has no files of its own; use csv or jsonl")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
-    files: dict[Path, str] = {}
+    written: list[Path] = []
+    lines: dict[Path, TextIO] = {}
     arms = [cast(Recording, by_arm(setup, settings)) for settings in settings_of(run)]
-    with Runs.open(store) as runs:
-        finished = list(_finished(runs, run))
-    if setup.in_lines:
-        finished.sort(key=lambda each: each[0].repeat)
-    for where, transcript in finished:
-        text = arms[where.arm].record(transcript.conversation, transcript.turns)
-        if setup.in_lines:
+    # A file of lines is there once all are written; of conversations, one is in memory.
+    with Runs.open(store) as runs, ExitStack() as files:
+        for where, transcript in _finished(runs, run):
+            text = arms[where.arm].record(transcript.conversation, transcript.turns)
+            if not setup.in_lines:
+                path = _own_folder(run, where, directory) / f"{_file_name(where.conversation)}.json"
+                write(text, path, force=True, folders=True)
+                written.append(path)
+                continue
             path = _file_of(arms[where.arm], transcript, directory, _file_name(run.arms[where.arm].name))
-            files[path] = f"{files.get(path, '')}{text}\n"
-        else:
-            files[_own_folder(run, where, directory) / f"{_file_name(where.conversation)}.json"] = text
-    if not files:
+            if path not in lines:
+                lines[path] = files.enter_context(writing(path, force=True, folders=True))
+            lines[path].write(f"{text}\n")
+    if not written and not lines:
         raise RigError(f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it")
-    for path, text in files.items():
-        write(text, path, force=True, folders=True)
-    return list(files)
+    return [*written, *lines]
 
 
 def _file_of(setup: Recording, transcript: Transcript, directory: Path, arm: str) -> Path:
