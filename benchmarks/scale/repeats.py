@@ -25,6 +25,7 @@ VERBS = {
     "show": ("show", "first"),
     "report": ("report", "first", "--output", os.devnull),
     "compare, two arms": ("compare", "first", "second"),
+    "watch --display log": ("watch", "first", "--display", "log"),
     "export --format jsonl": ("export", "first", "--format", "jsonl", "--output", os.devnull),
     "score": ("score", "first"),
     "score --reexecute": ("score", "first", "--reexecute"),

@@ -1,11 +1,10 @@
 """What only one of two arms gets right: conversations and turns, with the commands that show both."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, Key, Scored
@@ -44,44 +43,52 @@ class Flip:
 def flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) -> tuple[Flip, ...]:
     """The conversations that flipped, lost ones first, else in the order of `keys`."""
     found = []
+    commands = show_commands(baseline.chosen, arm.chosen, store)
     for key in keys:
         before, after = (side.successes(key) for side in (baseline, arm))
         if before != after:
-            found.append(
-                _flip(key.name, _suite(arm, key), None, before, after, baseline.chosen, arm.chosen, store)
-            )
+            found.append(_flip(key.name, _suite(arm, key), None, before, after, commands))
     return _lost_first(found)
 
 
 def turn_flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) -> tuple[Flip, ...]:
     """The turns that flipped, lost ones first. A turn is right as `ScoredTurn.right` has it."""
     found = []
+    commands = show_commands(baseline.chosen, arm.chosen, store)
     for key in keys:
         # Turns that are alike are one object, so that this is little work.
         if _played(baseline.cells[key]) == _played(arm.cells[key]):
             continue
         before, after = (_turns(side.cells[key]) for side in (baseline, arm))
         for turn in sorted(before.keys() & after.keys()):
-            sides = (before[turn], after[turn], baseline.chosen, arm.chosen)
             if before[turn] != after[turn]:
-                found.append(_flip(key.name, _suite(arm, key), turn, *sides, store))
+                found.append(_flip(key.name, _suite(arm, key), turn, before[turn], after[turn], commands))
     return _lost_first(found)
 
 
-def show_commands(baseline: ChosenArm, arm: ChosenArm, conversation: str, store: Path) -> tuple[str, ...]:
-    """The commands that print what both did in a conversation: one where both are of one run."""
+Commands: TypeAlias = Callable[[str], tuple[str, ...]]
+"""The commands that print what both arms did in the conversation of this name."""
+
+
+def show_commands(baseline: ChosenArm, arm: ChosenArm, store: Path) -> Commands:
+    """The commands for a conversation of two arms: one where both are of one run."""
     elsewhere = [] if store == runs_file() else ["--runs", str(store)]
     arms: dict[str, list[ChosenArm]] = {}
     for each in (baseline, arm):
         arms.setdefault(each.run.id, []).append(each)
-    return tuple(
-        shlex.join(
-            ["rig", "show", run, conversation]
-            + [word for each in group for word in ("--arm", each.arm.name)]
-            + elsewhere
+    around = [
+        (
+            shlex.join(["rig", "show", run]),
+            shlex.join([word for each in group for word in ("--arm", each.arm.name)] + elsewhere),
         )
         for run, group in arms.items()
-    )
+    ]
+
+    def commands(conversation: str) -> tuple[str, ...]:
+        name = shlex.quote(conversation)
+        return tuple(f"{before} {name} {after}" for before, after in around)
+
+    return commands
 
 
 def _flip(
@@ -90,23 +97,21 @@ def _flip(
     turn: int | None,
     before: Sequence[bool],
     after: Sequence[bool],
-    baseline: ChosenArm,
-    arm: ChosenArm,
-    store: Path,
+    commands: Commands,
 ) -> Flip | None:
-    # Fractions, for the arms may have repeated it a different number of times.
-    shares = [Fraction(sum(rights), len(rights)) for rights in (before, after)]
-    if shares[0] == shares[1]:
+    # Multiplied, for the arms may have repeated it a different number of times.
+    more = sum(after) * len(before) - sum(before) * len(after)
+    if not more:
         return None
     return Flip(
         conversation,
         suite,
-        "won" if shares[1] > shares[0] else "lost",
+        "won" if more > 0 else "lost",
         sum(before),
         len(before),
         sum(after),
         len(after),
-        show_commands(baseline, arm, conversation, store),
+        commands(conversation),
         turn,
     )
 

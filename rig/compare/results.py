@@ -29,7 +29,7 @@ def arm_result(
         arm=chosen.arm.name,
         position=chosen.arm.position,
         rates={each.name: tallied.estimate(each, alpha) for each in declaration.shown("tables")},
-        counts=total(cell.counts for cell in cells),
+        counts=_total([cell.counts for cell in cells]),
         repeats=(min(map(len, played.values())), max(map(len, played.values()))),
         finished=sum(map(len, scored.cells.values())),
         planned=len(chosen.run.conversations) * chosen.run.repeats,
@@ -51,21 +51,36 @@ def _conversation(cells: Sequence[ScoredCell], declaration: Declaration) -> Conv
         cells[0].conversation,
         cells[0].suite,
         len(cells),
-        _together(cells),
+        cells[0].counts if len(cells) == 1 else total(cell.counts for cell in cells),
         _summed(cell.errors for cell in cells),
         sum(declaration.succeeded(cell.counts) for cell in cells),
     )
 
 
-def _together(cells: Sequence[ScoredCell]) -> Counts:
-    return cells[0].counts if len(cells) == 1 else total(cell.counts for cell in cells)
+def _total(parts: Sequence[Counts]) -> Counts:
+    """As `total`, of many parts of which few are different objects."""
+    often = Counter(map(id, parts))
+    distinct = {id(each): each for each in parts}
+    sums: dict[str, float] = {}
+    for name in dict.fromkeys(name for each in distinct.values() for name in each):
+        if all(isinstance(each.get(name, 0), int) for each in distinct.values()):
+            sums[name] = sum(number * distinct[part].get(name, 0) for part, number in often.items())
+        else:
+            sums[name] = sum(each.get(name, 0) for each in parts)
+    return sums
 
 
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    found = list(filter(None, counts))
+    if not found:
+        return _NONE
     total: Counter[str] = Counter()
-    for each in filter(None, counts):
+    for each in found:
         total.update(each)
     return dict(sorted(total.items()))
+
+
+_NONE: Mapping[str, int] = {}
 
 
 def _speed(cells: Sequence[ScoredCell], arm: StoredArm) -> Speed:

@@ -49,7 +49,12 @@ class Tallied:
         """The counts of conversations, in this order: of each, those of its repeats, one at least."""
         sides = (name for metric in declaration.metrics for name in (metric.numerator, metric.denominator))
         names = {TASKS, declaration.success, *sides}
-        values = {name: [[float(each.get(name, 0)) for each in row] for row in rows] for name in names}
+        # Counts that are alike may be one object, so that there are few of them to look into.
+        distinct = {id(each): each for row in rows for each in row}
+        values = {}
+        for name in names:
+            of = {place: float(each.get(name, 0)) for place, each in distinct.items()}
+            values[name] = [[of[id(each)] for each in row] for row in rows]
         means = {name: _means(found) for name, found in values.items()}
         return cls(
             means=means,

@@ -94,8 +94,10 @@ _TURNS = f"""
     WHERE turns.arm = :arm GROUP BY turns.conversation, turns.repeat, turns.turn
     ORDER BY turns.conversation, turns.repeat, turns.turn
 """
-_FIRST_SUMMED = 7
-"""The column of `_TURNS` from which on all are added up over the turns of a conversation; it may be None."""
+_FAILED = 6
+"""The column of `_TURNS` with the number of failed steps. Those after it are added up over a conversation's
+turns; the first of them may be None.
+"""
 _SUMMED = (*_OF_TURNS, "steps", *_TOKENS, *_OF_STEPS)
 _WHOLE = frozenset((*_TOKENS, "steps"))
 """SQLite's total() is a float even of integers."""
@@ -134,11 +136,8 @@ _KINDS = {
 }
 
 
-class _Place(NamedTuple):
-    """A conversation as an arm played it, by ids."""
-
-    conversation: int
-    repeat: int
+_Place: TypeAlias = tuple[int, int]
+"""A conversation as an arm played it, by its id, and the repeat."""
 
 
 class _Played(NamedTuple):
@@ -184,13 +183,13 @@ def _of_arm(
     scores = database.execute(_SCORES, asked).fetchall()
     ids = [row[0] for row in scores]
     counts = counts_of(ids, database)
-    own = {_Place(conversation, repeat): bool(is_own) for _, conversation, repeat, is_own, *_ in scores}
+    own = {(conversation, repeat): bool(is_own) for _, conversation, repeat, is_own, *_ in scores}
     played = _played(asked, own, numbers, known, database)
     failed = any(each.failed for each in played.values())
-    errors = _by_kind((((c, r), *of) for c, r, *of in database.execute(_ERRORS, asked)) if failed else ())
+    errors = _by_kind(((row[:2], *row[2:]) for row in database.execute(_ERRORS, asked)) if failed else ())
     types, faults = (_by_kind(database.execute(query, [json.dumps(ids)])) for query in _KINDS.values())
     for score, conversation, repeat, _, name, source, suite in scores:
-        place = _Place(conversation, repeat)
+        place = conversation, repeat
         turns, walls, took, _ = played.get(place, _UNPLAYED)
         yield ScoredCell(
             position,
@@ -233,35 +232,34 @@ def _played(
     matched = _counted(_MATCHED, asked, later, database)
     bad = _counted(_BAD, asked, later, database) if later else {}
     found = {}
-    for (conversation, repeat), rows in groupby(database.execute(_TURNS, asked), _CELL):
-        place = _Place(conversation, repeat)
-        if place in own:
-            number, of_it = numbers[conversation], list(rows)
-            right = matched.get(place, _NO_TURNS)
-            wrong = bad.get(place, _NO_TURNS) if place in later else {row[2]: int(row[5]) for row in of_it}
-            turns = tuple(
-                (turn, number.get(turn, turn + 1), wanted, right.get(turn, 0), wrong.get(turn, 0), error)
-                for _, _, turn, wanted, error, *_ in of_it
-            )
-            if turns not in known:
-                known[turns] = tuple(map(ScoredTurn._make, turns))
-            found[place] = _Played(
-                known[turns],
-                array("d", [row[_FIRST_SUMMED + 1] for row in of_it]),
-                _took(of_it),
-                any(row[6] for row in of_it),
-            )
+    for place, rows in groupby(database.execute(_TURNS, asked), _CELL):
+        if place not in own:
+            continue
+        number, of_it, right = numbers[place[0]], list(rows), matched.get(place, _NO_TURNS)
+        wrong = bad.get(place, _NO_TURNS) if place in later else None
+        turns = tuple(
+            [
+                (
+                    turn,
+                    number.get(turn, turn + 1),
+                    wanted,
+                    right.get(turn, 0),
+                    int(own_bad) if wrong is None else wrong.get(turn, 0),
+                    error,
+                )
+                for _, _, turn, wanted, error, own_bad, *_ in of_it
+            ]
+        )
+        if turns not in known:
+            known[turns] = tuple(map(ScoredTurn._make, turns))
+        failed, cpu, walls, *summed = zip(*[row[_FAILED:] for row in of_it], strict=True)
+        took = array("d", [math.nan if None in cpu else sum(cpu), sum(walls), *map(sum, summed)])
+        found[place] = _Played(known[turns], array("d", walls), took, any(failed))
     return found
 
 
 _CELL = itemgetter(0, 1)
 _NO_TURNS: Mapping[int, int] = {}
-
-
-def _took(rows: Sequence[Sequence[Any]]) -> Sequence[float]:
-    """What turns took, of rows of `_TURNS`: the CPU time, not a number where one of them has none, and sums."""
-    cpu, *summed = list(zip(*rows, strict=True))[_FIRST_SUMMED:]
-    return array("d", [math.nan if None in cpu else sum(cpu), *map(sum, summed)])
 
 
 def _numbers(run: str, database: Database) -> dict[int, dict[int, int]]:
@@ -276,7 +274,7 @@ def _counted(query: str, asked: Mapping[str, Any], later: Collection[_Place], da
     found: _ByTurn = {}
     for is_later, where in ((False, _OWN), (True, _LATER)) if later else ((False, _OWN),):
         for conversation, repeat, turn, n in database.execute(query.format(**where), asked):
-            place = _Place(conversation, repeat)
+            place = conversation, repeat
             if (place in later) is is_later:
                 found.setdefault(place, {})[turn] = n
     return found

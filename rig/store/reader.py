@@ -58,6 +58,10 @@ _PLANNED = {
 }
 """How the rows of a view are put into the order in which the run was planned, by the columns it has."""
 
+_ENDS = """
+    SELECT role, predictions.error, count(*) AS n
+    FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ? GROUP BY 1, 2 ORDER BY 2
+"""
 _TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GROUP BY 1, 2"
 _ERRORS = """
     SELECT conversation, repeat, predictions.error, count(*)
@@ -287,11 +291,18 @@ class Runs:
 
     def _arm(self, row: dict[str, Any]) -> StoredArm:
         own = own_of(row["id"], row["position"], self._database)
-        ends = self._rows(
-            "SELECT role, predictions.error, count(*) AS n"
-            " FROM predictions JOIN turns ON turns.id = predictions.turn"
-            " WHERE arm = ? GROUP BY 1, 2 ORDER BY 2",
+        sums = ", ".join(f"total({name}) AS {name}" for name in _WORK)
+        [work] = self._rows(
+            f"SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role, max(role) AS other,"
+            f" {sums} FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
             row["id"],
+        )
+        failed, role, other = (work.pop(name) for name in ("failed", "role", "other"))
+        # Where nothing failed and one role spoke, that is all there is to say of how steps ended.
+        ends = (
+            self._rows(_ENDS, row["id"])
+            if failed or role != other
+            else [{"role": role, "error": None, "n": work["steps"]}] * (role is not None)
         )
         errors: dict[str, int] = {}
         for end in ends:
@@ -305,7 +316,7 @@ class Runs:
             decided=row["decided"],
             load_s=row["load_s"],
             counts=own.counts if own else {},
-            speed=self._speed(row),
+            speed=self._speed(row, work),
             errors=errors,
             error_types=own.error_types if own else {},
             faults=own.faults if own else {},
@@ -314,13 +325,7 @@ class Runs:
             attempts={each["error"]: each["n"] for each in self._rows(ATTEMPTS, row["id"])},
         )
 
-    def _speed(self, arm: dict[str, Any]) -> Speed:
-        sums = ", ".join(f"total({name}) AS {name}" for name in _WORK)
-        work = self._rows(
-            f"SELECT count(*) AS steps, {sums} FROM predictions JOIN turns ON turns.id = predictions.turn"
-            " WHERE arm = ?",
-            arm["id"],
-        )[0]
+    def _speed(self, arm: Row, work: Row) -> Speed:
         clock = self._rows(
             "SELECT total(wall_s) AS wall_s, total(tools_s) AS tools_s, total(scoring_s) AS scoring_s,"
             " CASE WHEN count(cpu_s) = count(*) THEN total(cpu_s) END AS cpu_s"
