@@ -1,7 +1,7 @@
 """Arms of stored runs side by side: rates, differences, what flipped, and what can be said about it."""
 
 from rig.compare.arms import choose
-from rig.compare.compare import Question, compare, compare_chosen
+from rig.compare.compare import Question, compare, compare_chosen, uncollected
 from rig.compare.estimates import Difference
 from rig.compare.findings import (
     Agreement,
@@ -43,4 +43,5 @@ __all__ = [
     "look",
     "noise_of",
     "published",
+    "uncollected",
 ]

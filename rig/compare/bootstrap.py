@@ -48,8 +48,8 @@ class PairedBootstrap:
     - The percentiles lie further out by Student's quantile and by sqrt(n / (n - 1)): the expanded percentile
       interval of Hesterberg (The American Statistician 69, 2015).
 
-    Of more than `LARGE` conversations, those with the same counts on both sides are drawn together: how many of
-    them a draw takes has the same distribution, and costs as much for any number of them.
+    Of more than `LARGE` conversations, those with the same counts on both sides are drawn together: how many
+    of them a draw takes has the same distribution, and costs as much for any number of them.
     """
 
     def __init__(self, conversations: int, seed: int = SEED, resamples: int = RESAMPLES) -> None:
@@ -125,7 +125,7 @@ class PairedBootstrap:
 
     @cached_property
     def _times(self) -> NDArray[np.unsignedinteger]:
-        """How often each draw takes each conversation, the imagined last: the same for all that is compared."""
+        """How often each draw takes each conversation, the imagined last: alike for all that is compared."""
         return self._drawn(np.ones(self.conversations + 2))
 
     def _drawn(self, number: Vector) -> NDArray[np.unsignedinteger]:

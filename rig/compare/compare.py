@@ -61,12 +61,12 @@ def compare_chosen(
     runs: Runs, arms: Sequence[ChosenArm], question: Question | None = None, noise: Noise | None = None
 ) -> Comparison:
     """The same of arms that were read already."""
-    with _uncollected():
+    with uncollected():
         return _compared(runs, arms, question or Question(), noise)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Have Python look for no cycles meanwhile: among the values of a million turns that takes a quarter of
     the time, and there are none.
     """
@@ -79,9 +79,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _compared(
-    runs: Runs, arms: Sequence[ChosenArm], question: Question, noise: Noise | None
-) -> Comparison:
+def _compared(runs: Runs, arms: Sequence[ChosenArm], question: Question, noise: Noise | None) -> Comparison:
     if not 0 < question.alpha < 1:
         raise RigError(f"alpha {question.alpha:g} is not a probability between 0 and 1; 0.05 is usual")
     chosen, left_out = without_unfinished(arms)

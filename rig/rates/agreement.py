@@ -118,8 +118,7 @@ def _bootstrap(scores: Vector, measured: Callable[[Vector], Vector], seed: int) 
     generator = np.random.default_rng(seed)
     tasks = scores.shape[-1]
     drawn = [
-        measured(scores[..., generator.integers(tasks, size=(some, tasks))])
-        for some in _parts(scores.size)
+        measured(scores[..., generator.integers(tasks, size=(some, tasks))]) for some in _parts(scores.size)
     ]
     return _intervals(measured(scores[..., None, :]), drawn)
 

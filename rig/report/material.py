@@ -38,7 +38,7 @@ class Material:
 
     @property
     def groups(self) -> Iterator[Groups]:
-        """What was right by tool, tag and suite, where there is more than one to tell apart and all are shown."""
+        """What was right by tool, tag and suite, where there is more than one to tell apart; none of a part."""
         if self.left_out:
             return
         arms = [arm.label for arm in self.comparison.arms]

@@ -293,8 +293,8 @@ class Runs:
         own = own_of(row["id"], row["position"], self._database)
         sums = ", ".join(f"total({name}) AS {name}" for name in _WORK)
         [work] = self._rows(
-            f"SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role, max(role) AS other,"
-            f" {sums} FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
+            "SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role,"
+            f" max(role) AS other, {sums} FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
             row["id"],
         )
         failed, role, other = (work.pop(name) for name in ("failed", "role", "other"))

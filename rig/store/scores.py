@@ -27,7 +27,9 @@ _TOTALS = f"""
     SELECT name, total(value), total(typeof(value) <> 'integer') FROM counts WHERE score IN {OF_IDS} GROUP BY 1
 """
 _ONE = f"SELECT value FROM counts WHERE name = ? AND score IN {OF_IDS} ORDER BY score"
-_ERROR_TYPES = f"SELECT error_type, sum(errors) FROM error_types WHERE score IN {OF_IDS} GROUP BY 1 ORDER BY 1"
+_ERROR_TYPES = (
+    f"SELECT error_type, sum(errors) FROM error_types WHERE score IN {OF_IDS} GROUP BY 1 ORDER BY 1"
+)
 _FAULTS = f"SELECT kind, count(*) FROM faults WHERE score IN {OF_IDS} GROUP BY 1 ORDER BY 1"
 
 _EXACT = 2**53

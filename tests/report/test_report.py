@@ -306,3 +306,28 @@ def test_json_cuts_long_texts_and_lists_and_says_so(
     assert len(json.loads(render(told, "json"))["transcripts"]) == 2
     with Runs.open(store) as runs:
         assert "cut" not in json.loads(render(gather(runs, ["latest"]), "json"))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_large_report_shows_what_flipped_and_says_what_it_leaves_out(
+    store: Path, monkeypatch: pytest.MonkeyPatch, form: Any
+) -> None:
+    """Its numbers are those of all conversations, and CSV has them all."""
+    with Runs.open(store) as runs:
+        whole = gather(runs, ["latest"])
+        monkeypatch.setattr("rig.report.material.MOST", 3 * 9)
+        part = gather(runs, ["latest"])
+    shown = [part.comparison.conversations[number][0] for number in part.shown]
+    assert list(part.shown) == sorted(part.shown)
+    assert {f"talk{place:02}" for place in range(7)} < set(shown)
+    assert (len(part.shown), part.left_out, list(part.groups)) == (9, 3, [])
+    assert part.comparison.as_json() == whole.comparison.as_json()
+    text = render(part, form)
+    if form == "html":
+        assert "are of 9 conversations" in text and "no room for 3 more" in text
+        assert text.count("<details id=c") == 9
+    elif form == "json":
+        found = json.loads(text)
+        assert (found["left_out_transcripts"], len(found["transcripts"])) == (3, 9)
+    else:
+        assert (text == render(whole, form)) == (form == "csv")

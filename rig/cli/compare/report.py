@@ -11,7 +11,7 @@ import click
 from rig.cli.compare import arms_and_question, noise_beside
 from rig.cli.options.settings import say_what_is_from_file
 from rig.cli.output import print_json, printable
-from rig.compare import Question
+from rig.compare import Question, uncollected
 from rig.errors import RigError
 from rig.files import write
 from rig.paths import runs_file
@@ -72,11 +72,11 @@ def command(
     form = cast(Format, format_ or _by_ending(output))
     if output is None and form == "html" and sys.stdout.isatty():
         raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")
-    with Runs.open(runs or runs_file()) as stored:
+    with uncollected(), Runs.open(runs or runs_file()) as stored:
         question = Question(baseline, metric, alpha, across_settings)
         measured = noise_beside(stored, noise, alpha)
         material = gather(stored, addresses, question, measured, with_tables=tables)
-    text = render(material, form, raw=raw)
+        text = render(material, form, raw=raw)
     if output is None:
         # A file gets what is there as it is; a terminal must not be steered by it.
         click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
