@@ -38,7 +38,7 @@ class Material:
 
     @property
     def groups(self) -> Iterator[Groups]:
-        """What was right by tool, tag and suite, where there is more than one to tell apart; none of a part."""
+        """What was right by tool, tag and suite, where there is more than one, and all are shown."""
         if self.left_out:
             return
         arms = [arm.label for arm in self.comparison.arms]

@@ -294,7 +294,8 @@ class Runs:
         sums = ", ".join(f"total({name}) AS {name}" for name in _WORK)
         [work] = self._rows(
             "SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role,"
-            f" max(role) AS other, {sums} FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
+            f" max(role) AS other, {sums}"
+            " FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
             row["id"],
         )
         failed, role, other = (work.pop(name) for name in ("failed", "role", "other"))

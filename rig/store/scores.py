@@ -24,13 +24,13 @@ OF_IDS = "(SELECT value FROM json_each(?))"
 
 _COUNTS = f"SELECT score, name, value FROM counts WHERE score IN {OF_IDS} ORDER BY score, name"
 _TOTALS = f"""
-    SELECT name, total(value), total(typeof(value) <> 'integer') FROM counts WHERE score IN {OF_IDS} GROUP BY 1
+    SELECT name, total(value), total(typeof(value) <> 'integer')
+    FROM counts WHERE score IN {OF_IDS} GROUP BY 1
 """
 _ONE = f"SELECT value FROM counts WHERE name = ? AND score IN {OF_IDS} ORDER BY score"
-_ERROR_TYPES = (
-    f"SELECT error_type, sum(errors) FROM error_types WHERE score IN {OF_IDS} GROUP BY 1 ORDER BY 1"
-)
-_FAULTS = f"SELECT kind, count(*) FROM faults WHERE score IN {OF_IDS} GROUP BY 1 ORDER BY 1"
+_KINDS = f"WHERE score IN {OF_IDS} GROUP BY 1 ORDER BY 1"
+_ERROR_TYPES = f"SELECT error_type, sum(errors) FROM error_types {_KINDS}"
+_FAULTS = f"SELECT kind, count(*) FROM faults {_KINDS}"
 
 _EXACT = 2**53
 """Below this, sums of whole numbers are exact as floating-point numbers."""
@@ -39,7 +39,7 @@ _EXACT = 2**53
 def counts_of(scores: Iterable[int], database: Database) -> dict[int, Counts]:
     """The counts that go with scores, by their ids. Those that are alike are one object."""
     ids = list(scores)
-    found: dict[int, Counts] = dict.fromkeys(ids, {})
+    found: dict[int, Counts] = {score: {} for score in ids}
     known: dict[Any, Counts] = {}
     for score, rows in groupby(database.execute(_COUNTS, [json.dumps(ids)]), itemgetter(0)):
         counts = tuple([row[1:] for row in rows])
@@ -95,7 +95,8 @@ def scores_of(run: str, database: Database) -> list[StoredScore]:
     found = []
     for position, grader in graders_of(run, database):
         ids = database.execute(
-            "SELECT scores.id FROM scores JOIN arms ON arms.id = arm WHERE run = :run AND position = :position"
+            "SELECT scores.id FROM scores JOIN arms ON arms.id = arm"
+            " WHERE run = :run AND position = :position"
             " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
             " ORDER BY own DESC, scores.id",
             {"run": run, "position": position, **grader.as_json()},

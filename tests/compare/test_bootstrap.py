@@ -186,7 +186,8 @@ def test_conversations_that_are_alike_can_be_drawn_together(monkeypatch: pytest.
     each = PairedBootstrap(MANY).difference(baseline, arm, 0.05)
     monkeypatch.setattr(bootstrap, "LARGE", MANY - 1)
     together = PairedBootstrap(MANY).difference(baseline, arm, 0.05)
-    assert each.low is not None and each.high is not None
+    assert each.low is not None
+    assert each.high is not None
     assert (together.value, together.test) == (each.value, each.test)
     # A bound moves by about a hundredth of the interval from seed to seed.
     assert (together.low, together.high) == pytest.approx(
@@ -194,7 +195,8 @@ def test_conversations_that_are_alike_can_be_drawn_together(monkeypatch: pytest.
     )
     assert together.detectable == pytest.approx(each.detectable, rel=0.03)
     exchanged = PairedBootstrap(MANY).difference(arm, baseline, 0.05)
-    assert exchanged.low is not None and exchanged.high is not None
+    assert exchanged.low is not None
+    assert exchanged.high is not None
     assert (-exchanged.high, -exchanged.low, exchanged.p) == pytest.approx(
         (together.low, together.high, together.p)
     )

@@ -1,4 +1,4 @@
-"""What readers ask of a store: as many questions for many conversations as for few, and only what they need."""
+"""What readers ask of a store: no more questions for many conversations, and only what they need."""
 
 import sqlite3
 from collections.abc import Callable
