@@ -121,7 +121,7 @@ class PairedBootstrap:
         sums = np.concatenate(straight + mirrored)
         with np.errstate(divide="ignore", invalid="ignore"):
             draws = sign * (sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3])
-        return draws[np.isfinite(draws)]
+        return np.asarray(draws[np.isfinite(draws)])
 
     @cached_property
     def _times(self) -> NDArray[np.unsignedinteger]:

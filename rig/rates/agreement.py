@@ -57,7 +57,7 @@ def _sum(values: Vector, times: Vector | None) -> Vector:
 
 
 def _of_one(values: Vector, times: Vector | None) -> Vector:
-    return _sum(values, times) / (values.shape[-1] if times is None else times.sum(-1))
+    return np.asarray(_sum(values, times) / (values.shape[-1] if times is None else times.sum(-1)))
 
 
 def _variance(values: Vector, times: Vector | None) -> Vector:

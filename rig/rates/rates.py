@@ -100,7 +100,7 @@ def estimates(
 def _means(rows: Sequence[Sequence[float]]) -> Vector:
     """The mean of each row, of which there may be many, mostly of one length."""
     if len(set(map(len, rows))) == 1:
-        return np.array(rows).mean(axis=1)
+        return np.asarray(np.array(rows).mean(axis=1), dtype=np.float64)
     return np.array([np.mean(row) for row in rows])
 
 

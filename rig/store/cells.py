@@ -218,7 +218,7 @@ def speed_of(cells: Iterable[ScoredCell]) -> Speed:
 
 
 def _played(
-    asked: Mapping[str, Any],
+    asked: dict[str, Any],
     own: Mapping[_Place, bool],
     numbers: Mapping[int, Mapping[int, int]],
     known: dict[Any, Any],
@@ -269,7 +269,7 @@ def _numbers(run: str, database: Database) -> dict[int, dict[int, int]]:
     return {row: numbers[known] for row, known in rows}
 
 
-def _counted(query: str, asked: Mapping[str, Any], later: Collection[_Place], database: Database) -> _ByTurn:
+def _counted(query: str, asked: dict[str, Any], later: Collection[_Place], database: Database) -> _ByTurn:
     """Calls by conversation and turn, of each conversation by the verdicts of the score that is read."""
     found: _ByTurn = {}
     for is_later, where in ((False, _OWN), (True, _LATER)) if later else ((False, _OWN),):

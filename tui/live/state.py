@@ -291,7 +291,7 @@ class RunState:
             conversation.turns_done = cell.turns_done
             if cell.counts is not None:
                 conversation.status = self._ending(cell.counts, cell.errors)
-                conversation.counts, conversation.errors = cell.counts, cell.errors
+                conversation.counts, conversation.errors = cell.counts, dict(cell.errors)
                 conversation.incorrect_actions = self.declaration.faults(cell.counts)
                 conversation.dropped = True
 
