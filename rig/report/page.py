@@ -145,7 +145,7 @@ def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
 
 
 def _flips(pair: Pair, material: Material) -> Iterator[FlipView]:
-    """Conversations that flipped, then those of which only turns did, as far as they are shown."""
+    """Conversations that flipped, then those where only turns did, as far as they are shown."""
     numbers = {material.comparison.conversations[number][0]: number for number in material.shown}
     for flip, turns in flips_with_turns(pair):
         if flip.conversation not in numbers:

@@ -1,4 +1,4 @@
-"""Conversations as one grader scores them, with what went wrong in each turn and what it took.
+"""Conversations as one grader scores them, with what went wrong in each turn and what it cost.
 
 A store holds a million turns, and most of them went like others. So what is alike is held once, and one arm
 is read after the other.

@@ -71,7 +71,7 @@ def summed(position: int, grader: GraderInfo, scores: Sequence[int], database: D
 
 
 def own_of(arm: int, position: int, database: Database) -> StoredScore | None:
-    """The scores that a run stands by, of one arm; None where there are none."""
+    """The scores that a run stands by, of one arm; None if there are none."""
     grader = next(database.execute(f"{OWN_SCORES} AND arm = ? ORDER BY id LIMIT 1", [arm]), None)
     if grader is None:
         return None

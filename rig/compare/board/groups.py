@@ -61,7 +61,7 @@ class Groups(NamedTuple):
 
 
 def groups_of(runs: Runs, run: StoredRun, by: By) -> Groups:
-    """What the arms of a run got right, group by group. Raises RigError where there is nothing to group."""
+    """What the arms of a run got right, group by group. Raises RigError if there is nothing to group."""
     return groups(by, [arm.name for arm in run.arms], (_played(runs, run, arm) for arm in run.arms))
 
 
@@ -73,7 +73,7 @@ def _played(runs: Runs, run: StoredRun, arm: StoredArm) -> Iterator[Transcript]:
 
 
 def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) -> Groups:
-    """Group what arms played, each conversation for itself. Raises RigError where there is nothing to group.
+    """Group what arms played, each conversation for itself. Raises RigError if there is nothing to group.
 
     `played` are the transcripts of each arm; those that are not scored yet are left out.
     """
