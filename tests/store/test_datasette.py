@@ -67,7 +67,7 @@ def test_the_store_is_there_with_its_descriptions(fetch: Fetch) -> None:
     assert "What went wrong in a run" in database
     for name in EXPORTED_VIEWS:
         assert name in database
-    assert "Assistant turn of a finished conversation" in view
+    assert "One row for each assistant turn of a finished conversation" in view
     for text in described()["turn_results"]["columns"].values():
         assert text.split("'")[0] in view
 
