@@ -117,7 +117,7 @@ async def pictures_of_demo() -> None:
         screen = WatchScreen(Replay(player))
         screen.is_kept = False
         async with RigApp(screen).run_test(size=SIZE) as pilot:
-            while not (over(screen.state, 0) >= 7 and writes(screen.state)):
+            while not (over(screen.state, 1) >= 7 and writes(screen.state)):
                 await asyncio.sleep(LOOK_S)
             await take(screen, pilot, "live.svg")
             await pilot.press("p", "x")

@@ -89,4 +89,4 @@ class Replay(LiveRun):
 
 def speed_text(speed: float) -> str:
     """A speed for people: `4x`, `0.5x`, `max`."""
-    return "max" if math.isinf(speed) else f"{speed:g}x"
+    return "max" if math.isinf(speed) else f"{speed:.3g}x"

@@ -38,8 +38,8 @@ LASTS_S = 30.0
 def command(context: click.Context, /, display: str, speed: float | None, full: bool) -> None:
     """Watch a recorded run for half a minute: no model, no download.
 
-    You see a small model that was taught to call tools, on the easy suite, with its passes and failures.
-    Without a terminal, everything is printed at once. The run is not added to your own.
+    You see a small model on the easy suite, as it comes and after it was taught to call tools, and the
+    verdict on the two. Without a terminal, everything is printed at once. The run is not added to your own.
     """
     with recording() as (store, pace):
         is_paced = speed is not None or displays.resolve(display, sys.stdout) == "tui"
