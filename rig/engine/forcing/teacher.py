@@ -61,6 +61,7 @@ class Teacher:
             self._loaded.close()
             raise
         self._parts = self._loaded.parts
+        self._beginnings: dict[str, npt.NDArray[np.bool_]] = {}
         self.name = name
 
     @property
@@ -94,7 +95,8 @@ class Teacher:
                     fault=f"prompt and answer have {len(prompt) + len(answered.tokens)} tokens,"
                     f" the context {self._parts.context.n_ctx}",
                 )
-            choices, computed = self._assess(prompt, answered, kinds, listen)
+            calling = self._calling(request) if is_reply else None
+            choices, computed = self._assess(prompt, answered, kinds, calling, listen)
             forced = len(answered.tokens) - len(choices)
             return Assessment(is_reply, tuple(choices), forced, len(prompt), computed)
         except (TemplateError, ConstraintError, NotInGrammar, DecodeError, FloatingPointError) as error:
@@ -122,10 +124,28 @@ class Teacher:
         )
         return tokens, kinds_of(spans)
 
+    def _calling(self, request: Request) -> npt.NDArray[np.bool_] | None:
+        """Which tokens begin a call, if a reply can begin with any other; else None."""
+        language = self._parts.form(request).language
+        trigger = "" if language.lead else language.trigger
+        if trigger and trigger not in self._beginnings:
+            shown, opening = self._parts.tokenizer.shown, trigger.encode()
+            pieces = (shown(token) for token in range(self._parts.tokenizer.n_vocab))
+            found = [
+                bool(piece) and (opening.startswith(piece) or piece.startswith(opening)) for piece in pieces
+            ]
+            self._beginnings[trigger] = np.array(found)
+        return self._beginnings.get(trigger)
+
     def _assess(
-        self, prompt: Sequence[int], answer: AnswerTokens, kinds: Callable[[int], Kind], listen: Listen
+        self,
+        prompt: Sequence[int],
+        answer: AnswerTokens,
+        kinds: Callable[[int], Kind],
+        calling: npt.NDArray[np.bool_] | None,
+        listen: Listen,
     ) -> tuple[list[Choice], int]:
-        """The choices, and how many tokens were computed for them."""
+        """The choices, and how many tokens were computed for them. `calling` are tokens that begin a call."""
         computed = self._prefill(prompt)
         context = self._parts.context
         tokens = [token.token for token in answer.tokens]
@@ -134,7 +154,10 @@ class Teacher:
         def take(token: AnswerToken, logits: npt.NDArray[np.float32]) -> None:
             if token.allowed is not None:
                 values = logits[token.allowed]
-                choices.append(self._choice(token, answer.text, kinds(token.start), values))
+                choice = self._choice(token, answer.text, kinds(token.start), values)
+                if calling is not None and choice.kind == "answer":
+                    choice = _not_calling(choice, values, calling[token.allowed])
+                choices.append(choice)
                 listen(len(choices) - 1, values)
 
         # The prompt's last token tells of the answer's first; the answer's last one tells of nothing here.
@@ -186,3 +209,16 @@ class Teacher:
             piece = prompt[start : start + context.n_batch]
             context.decode([Chunk(0, piece, start + len(piece) == len(prompt))])
         return len(prompt) - left
+
+
+def _not_calling(choice: Choice, values: Values, calls: npt.NDArray[np.bool_]) -> Choice:
+    """The decision to reply where a reply can begin with any word: that no call begins."""
+    if calls.all() or not calls.any():
+        return choice
+    exact = values.astype(np.float64)
+    shares = np.exp(exact - exact.max())
+    return choice._replace(
+        logprob=float(np.log(shares[~calls].sum() / shares.sum())),
+        rank=int((exact[calls] > exact[~calls].max()).sum()),
+        agrees=not calls[int(exact.argmax())],
+    )

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tiny_gguf
 from native_known import NAMES, SOURCES, known, marks_of
@@ -284,3 +286,20 @@ def test_true_answers_are_put_to_a_model_in_its_own_form(
         assert {choice.kind for choice in reply.choices} == {"answer"}
     finally:
         teacher.close()
+
+
+def test_whether_a_model_would_reply_does_not_depend_on_the_words(run: Callable[..., LlamaCppModel]) -> None:
+    path = run(OWN["json in tags"]).parts.model.path
+    teacher = Teacher(path, EngineSettings(n_threads=1, n_ctx=12288), "t", lambda _: None)
+    put = partial(teacher.assess, ask(*HISTORY[:1]), listen=lambda *_: None)
+    try:
+        one, other = (put(answer=text).choices[0] for text in ("Good morning.", "At seven?"))
+        call = put(answer=Call("AddAlarm", {"time": "7"})).choices[0]
+    finally:
+        teacher.close()
+    assert one.token != other.token
+    assert one.logprob == pytest.approx(other.logprob, abs=1e-5)
+    assert (one.rank, one.agrees) == (other.rank, other.agrees)
+    assert one.agrees == (one.rank == 0)
+    # A call begins with one of several tokens, so what is left for them is at least this one's share.
+    assert np.exp(one.logprob) + np.exp(call.logprob) <= 1 + 1e-6
