@@ -1,8 +1,6 @@
 """A store to look into: two arms, one of them clumsy, with tokens, a world, and times that stand still."""
 
-import asyncio
 import sqlite3
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
@@ -11,6 +9,7 @@ from typing import Any
 
 import small_talks
 import small_world
+from patience import eventually
 from textual.pilot import Pilot
 
 from rig.errors import ErrorKind
@@ -21,8 +20,6 @@ from tui.app import RigApp
 from tui.live.blocks import plain
 from tui.screens.base import RigScreen
 from tui.widgets.lines import Lines
-
-PATIENCE_S = 60.0
 
 USAGE = Usage(
     prompt_tokens=2025,
@@ -117,10 +114,7 @@ class Seen:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait for what the application does in its own time."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"it did not happen in time:\n{self.text}\n{self.said}"
-            await asyncio.sleep(0.02)
+        await eventually(condition, lambda: f"{self.text}\n{self.said}")
 
     async def shows(self, *texts: str) -> None:
         await self.until(lambda: all(text in self.text for text in texts))

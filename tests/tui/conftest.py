@@ -4,11 +4,11 @@ import asyncio
 import inspect
 import itertools
 import re
-import time
 from collections.abc import Callable
 
 import counted
 import pytest
+from patience import eventually
 
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.errors import ErrorKind
@@ -269,12 +269,9 @@ class Watched:
     def end(self) -> None:
         self.feed.close()
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], object]) -> None:
         """Wait for something the application does in its own time."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "it did not happen in time"
-            await asyncio.sleep(0.02)
+        await eventually(condition, lambda: self.screen)
 
     @property
     def said(self) -> list[str]:

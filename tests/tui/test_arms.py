@@ -79,8 +79,7 @@ async def test_a_conversation_is_a_row_with_the_differing_first(
 async def test_keys_and_clicks_move_between_arms(watch: Watch, three_arms: list[Event]) -> None:
     watched = watch(three_arms)
     async with watched.app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        assert watched.run.reading == Where(1, "DeleteAlarm-easy")
+        await watched.until(lambda: watched.run.reading == Where(1, "DeleteAlarm-easy"))
         for key, arm in (("h", 0), ("left", 0), ("l", 1), ("right", 2), ("l", 2)):
             await pilot.press(key)
             assert watched.run.reading == Where(arm, "DeleteAlarm-easy")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import stored_runs
+from patience import eventually
 from textual.pilot import Pilot
 
 from rig.replay import Player
@@ -50,8 +51,7 @@ async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int,
             assert said in text
         assert all(len(line) <= size[0] for line in text.splitlines() if "rig compare" not in line)
         await pilot.press("enter")
-        await pilot.pause()
-        assert pilot.app.screen is screen
+        await eventually(lambda: pilot.app.screen is screen)
         assert pilot.app.is_running
 
 
@@ -67,8 +67,7 @@ async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
             await pilot.press(key)
             assert card.scroll_offset.y == line
         await pilot.press("escape")
-        await pilot.pause()
-        assert pilot.app.screen is screen
+        await eventually(lambda: pilot.app.screen is screen)
 
 
 async def test_leaving_it_leaves_the_run(store: Path) -> None:
@@ -79,8 +78,7 @@ async def test_leaving_it_leaves_the_run(store: Path) -> None:
         await pilot.press("C")
         await card_of(pilot)
         await pilot.press("q")
-        await pilot.pause()
-        assert not pilot.app.is_running
+        await eventually(lambda: not pilot.app.is_running)
 
 
 async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) -> None:

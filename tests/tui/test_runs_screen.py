@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import small_talks
 import stored_runs
-from stored_runs import PATIENCE_S, seeing
+from patience import PATIENCE_S
+from stored_runs import seeing
 
 from rig.events import TurnFinished
 from rig.methods.scripted import Scripted, replied

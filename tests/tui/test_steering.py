@@ -108,7 +108,7 @@ async def test_quitting_can_leave_the_run_going(watch: Watch, mid_run: list[Even
     watched = watch(mid_run)
     async with watched.app.run_test() as pilot:
         await pilot.press(*keys)
-        await pilot.pause()
+        await watched.until(lambda: not watched.app.is_running)
     assert watched.app.return_value is Leave.DETACH
     assert not watched.control.is_stopped
 
@@ -118,8 +118,7 @@ async def test_quitting_can_be_taken_back(watch: Watch, mid_run: list[Event], ke
     watched = watch(mid_run)
     async with watched.app.run_test() as pilot:
         await pilot.press(*keys)
-        await pilot.pause()
-        assert watched.app.screen is watched.run
+        await watched.until(lambda: watched.app.screen is watched.run)
         assert watched.app.is_running
     assert not watched.control.is_stopped
 
@@ -145,8 +144,7 @@ async def test_a_reader_may_stay_after_the_end(watch: Watch, whole_run: list[Eve
         assert watched.app.is_running
         assert "p" not in watched.app.screen.active_bindings
         await pilot.press("q")
-        await pilot.pause()
-        assert not watched.app.is_running
+        await watched.until(lambda: not watched.app.is_running)
     assert watched.app.return_value is None
 
 
@@ -157,8 +155,7 @@ async def test_a_question_that_lost_its_reason_goes_away(watch: Watch, whole_run
         assert isinstance(watched.app.screen, QuitScreen)
         watched.end()
         watched.run.catch_up()
-        await pilot.pause()
-        assert watched.app.screen is watched.run
+        await watched.until(lambda: watched.app.screen is watched.run)
 
 
 async def test_a_run_that_breaks_off_ends_the_view_at_once(watch: Watch, mid_run: list[Event]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import small_talks
 import stored_runs
+from patience import eventually
 from textual.pilot import Pilot
 
 from rig.displays import signs
@@ -70,10 +71,9 @@ def snap(snap_compare: Any) -> Callable[..., None]:
         app = RigApp(screen)
 
         async def shows(text: str) -> None:
-            deadline = time.monotonic() + stored_runs.PATIENCE_S
-            while text not in "\n".join(plain(widget.lines) for widget in app.screen.query(Lines)):
-                assert time.monotonic() < deadline
-                await asyncio.sleep(0.02)
+            await eventually(
+                lambda: text in "\n".join(plain(widget.lines) for widget in app.screen.query(Lines))
+            )
 
         async def run_before(pilot: Pilot[Any]) -> None:
             app.theme = theme

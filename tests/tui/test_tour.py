@@ -4,6 +4,7 @@ import lzma
 from pathlib import Path
 
 import pytest
+from patience import eventually
 
 from rig.paths import DEMO
 from rig.replay import Player
@@ -46,8 +47,7 @@ async def test_each_key_leads_to_the_next_step(tour: TourScreen) -> None:
             await pilot.press("U")  # another key leads nowhere
             assert tour.step == number
             await pilot.press(step.pressed)
-            await pilot.pause()
-            assert tour.step == number + 1
+            await eventually(lambda: tour.step == number + 1)
             if tour.focused is not None:
                 await pilot.press("a", "enter")
             for _ in range(200):
@@ -56,7 +56,6 @@ async def test_each_key_leads_to_the_next_step(tour: TourScreen) -> None:
                 await pilot.pause(0.05)
             if pilot.app.screen is not tour:
                 await pilot.press("escape")
-                await pilot.pause()
-            assert pilot.app.screen is tour
+            await eventually(lambda: pilot.app.screen is tour)
         tour.show_state()
         assert "That is all" in plain(tour.query_one("#guide", Lines).lines)

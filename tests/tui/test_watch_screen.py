@@ -1,11 +1,9 @@
 """The run screen over a stored run: every key of a replay, and what is on the screen then."""
 
-import asyncio
 import math
 import re
 import sqlite3
 import threading
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 import small_talks
+from patience import PATIENCE_S, eventually
 from textual.pilot import Pilot
 
 from rig.methods.scripted import Scripted, replied
@@ -26,8 +25,6 @@ from tui.live.replay import Replay, speed_text
 from tui.live.state import Status
 from tui.screens.watch import WatchScreen
 from tui.widgets.lines import Lines
-
-PATIENCE_S = 60.0
 
 
 def slow(request: Request) -> Prediction:
@@ -64,10 +61,7 @@ class Seen:
         return "\n".join(plain(widget.lines) for widget in self.screen.query(Lines))
 
     async def until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"it did not happen in time:\n{self.text}"
-            await asyncio.sleep(0.02)
+        await eventually(condition, lambda: self.text)
 
     async def shows(self, *texts: str) -> None:
         await self.until(lambda: all(text in self.text for text in texts))
