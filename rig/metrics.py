@@ -167,10 +167,16 @@ class Declaration(NamedTuple):
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "Declaration":
-        """The inverse of `to_json`. What a newer rig may have added to it is left out."""
+        """The inverse of `to_json`. What a newer rig may have added to it is left out.
+
+        Raises ValueError, KeyError or TypeError for what is none.
+        """
+        metrics = tuple(_of(Metric, each) for each in data["metrics"])
+        if unknown := {metric.place for metric in metrics} - {*_PLACES}:
+            raise ValueError(f"{unknown.pop()!r} is no place of a metric")
         return cls(
             data["method"],
-            tuple(_of(Metric, each) for each in data["metrics"]),
+            metrics,
             data["success"],
             tuple(_of(NamedCount, each) for each in data["counts"]),
             tuple(_of(Part, each) for each in data["outcome"]),

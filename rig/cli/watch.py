@@ -14,7 +14,7 @@ from rig.cli.runs import go_on
 from rig.displays.pages.card import ending
 from rig.files import json_text
 from rig.paths import runs_file
-from rig.replay import Player
+from rig.replay import SLOWEST, Player
 from rig.store import Runs
 
 
@@ -28,8 +28,8 @@ class _Speed(click.ParamType[float]):
             speed = math.inf if value == "max" else float(value)
         except ValueError:
             speed = math.nan
-        if not speed > 0:
-            self.fail(f"{value!r} is neither a positive number nor max.", parameter, context)
+        if not speed >= SLOWEST:
+            self.fail(f"{value!r} is neither a number of at least {SLOWEST} nor max.", parameter, context)
         return speed
 
 

@@ -1,7 +1,7 @@
 """Stored runs replayed as the events that their runner emitted: from the beginning, or as they grow."""
 
 from rig.replay.moments import Moment, StoredEvents, turn_moments
-from rig.replay.playback import SPEEDS, Playback
+from rig.replay.playback import SLOWEST, SPEEDS, Playback
 from rig.replay.player import Player
 
-__all__ = ["SPEEDS", "Moment", "Playback", "Player", "StoredEvents", "turn_moments"]
+__all__ = ["SLOWEST", "SPEEDS", "Moment", "Playback", "Player", "StoredEvents", "turn_moments"]

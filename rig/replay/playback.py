@@ -1,6 +1,7 @@
 """How a replay is steered: speed, pause, step to the next turn, jump elsewhere in the run."""
 
 import math
+from threading import TIMEOUT_MAX
 from time import monotonic
 
 from rig.events import Where
@@ -8,6 +9,10 @@ from rig.running.control import Control
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, math.inf)
 """Times as fast as it was. The last shows every turn whole, without the pieces of text it was made of."""
+
+
+SLOWEST = 0.001
+"""Slower than this would be to stand still."""
 
 
 class Sought(Exception):
@@ -96,7 +101,7 @@ class Playback(Control):
                     return
                 else:
                     began, speed = monotonic(), self._speed
-                    self._changed.wait(seconds / speed)
+                    self._changed.wait(min(seconds / speed, TIMEOUT_MAX))
                     passed = (monotonic() - began) * speed
                     seconds -= passed
                     self.slept_s += passed

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from rig.errors import RigError
 from rig.events import Where
-from rig.files import write, writing
+from rig.files import filling, write, writing
 from rig.methods.base import Method, Setup
 from rig.methods.offers import Files, Reads, Recording, SharesFiles, by_arm
 from rig.rescore.scored import Scored, score_turns
@@ -72,32 +72,32 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     """Write every finished task of a run as the method's upstream reads it.
 
     An arm's tasks are lines of one file, one repeat after the other; or each is a file, and several arms, and
-    repeats, have folders of their own. Raises RigError if the method writes neither, and unless the
-    directory is new or empty and can be written.
+    repeats, have folders of their own. All are there in the end, or none. Raises RigError if the method
+    writes neither, and unless the directory is new or empty and can be written.
     """
     if not isinstance(setup, Recording):
         raise RigError(f"the method {run.declaration.method} has no files of its own; use csv or jsonl")
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
     written: list[Path] = []
     lines: dict[Path, TextIO] = {}
     arms = [cast(Recording, by_arm(setup, settings)) for settings in settings_of(run)]
-    # A file of lines is there once all are written; of conversations, one is in memory.
-    with Runs.open(store) as runs, ExitStack() as files:
+    # Of conversations, one is in memory.
+    with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
         for where, transcript in _finished(runs, run):
             text = arms[where.arm].record(transcript.conversation, transcript.turns)
             if not setup.in_lines:
-                path = _own_folder(run, where, directory) / f"{_file_name(where.conversation)}.json"
+                path = _own_folder(run, where, folder) / f"{_file_name(where.conversation)}.json"
                 write(text, path, force=True, folders=True)
                 written.append(path)
                 continue
-            path = _file_of(arms[where.arm], transcript, directory, _file_name(run.arms[where.arm].name))
+            path = _file_of(arms[where.arm], transcript, folder, _file_name(run.arms[where.arm].name))
             if path not in lines:
                 lines[path] = files.enter_context(writing(path, force=True, folders=True))
             lines[path].write(f"{text}\n")
-    if not written and not lines:
-        raise RigError(f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it")
-    return [*written, *lines]
+        if not written and not lines:
+            raise RigError(
+                f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it"
+            )
+    return [directory / path.relative_to(folder) for path in (*written, *lines)]
 
 
 def _file_of(setup: Recording, transcript: Transcript, directory: Path, arm: str) -> Path:

@@ -106,7 +106,7 @@ _NOTHING = array("d", [0.0] * (1 + len(_SUMMED)))
 _ERRORS = """
     SELECT conversation, repeat, predictions.error AS kind, count(*)
     FROM predictions JOIN turns ON turns.id = predictions.turn
-    WHERE turns.arm = :arm AND predictions.error IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 3
+    WHERE turns.arm = ? AND predictions.error IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 3
 """
 
 _MATCHED = """
@@ -186,7 +186,7 @@ def _of_arm(
     own = {(conversation, repeat): bool(is_own) for _, conversation, repeat, is_own, *_ in scores}
     played = _played(asked, own, numbers, known, database)
     failed = any(each.failed for each in played.values())
-    errors = _by_kind(((row[:2], *row[2:]) for row in database.execute(_ERRORS, asked)) if failed else ())
+    errors = errors_of(arm, database) if failed else {}
     types, faults = (_by_kind(database.execute(query, [json.dumps(ids)])) for query in _KINDS.values())
     for score, conversation, repeat, _, name, source, suite in scores:
         place = conversation, repeat
@@ -205,6 +205,11 @@ def _of_arm(
             types.get(score, _NONE),
             faults.get(score, _NONE),
         )
+
+
+def errors_of(arm: int, database: Database) -> Mapping[tuple[int, int], Mapping[str, int]]:
+    """How many steps of an arm failed in which way, by the conversation's id and the repeat."""
+    return _by_kind((row[:2], *row[2:]) for row in database.execute(_ERRORS, [arm]))
 
 
 def speed_of(cells: Iterable[ScoredCell]) -> Speed:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from sqlite_utils import Database
 
 from rig.errors import RigError
+from rig.store.holder import is_in_use
 from rig.store.schema import KNOWN, MIGRATIONS
 from rig.store.views import refresh_views
 
@@ -25,6 +26,7 @@ class StoreError(RigError):
 
 _ELSEWHERE = "give another file with --runs"
 _LATER = "another process is at work on it; try again when it is done"
+_LATER_IN_RUN = "another process is at work on it; when it is done, continue with `rig run --resume{run}`"
 _DISK = "what was stored before is intact; fix this, then continue with `rig run --resume{run}`"
 _DAMAGED = "it is damaged; use a copy of it, or give another file with --runs"
 
@@ -42,6 +44,8 @@ _ADVICE = {
     sqlite3.SQLITE_NOTADB: _DAMAGED,
 }
 """What to do, by result codes that speak of files, disks and locks; the others are bugs of rig."""
+_IN_RUN = {_LATER: _LATER_IN_RUN, _ELSEWHERE: _DISK}
+"""What to do instead if a run is being written: it is not begun again, and nothing of it is elsewhere."""
 
 
 @contextmanager
@@ -54,18 +58,45 @@ def faults(path: Path, run: str = "") -> Iterator[None]:
         unread = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.OperationalError) else 0
         code = getattr(error, "sqlite_errorcode", unread) & 0xFF
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
-            gone = f"run {run} was deleted while it was written" if run else "what belongs to it was deleted"
-            raise StoreError(f"{path}: {gone}; start a new run") from error
-        if code == sqlite3.SQLITE_ERROR and str(error).startswith("no such "):
+            raise deleted(path, run) from error
+        if _is_of_another_schema(error, code):
             code = sqlite3.SQLITE_CORRUPT
         if code not in _ADVICE:
             raise
-        advice = _ADVICE[code].format(run=f" {run}" if run else "")
+        advice = _ADVICE[code]
+        if run:
+            advice = _IN_RUN.get(advice, advice)
+        advice = advice.format(run=f" {run}" if run else "")
         raise StoreError(f"{path}: {error}; {advice}") from error
     except UnicodeDecodeError as error:
         raise StoreError(f"{path}: {error}; {_DAMAGED}") from error
     except UnicodeEncodeError as error:
         raise StoreError(f"{path}: holds nothing of the name {error.object!a}, which is not UTF-8") from error
+
+
+def deleted(path: Path, run: str) -> StoreError:
+    """What to say if a run that is being written is not there any more."""
+    gone = f"run {run} was deleted while it was written" if run else "what belongs to it was deleted"
+    return StoreError(f"{path}: {gone}; start a new run")
+
+
+def _is_of_another_schema(error: sqlite3.Error, code: int) -> bool:
+    """Whether another program has changed tables or rows: columns are gone, a trigger of its own refuses what
+    rig writes, or what may be there once is there already.
+    """
+    said = str(error)
+    return getattr(error, "sqlite_errorcode", 0) in _REFUSED or (
+        code == sqlite3.SQLITE_ERROR
+        and (said.startswith(("no such ", "foreign key mismatch")) or "has no column named" in said)
+    )
+
+
+_REFUSED = (
+    sqlite3.SQLITE_CONSTRAINT_TRIGGER,
+    sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+    sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+)
+"""Constraints that speak of what a store holds; the others speak of what is written, which is rig's."""
 
 
 @contextmanager
@@ -105,6 +136,7 @@ def check_writable(path: Path) -> None:
             if not os.access(place, os.W_OK):
                 raise StoreError(f"{path}: {place} is not writable; choose another place with --runs")
         if path.exists():
+            _check_log(path)
             _pending(path)
 
 
@@ -119,6 +151,7 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
             if path.exists():
                 raise StoreError(f"{path}: is not a regular file; --runs takes one")
             raise StoreError(f"{path}: no such file; `rig run` creates it, --runs chooses another")
+        _check_log(path)
         if _pending(path):
             connect_for_writing(path).close()
     with faults(path), closing(_open(path, _reading(path))) as database:
@@ -202,6 +235,34 @@ def _reading(path: Path) -> str:
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return "mode=rw"
     return "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+
+
+def _check_log(path: Path) -> None:
+    """Raise StoreError if the log beside a store is that of another store.
+
+    SQLite would apply it and damage the store: a copy, say, that was put in the place of one that a killed
+    process had written. While a run is being written the log is that run's. Writes nothing.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not log.is_file() or not log.stat().st_size or is_in_use(path):
+        return
+    if not _is_sound(path, "mode=ro") and _is_sound(path, "mode=ro&immutable=1"):
+        raise StoreError(
+            f"{log}: is the log of another store and would damage {path.name}, which is intact; move it and"
+            f" {path.name}-shm away, then try again"
+        )
+
+
+def _is_sound(path: Path, mode: str) -> bool:
+    """Whether SQLite finds no damage: in the database with its log or, if it is `immutable`, without."""
+    try:
+        with closing(_open(path, mode)) as database:
+            return bool(database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+    except sqlite3.Error as error:
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF not in (
+            sqlite3.SQLITE_CORRUPT,
+            sqlite3.SQLITE_NOTADB,
+        )
 
 
 def _open(path: Path, mode: str) -> Database:

@@ -5,6 +5,7 @@ no locks, rig looks for the process.
 """
 
 import fcntl
+import glob
 import json
 import os
 import platform
@@ -17,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from rig.errors import RigError
+from rig.paths import real
 
 ELSEWHERE = timedelta(minutes=15)
 """A writer on another machine cannot be looked at: it counts as gone after so long without storing a turn."""
@@ -37,7 +39,7 @@ class RunLock:
     def _take(self) -> int | None:
         for _ in range(_TRIES):
             try:
-                handle = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                handle = os.open(self._file, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
             except OSError:
                 return None
             try:
@@ -67,8 +69,18 @@ class RunLock:
 
 def is_locked(store: Path, run: str) -> bool | None:
     """Whether some process has the lock on a run; None if there is no lock to be seen. Writes nothing."""
+    return _is_locked(_lock_file(store, run))
+
+
+def is_in_use(store: Path) -> bool:
+    """Whether some process has the lock on any run of a store. Writes nothing."""
+    place = real(store)
+    return any(map(_is_locked, place.parent.glob(f"{glob.escape(place.name)}-*.lock")))
+
+
+def _is_locked(file: Path) -> bool | None:
     try:
-        handle = os.open(_lock_file(store, run), os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(file, os.O_RDONLY | _FLAGS)
     except OSError:
         return None
     try:
@@ -83,7 +95,7 @@ def is_locked(store: Path, run: str) -> bool | None:
 
 
 def _lock_file(store: Path, run: str) -> Path:
-    place = Path(os.path.realpath(store))
+    place = real(store)
     return place.with_name(f"{place.name}-{run}.lock")
 
 
@@ -95,6 +107,8 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
+_FLAGS = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+"""A pipe of that name is not waited for, and what a link points to is neither locked nor made."""
 _TRIES = 20
 _BETWEEN_TRIES_S = 0.01
 

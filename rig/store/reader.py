@@ -19,7 +19,7 @@ from rig.metrics import Declaration
 from rig.models import Usage
 from rig.people.words import did_you_mean
 from rig.store.attempts import ATTEMPTS, FAILED_TURNS
-from rig.store.cells import ScoredCell, scored_cells
+from rig.store.cells import ScoredCell, errors_of, scored_cells
 from rig.store.connect import connect_for_reading, faults, intact
 from rig.store.holder import Holder
 from rig.store.records import Cell, FailedTurn, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
@@ -63,11 +63,6 @@ _ENDS = """
     FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ? GROUP BY 1, 2 ORDER BY 2
 """
 _TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GROUP BY 1, 2"
-_ERRORS = """
-    SELECT conversation, repeat, predictions.error, count(*)
-    FROM predictions JOIN turns ON turns.id = predictions.turn
-    WHERE arm = ? AND predictions.error IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 3
-"""
 
 
 class Runs:
@@ -129,9 +124,7 @@ class Runs:
             rows = self._database.execute(f"{OWN_SCORES} AND arm = ?", of_arm)
             scores = {(conversation, repeat): score for score, _, conversation, repeat, *_ in rows}
             counts = counts_of(scores.values(), self._database)
-            errors: dict[tuple[int, int], dict[str, int]] = {}
-            for conversation, repeat, kind, n in self._database.execute(_ERRORS, of_arm):
-                errors.setdefault((conversation, repeat), {})[kind] = n
+            errors = errors_of(of_arm[0], self._database)
             for repeat in range(run.repeats):
                 for conversation, name, turns in conversations:
                     key = conversation, repeat
@@ -239,9 +232,11 @@ class Runs:
         """A conversation of a run, made of its source once."""
         key = run.declaration.method, row["source"], row["name"], row["suite"]
         if key not in self._tasks:
-            source = self._rows("SELECT json FROM sources WHERE sha256 = ?", row["source"])[0]
+            sources = self._rows("SELECT json FROM sources WHERE sha256 = ?", row["source"])
             with intact(self.path):
-                data = json.loads(source["json"])
+                if not sources:
+                    raise ValueError(f"the file of {row['name']} is not there")
+                data = json.loads(sources[0]["json"])
                 self._tasks[key] = methods.get(run.declaration.method).parse(data, row["name"], row["suite"])
         return self._tasks[key]
 
@@ -266,6 +261,8 @@ class Runs:
             "SELECT count(*) AS n FROM turns JOIN arms ON arms.id = arm WHERE run = ?", row["id"]
         )
         with intact(self.path):
+            if [arm["position"] for arm in arms] != [*range(len(arms))]:
+                raise ValueError("the arms of a run are not numbered from 0")
             return self._stored(row, conversations, arms, done[0]["n"])
 
     def _stored(

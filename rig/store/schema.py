@@ -5,6 +5,7 @@ Views hold no data and are not part of it (rig.store.views).
 """
 
 import json
+import os
 from pathlib import Path
 
 from sqlite_utils import Database, Migrations
@@ -253,7 +254,11 @@ def m003_suites(db: Database) -> None:
     for run in list(db.query("SELECT id, settings FROM runs")):
         settings = json.loads(run["settings"])
         if settings.get("conversations"):
-            name = Path(settings["conversations"]).resolve().name.encode("utf-8", "backslashreplace").decode()
+            name = (
+                Path(os.path.realpath(settings["conversations"]))
+                .name.encode("utf-8", "backslashreplace")
+                .decode()
+            )
             suite = "hard" if name == "tooltalk" else name
         else:
             suite = settings.get("suite", "")

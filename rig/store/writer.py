@@ -24,7 +24,7 @@ from rig.meters import Costs
 from rig.metrics import Declaration, Score
 from rig.models import Sibling
 from rig.store.attempts import keep_failed_arm, set_aside
-from rig.store.connect import StoreError, connect_for_writing, copy_to, faults, transaction
+from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock
 from rig.store.reader import check_unheld
 from rig.store.records import ConversationScore, NewRun
@@ -196,7 +196,8 @@ class RunWriter:
         self._check_place()
         with faults(self._path, self.run), transaction(self._database):
             yield
-            self._set("runs", self.run, heartbeat=_now())
+            if not self._set("runs", self.run, heartbeat=_now()):
+                raise deleted(self._path, self.run)
 
     def _check_place(self) -> None:
         """Raise StoreError if the store's file is not at its path any more; what it held is kept."""
@@ -224,10 +225,12 @@ class RunWriter:
         digest = hashlib.sha256(text.encode()).hexdigest()
         self._set("arms", self._arms[arm], fingerprint=text, fingerprint_sha256=digest)
 
-    def _set(self, table: str, row: int | str, **values: Any) -> None:
-        """Change columns of a row. There may be none any more, where another program deleted the run."""
+    def _set(self, table: str, row: int | str, **values: Any) -> int:
+        """Change columns of a row. Returns how many there were: none if another program deleted the run."""
         sets = ", ".join(f"{name} = :{name}" for name in values)
-        self._database.execute(f"UPDATE {table} SET {sets} WHERE id = :id", {**values, "id": row})
+        return self._database.execute(
+            f"UPDATE {table} SET {sets} WHERE id = :id", {**values, "id": row}
+        ).rowcount
 
     def _add(self, table: str, **values: Any) -> int:
         """Insert a row; its id. sqlite-utils would look the table up each time, with dozens of statements."""
@@ -321,14 +324,16 @@ class RunWriter:
         return [row["id"] for row in rows]
 
     def _cell(self, where: Where) -> dict[str, int]:
-        return {
-            "arm": self._arms[where.arm],
-            "conversation": self._conversations[where.conversation],
-            "repeat": where.repeat,
-        }
+        with intact(self._path):
+            return {
+                "arm": self._arms[where.arm],
+                "conversation": self._conversations[where.conversation],
+                "repeat": where.repeat,
+            }
 
     def _of_run(self, table: str) -> list[dict[str, Any]]:
-        return list(self._database.table(table).rows_where("run = ?", [self.run]))
+        with faults(self._path):
+            return list(self._database.table(table).rows_where("run = ?", [self.run]))
 
 
 _SIBLINGS = """

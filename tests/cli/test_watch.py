@@ -60,10 +60,11 @@ def test_it_ends_with_the_numbers_of_the_run(rig: Rig, store: Path) -> None:
     [
         (("nothing",), "no run 'nothing'"),
         (("--from", "nothing"), "has no conversation 'nothing'"),
-        (("--speed", "0"), "neither a positive number nor max"),
-        (("--speed", "nan"), "neither a positive number nor max"),
-        (("--speed", "-1"), "neither a positive number nor max"),
-        (("--speed", "fast"), "neither a positive number nor max"),
+        (("--speed", "0"), "neither a number of at least 0.001 nor max"),
+        (("--speed", "nan"), "neither a number of at least 0.001 nor max"),
+        (("--speed", "-1"), "neither a number of at least 0.001 nor max"),
+        (("--speed", "1e-46"), "neither a number of at least 0.001 nor max"),
+        (("--speed", "fast"), "neither a number of at least 0.001 nor max"),
         (("--display", "tui"), "needs a terminal"),
     ],
 )

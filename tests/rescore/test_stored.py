@@ -174,6 +174,21 @@ def test_nothing_is_overwritten(store: Path, tmp_path: Path) -> None:
         )
 
 
+def test_a_file_that_cannot_be_written_leaves_none(tmp_path: Path) -> None:
+    from rig.methods.tooltalk.conversations import parse_conversation
+    from rig.methods.tooltalk.oracle import Oracle
+
+    long = "n" * 300
+    conversations = tuple(
+        parse_conversation({**small_talks.sources()[0], "name": name}, name) for name in ("first", long)
+    )
+    path, out = tmp_path / "runs.sqlite", tmp_path / "new" / "out"
+    small_talks.play(small_talks.plan(path, Oracle(conversations), conversations=conversations))
+    with pytest.raises(RigError, match=f"^{out}/{long}.json: cannot be written: File name too long$"):
+        export_run(path, small_talks.stored(path), small_talks.setup(), out)
+    assert [each.name for each in tmp_path.iterdir()] == ["runs.sqlite"]
+
+
 def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:
     from rig.methods.tooltalk.conversations import parse_conversation
 

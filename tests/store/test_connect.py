@@ -1,6 +1,7 @@
 """Which files may be a run store, and what is said of the others."""
 
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from sqlite_utils import Database
 from rig.methods.scripted import Scripted
 from rig.metrics import TASKS
 from rig.store import Runs, RunWriter, StoreError, check_writable
-from rig.store.connect import connect_for_writing
+from rig.store.connect import backup, connect_for_writing
 from rig.store.schema import KNOWN
 
 
@@ -260,3 +261,52 @@ def test_predictions_of_earlier_runs_were_not_salvaged(tmp_path: Path) -> None:
         [*turns] = runs.transcript(runs.get("abcde"), "alarms").turns.values()
         assert {step.prediction.salvage for turn in turns for step in turn.steps} == {""}
         assert list(runs._database.query("SELECT * FROM salvaged")) == []
+
+
+def _left_log(path: Path, folder: Path) -> None:
+    """Put aside the log that a process leaves if it is killed after it has stored more."""
+    with closing(connect_for_writing(path)) as database:
+        for number in range(40):
+            database.execute(f"CREATE TABLE later_{number} (a)")
+        database.conn.commit()
+        folder.mkdir()
+        for ending in ("-wal", "-shm"):
+            shutil.copy(f"{path}{ending}", folder / f"runs.sqlite{ending}")
+
+
+def test_a_copy_beside_the_log_of_another_store_is_left_intact(tmp_path: Path) -> None:
+    path, copy = tmp_path / "runs.sqlite", tmp_path / "copy.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    backup(path, copy)
+    with closing(connect_for_writing(path)) as database:
+        # The store that went on has pages that its copy lacks.
+        database.execute("CREATE TABLE sooner AS SELECT zeroblob(100000) AS a")
+        database.conn.commit()
+    _left_log(path, tmp_path / "killed")
+    shutil.copy(copy, path)
+    for ending in ("-wal", "-shm"):
+        shutil.copy(tmp_path / "killed" / f"runs.sqlite{ending}", f"{path}{ending}")
+    before = path.read_bytes()
+    message = (
+        f"^{path}-wal: is the log of another store and would damage runs.sqlite, which is intact; move it"
+    )
+    for opening in (lambda: Runs.open(path).__enter__(), lambda: check_writable(path)):
+        with pytest.raises(StoreError, match=message):
+            opening()
+    assert path.read_bytes() == before == copy.read_bytes()
+    for ending in ("-wal", "-shm"):
+        Path(f"{path}{ending}").unlink()
+    with Runs.open(path) as runs:
+        assert len(runs.all()) == 1
+
+
+def test_the_log_of_a_killed_process_is_its_stores(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    main = path.read_bytes()
+    _left_log(path, tmp_path / "killed")
+    path.write_bytes(main)
+    for ending in ("-wal", "-shm"):
+        shutil.copy(tmp_path / "killed" / f"runs.sqlite{ending}", f"{path}{ending}")
+    with Runs.open(path) as runs:
+        assert "later_39" in runs._database.table_names()

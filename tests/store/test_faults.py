@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -21,6 +22,7 @@ from rig.events import Event, TurnFinished
 from rig.running.control import Control
 from rig.running.runner import run
 from rig.store import Runs, StoreError, backup
+from rig.store.connect import faults
 
 Rig = Callable[..., Any]
 
@@ -204,6 +206,65 @@ def test_a_folder_that_cannot_be_searched_is_one_line(tmp_path: Path, rig: Rig) 
     assert (done.code, done.err.count("\n")) == (2, 1)
 
 
+def change(path: Path, statement: str) -> None:
+    """What another program may do to a store in use, which knows nothing of what belongs to what."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("DELETE FROM runs", "run abcde was deleted while it was written; start a new run"),
+        ("ALTER TABLE turns RENAME COLUMN wall_s TO other", "no column named wall_s; it is damaged"),
+        (
+            "CREATE TRIGGER t BEFORE INSERT ON turns BEGIN SELECT RAISE(ABORT, 'no more'); END",
+            "no more; it is damaged",
+        ),
+        (
+            "CREATE UNIQUE INDEX one ON turns (arm) WHERE id > 3",
+            "UNIQUE constraint failed: turns.* it is damaged",
+        ),
+    ],
+)
+def test_what_another_program_does_to_a_run_is_one_line(tmp_path: Path, statement: str, said: str) -> None:
+    path = tmp_path / "runs.sqlite"
+    todo = small_talks.plan(path, small_talks.oracle())
+    with pytest.raises(StoreError, match=f"runs.sqlite: .*{said}"):
+        run(todo, after_turn(3, lambda: change(path, statement)), Control())
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE sources SET sha256 = replace(sha256, 'a', 'b') || 'x'",
+            "the file of .* is not there; it is damaged",
+        ),
+        ("UPDATE arms SET position = 7", "the arms of a run are not numbered from 0; it is damaged"),
+        (
+            "UPDATE conversations SET suite = cast(x'ff41' AS TEXT)",
+            "Could not decode to UTF-8 .*; it is damaged",
+        ),
+        (
+            "UPDATE runs SET declaration = replace(declaration, '\"tables\"', '\"tablet\"')",
+            "'tablet' is no place of a metric; it is damaged",
+        ),
+    ],
+)
+def test_a_store_with_damaged_values_is_one_line(tmp_path: Path, rig: Rig, statement: str, said: str) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    change(path, statement)
+    for verb in (
+        ("score", "latest", "--similarity", "exact"),
+        ("report", "latest", "-o", tmp_path / "report.html"),
+    ):
+        shown = rig(*verb, "--runs", path)
+        assert (shown.code, shown.err.count("\n")) == (2, 1)
+        assert re.search(rf"runs\.sqlite: .*{said}", shown.err)
+
+
 def test_a_run_that_is_deleted_before_it_is_claimed_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(path, small_talks.oracle()))
@@ -220,6 +281,18 @@ def test_another_process_at_work_is_no_reason_for_another_file(tmp_path: Path, r
     small_talks.play(small_talks.plan(path, small_talks.oracle()))
     with pytest.raises(StoreError, match="try again when it is done"), Runs.open(path):
         raise sqlite3_error(sqlite3.SQLITE_BUSY)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (sqlite3.SQLITE_BUSY, "when it is done, continue with `rig run --resume abcde`"),
+        (sqlite3.SQLITE_READONLY, "fix this, then continue with `rig run --resume abcde`"),
+    ],
+)
+def test_a_run_that_could_not_be_written_further_is_continued(code: int, said: str) -> None:
+    with pytest.raises(StoreError, match=said), faults(Path("runs.sqlite"), "abcde"):
+        raise sqlite3_error(code)
 
 
 def sqlite3_error(code: int) -> sqlite3.OperationalError:

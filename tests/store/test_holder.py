@@ -89,6 +89,16 @@ def test_a_lock_is_held_by_one_at_a_time_and_leaves_nothing_behind(tmp_path: Pat
     RunLock(store, "abcde").release()
 
 
+def test_a_pipe_or_a_link_in_the_place_of_a_lock_does_no_harm(tmp_path: Path) -> None:
+    store, victim = tmp_path / "runs.sqlite", tmp_path / "victim"
+    os.mkfifo(tmp_path / "runs.sqlite-pipes.lock")
+    (tmp_path / "runs.sqlite-links.lock").symlink_to(victim)
+    assert not is_locked(store, "pipes")
+    for run in ("pipes", "links"):
+        RunLock(store, run).release()
+    assert not victim.exists()
+
+
 def test_a_lock_is_found_by_whatever_path_the_store_has(tmp_path: Path) -> None:
     (tmp_path / "link.sqlite").symlink_to(tmp_path / "runs.sqlite")
     lock = RunLock(tmp_path / "runs.sqlite", "abcde")
