@@ -6,14 +6,16 @@ import json
 import math
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from rig.calls import Json
 from rig.errors import RigError
+from rig.paths import real
 
 LARGEST = 64 << 20
 """Bytes of a file that is read whole, where nothing else is said."""
@@ -24,8 +26,8 @@ PLAIN = 64
 """The same of files that hold no trees."""
 
 
-def read_text(path: Path, largest: int = LARGEST) -> str:
-    """The text of a regular file, UTF-8, at most this many bytes. Raises RigError for anything else.
+def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+    """What is in a regular file, at most this many bytes. Raises RigError for anything else.
 
     It waits for nothing: a pipe that nobody writes to, or a device without an end, is refused unread.
     """
@@ -36,8 +38,13 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
         raise RigError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > largest:
         raise RigError(f"{path}: larger than {largest >> 20} MiB")
+    return data
+
+
+def read_text(path: Path, largest: int = LARGEST) -> str:
+    """The text of a regular file, UTF-8; else as `read_bytes`."""
     try:
-        return data.decode("utf-8")
+        return read_bytes(path, largest).decode("utf-8")
     except UnicodeDecodeError as error:
         raise RigError(f"{path}: not UTF-8: {error}") from error
 
@@ -111,7 +118,7 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
     try:
         if folders:
             path.parent.mkdir(parents=True, exist_ok=True)
-        target = Path(os.path.realpath(path))
+        target = real(path)
         kind = _kind(target)
         if kind is not None and not stat.S_ISREG(kind):
             with target.open("w", encoding="utf-8", newline="") as file:
@@ -123,6 +130,39 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
             yield file
     except OSError as error:
         raise RigError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def filling(directory: Path) -> Iterator[Path]:
+    """A folder for files that move into a new or empty directory once all are written; else none is there.
+
+    The folder lies in the directory, so that the move stays within one file system. Raises RigError.
+    """
+    part = directory / f".{secrets.token_hex(8)}"
+    try:
+        new = [each for each in (directory, *directory.parents) if not each.exists()]
+        if not new and (not directory.is_dir() or any(directory.iterdir())):
+            raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
+        moved: list[Path] = []
+        try:
+            part.mkdir(parents=True)
+            yield part
+            for each in sorted(part.iterdir()):
+                moved.append(each.rename(directory / each.name))
+            part.rmdir()
+        except BaseException:
+            with suppress(OSError):
+                for each in moved:
+                    each.rename(part / each.name)
+            shutil.rmtree(part, ignore_errors=True)
+            for each in new:
+                with suppress(OSError):
+                    each.rmdir()
+            raise
+    except OSError as error:
+        raise RigError(f"{directory}: cannot be written: {error.strerror or error}") from error
+    except RigError as error:
+        raise RigError(str(error).replace(str(part), str(directory))) from error
 
 
 def write(text: str, path: Path, *, force: bool = False, folders: bool = False) -> None:
@@ -154,13 +194,14 @@ def csv_line(cells: Iterable[object], *, raw: bool = False) -> str:
     unless they are wanted `raw`; see OWASP, "CSV Injection".
     """
     line = io.StringIO()
-    shown = cells if raw else (_inert(cell) for cell in cells)
+    shown = cells if raw else (inert(cell) for cell in cells)
     # Cells with one of the terminator's characters are quoted, so it must be one that is in texts.
     csv.writer(line, lineterminator="\r\n").writerow(shown)
     return line.getvalue().removesuffix("\r\n")
 
 
-def _inert(cell: object) -> object:
+def inert(cell: object) -> object:
+    """A cell of a table, with an apostrophe before it if a spreadsheet would execute it."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 

@@ -26,23 +26,33 @@ DEMO = _PACKAGE / "replay" / "demo.sqlite.xz"
 REGISTRY = _SHIPPED / "models" / "registry.toml"
 
 
+def expanded(text: str) -> Path:
+    """A path as somebody wrote it, with a home for its `~`. Where nobody of that name has one, it stays."""
+    return Path(os.path.expanduser(text))
+
+
+def real(path: Path) -> Path:
+    """The path without links; of links that lead in a circle, as far as they can be followed."""
+    return Path(os.path.realpath(path))
+
+
 def models_directory() -> Path:
     """Where GGUF files are kept: `$RIG_MODELS`, else the checkout's `models/`, else `./models`."""
     chosen = os.environ.get("RIG_MODELS")
     if chosen:
-        return Path(chosen).expanduser()
+        return expanded(chosen)
     return _CHECKOUT / "models" if _IN_CHECKOUT else Path("models")
 
 
 def runs_file() -> Path:
     """The run store: `$RIG_RUNS`, else `./runs.sqlite`."""
-    return Path(os.environ.get("RIG_RUNS", "runs.sqlite")).expanduser()
+    return expanded(os.environ.get("RIG_RUNS", "runs.sqlite"))
 
 
 def cache_directory() -> Path:
     """What can be computed again: `$RIG_CACHE`, else the user's cache folder. It may not be writable."""
     chosen = os.environ.get("RIG_CACHE")
-    return Path(chosen).expanduser() if chosen else user_cache_path("rig")
+    return expanded(chosen) if chosen else user_cache_path("rig")
 
 
 def config_files() -> tuple[Path, Path]:
@@ -50,5 +60,5 @@ def config_files() -> tuple[Path, Path]:
     folder), and `./rig.toml`, which counts for more.
     """
     chosen = os.environ.get("RIG_CONFIG")
-    user = Path(chosen).expanduser() if chosen else user_config_path("rig") / CONFIG
+    user = expanded(chosen) if chosen else user_config_path("rig") / CONFIG
     return user, Path(CONFIG)

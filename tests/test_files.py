@@ -1,6 +1,7 @@
 """Files are read within bounds, and written whole or not at all, over nothing but files."""
 
 import csv
+import errno
 import json
 import math
 import os
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.errors import RigError
-from rig.files import DEEPEST, csv_line, json_text, read_json, read_text, write, writing
+from rig.files import DEEPEST, csv_line, filling, json_text, read_json, read_text, write, writing
 
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -85,6 +86,67 @@ def test_two_that_write_one_path_do_not_take_each_others_parts_away(tmp_path: Pa
         second.write("second")
     assert path.read_text() == "first"
     assert [each.name for each in tmp_path.iterdir()] == ["out"]
+
+
+def _leave_half(folder: Path) -> None:
+    with filling(folder) as part:
+        write("one", part / "one")
+        write("two", part / "deep" / "two", folders=True)
+        write("three", part / f"{'x' * 300}")
+
+
+def test_a_folder_is_filled_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "new" / "out", tmp_path / "empty"):
+        with pytest.raises(RigError, match=f"^{folder}/x+: cannot be written: File name too long$"):
+            _leave_half(folder)
+    assert [each.name for each in tmp_path.iterdir()] == ["empty"]
+    assert list((tmp_path / "empty").iterdir()) == []
+    for folder in (tmp_path / "new" / "out", tmp_path / "empty"):
+        with filling(folder) as part:
+            write("one", part / "one")
+            write("two", part / "deep" / "two", folders=True)
+            assert "one" not in os.listdir(folder)
+        assert sorted(os.listdir(folder)) == ["deep", "one"]
+        assert (folder / "deep" / "two").read_text() == "two"
+
+
+def test_a_folder_is_not_filled_if_its_files_cannot_all_be_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        if self.name == "two" and target.parent == tmp_path / "out":
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+
+    def fill() -> None:
+        with filling(tmp_path / "out") as part:
+            for name in ("one", "three", "two"):
+                write(name, part / name)
+
+    with pytest.raises(RigError, match="out: cannot be written: Input/output error"):
+        fill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_anything_in_it_is_not_filled(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    for folder in (tmp_path, tmp_path / "mine"):
+        with (
+            pytest.raises(RigError, match=f"^{folder}: exists and is not an empty directory"),
+            filling(folder),
+        ):
+            raise AssertionError
+    with (
+        pytest.raises(RigError, match="cannot be written: Not a directory"),
+        filling(tmp_path / "mine" / "out"),
+    ):
+        raise AssertionError
+    assert [each.name for each in tmp_path.iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("place", ["", "no/out", "file/out"])

@@ -20,7 +20,7 @@ from rig.engine.files.registry import load_registry, resolve
 from rig.engine.gguf.adapter import inspect_adapter
 from rig.errors import RigError
 from rig.files import json_text
-from rig.paths import CHECKOUT
+from rig.paths import CHECKOUT, real
 from rig.toolbox.own.folder import holds_toolbox
 
 TOP = "rig-bundle"
@@ -173,7 +173,7 @@ def _models(names: Sequence[str], gathered: _Gathered) -> Iterator[JsonObject]:
 
 def _toolbox(place: Path, gathered: _Gathered) -> None:
     """A folder with tools, without what is hidden or compiled. Links in it are refused."""
-    place = place.resolve()
+    place = real(place)
     if not holds_toolbox(place):
         raise RigError(f"{place}: no toolbox: neither tools.json nor toolbox.py is there")
     for path in sorted(place.rglob("*")):

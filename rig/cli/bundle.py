@@ -11,6 +11,7 @@ from rig.cli.options.verbs import Verbs
 from rig.cli.output import print_json, printable
 from rig.displays.numbers import file_size
 from rig.errors import RigError
+from rig.paths import expanded
 
 _PATH = click.Path(path_type=Path)
 
@@ -86,7 +87,7 @@ def command(
 
 def _split(text: str) -> list[str]:
     """Several names; a file's name may have a comma itself."""
-    return [text] if Path(text).expanduser().exists() else text.split(",")
+    return [text] if expanded(text).exists() else text.split(",")
 
 
 @command.command()

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from rig.cli.options.verbs import Verbs
+from rig.cli.output import printable
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE, WORLD_SEED
 from rig.people.words import counted
@@ -30,7 +31,7 @@ def command() -> None:
 def build(seed: Path, output: Path) -> None:
     """Build the world file. It has the same bytes every time."""
     build_world(seed, output)
-    click.echo(f"built {output}")
+    click.echo(printable(f"built {output}"))
 
 
 @command.command()
@@ -53,6 +54,6 @@ def check(seed: Path, file: Path, as_json: bool) -> None:
         click.echo(json.dumps(faults, indent=2))
     else:
         for fault in faults:
-            click.echo(fault)
-        click.echo(f"{file}: {counted(len(faults), 'fault') if faults else 'sound'}")
+            click.echo(printable(fault))
+        click.echo(printable(f"{file}: {counted(len(faults), 'fault') if faults else 'sound'}"))
     sys.exit(1 if faults else 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rig.errors import RigError
 from rig.files import read_toml
-from rig.paths import config_files
+from rig.paths import config_files, expanded
 from rig.people.words import did_you_mean
 
 PLACES = {"runs": "RIG_RUNS", "models": "RIG_MODELS", "cache": "RIG_CACHE", "plugins": "RIG_PLUGINS"}
@@ -83,7 +83,7 @@ def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
             raise setting.fault("runs code, so it is only read from your own file (`rig config` names it)")
         if not isinstance(setting.value, str) or not setting.value or "\0" in setting.value:
             raise setting.fault("needs a path in quotes")
-        place = setting.file.parent / Path(setting.value).expanduser()
+        place = setting.file.parent / expanded(setting.value)
         os.environ.setdefault(variable, str(place))
 
 

@@ -12,10 +12,10 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 from rig.errors import RigError
+from rig.paths import expanded, real
 from rig.plugins.registry import Registry, faults
 
 __all__ = ["Registry", "at", "module_of", "registered"]
@@ -53,9 +53,9 @@ def _load(installed: bool, places: tuple[str, ...]) -> Registry:
 
 def module_of(name: str) -> Any:
     """The module of a file or folder, the same one each time."""
-    place = Path(name).expanduser()
+    place = expanded(name)
     files = (place / "plugin.py", place / "toolbox.py") if place.is_dir() else (place,)
-    file = next((each.resolve() for each in files if each.is_file()), place)
+    file = next((real(each) for each in files if each.is_file()), place)
     module_name, beside = f"rig plugin {file}", [str(file.parent)]
     spec = spec_from_file_location(module_name, file, submodule_search_locations=beside)
     if not file.is_file() or spec is None or spec.loader is None:

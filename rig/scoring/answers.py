@@ -19,7 +19,9 @@ _LONGEST = 4_000_000
 
 
 def answers_file(store: Path) -> Path:
-    """Where the answers are that go with a run store."""
+    """Where the answers are that go with a run store. Raises RigError for a path that no file can have."""
+    if not store.name:
+        raise RigError(f"{store}: is a directory; --runs takes a file")
     return store.with_name(f"{store.stem}{_ENDING}")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rig import plugins
 from rig.errors import RigError
+from rig.paths import real
 from rig.people.words import did_you_mean
 from rig.toolbox.own.folder import hash_of, holds_toolbox, load_folder
 from rig.toolbox.toolbox import Toolbox
@@ -37,7 +38,7 @@ def find_toolbox(text: str | None) -> Toolbox:
 
 def _of_folder(place: Path) -> Toolbox | None:
     """The toolbox that the files of a folder make; None if it has none, or registers it itself."""
-    return _loaded(place.resolve(), hash_of(place)) if holds_toolbox(place) else None
+    return _loaded(real(place), hash_of(place)) if holds_toolbox(place) else None
 
 
 @lru_cache(maxsize=8)

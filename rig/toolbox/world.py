@@ -15,6 +15,7 @@ from sqlite_utils import Database
 from rig import times
 from rig.calls import SESSION_TOKEN, Json
 from rig.errors import RigError
+from rig.files import read_bytes
 from rig.toolbox.identifiers import Identifiers
 from rig.toolbox.rules import TrueCall
 
@@ -110,9 +111,9 @@ class World:
     def open(cls, path: Path) -> Self:
         """A copy of a world file. Raises RigError when the file is missing or no world of this version."""
         try:
-            image = path.read_bytes()
-        except OSError as error:
-            raise RigError(f"{path}: cannot be read: {error.strerror}{cls.hint}") from error
+            image = read_bytes(path)
+        except RigError as error:
+            raise RigError(f"{error}{cls.hint}") from error
         world = cls()
         schema = world._schema()
         try:

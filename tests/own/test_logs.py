@@ -86,7 +86,7 @@ def test_logs_become_a_suite(rig: Callable[..., Any], log: Path, tmp_path: Path)
     ran = rig("run", "oracle", "--toolbox", box, "--similarity", "exact", "--display", "none", "--json")
     assert ran.json["arms"][0]["success_rate"] == 1.0
     again = rig("import", "--format", "openai-chat", log, "--output", box)
-    assert (again.code, "already exists" in again.err) == (2, True)
+    assert (again.code, "not an empty directory" in again.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,7 @@ def test_logs_become_a_suite(rig: Callable[..., Any], log: Path, tmp_path: Path)
             "regex.yaml, line 1: replace.1: is not a regular expression",
         ),
         (("--output", "out", "--rules", "none.yaml"), "none.yaml: cannot be read"),
+        (("--output", "out", "--rules", "other.yaml"), "other.yaml, line 1: needs `replace`, a list of what"),
     ],
 )
 def test_what_cannot_be_converted_is_one_line(
@@ -111,6 +112,7 @@ def test_what_cannot_be_converted_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.yaml").write_text("replace:\n  - text: a\n")
+    (tmp_path / "other.yaml").write_text("{}\n")
     (tmp_path / "regex.yaml").write_text("replace: [{regex: '(', with: x}]\n")
     done = rig("import", "--format", "openai-chat", log, *arguments)
     assert done.code == 2

@@ -14,6 +14,7 @@ from rig import displays
 from rig.cli.output import full_option
 from rig.cli.watch import tell
 from rig.paths import DEMO
+from rig.replay import SLOWEST
 from rig.store import Runs
 
 LASTS_S = 30.0
@@ -29,7 +30,7 @@ LASTS_S = 30.0
 )
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=SLOWEST),
     metavar="X",
     help="How fast to replay; 1 takes half a minute.",
 )

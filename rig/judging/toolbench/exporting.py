@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rig.errors import RigError
+from rig.files import filling
 from rig.judging.judgements import own_id
 from rig.judging.stored import finished
 from rig.methods.offers import Exports
@@ -19,9 +19,7 @@ class ToolBench:
     name = "toolbench"
 
     def write(self, store: Path, run: str, directory: Path) -> Sequence[Path]:
-        """Write all finished tasks. Raises RigError unless the directory is new or empty."""
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise RigError(f"{directory}: exists and is not an empty directory; choose a new one")
+        """Write all finished tasks, or nothing. Raises RigError unless the directory is new or empty."""
         _, rows = finished(store, run)
         sets: dict[tuple[str, str], dict[str, Solution]] = {}
         ids: dict[str, dict[str, int]] = {}
@@ -35,19 +33,20 @@ class ToolBench:
             for row in rows
         }
         answers = [Answers(model, suite, solutions) for (model, suite), solutions in sets.items()]
-        written = write(answers, directory / "converted")
-        for each in answers:
-            for name, solution in each.solutions.items():
-                place = directory / "answer" / file_name(each.model) / file_name(each.test_set)
-                method, raw = raw_of(solution, *tried[each.model, each.test_set, name])
-                path = place / f"{file_name(name).replace('_', '-')}_{method}.json"
-                write_text(path, json.dumps(raw, ensure_ascii=False, indent=2))
+        with filling(directory) as folder:
+            written = write(answers, folder / "converted")
+            for each in answers:
+                for name, solution in each.solutions.items():
+                    place = folder / "answer" / file_name(each.model) / file_name(each.test_set)
+                    method, raw = raw_of(solution, *tried[each.model, each.test_set, name])
+                    path = place / f"{file_name(name).replace('_', '-')}_{method}.json"
+                    write_text(path, json.dumps(raw, ensure_ascii=False, indent=2))
+                    written.append(path)
+            for suite, known in ids.items():
+                path = folder / "test_ids" / f"{file_name(suite)}.json"
+                write_text(path, json.dumps(known))
                 written.append(path)
-        for suite, known in ids.items():
-            path = directory / "test_ids" / f"{file_name(suite)}.json"
-            write_text(path, json.dumps(known))
-            written.append(path)
-        return written
+        return [directory / path.relative_to(folder) for path in written]
 
 
 TOOLBENCH: Exports = ToolBench()

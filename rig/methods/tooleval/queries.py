@@ -14,6 +14,7 @@ from rig import times
 from rig.calls import SESSION_TOKEN, Call, Json, JsonObject
 from rig.errors import RigError
 from rig.files import beginning, read_json
+from rig.paths import real
 from rig.tasks import ExpectedTurn
 
 TOKEN = "4f1c9b27-a3e6-58d0"
@@ -110,7 +111,7 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Query:
 def load(place: Path) -> list[Query]:
     """The queries of every `*.json` in a folder, or of one file. Raises RigError for any other."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
-    suite = (place.parent if place.is_file() else place).resolve().name
+    suite = real(place.parent if place.is_file() else place).name
     found = [query for path in paths for query in _of_file(path, suite)]
     if not found:
         raise RigError(f"{place}: holds no queries (*.json)")

@@ -21,7 +21,7 @@ from rig.documents import ENDINGS
 from rig.errors import RigError
 from rig.files import beginning, read_json
 from rig.methods.tooltalk.written import read_written
-from rig.paths import CONVERSATIONS
+from rig.paths import CONVERSATIONS, real
 from rig.scoring.matching import Terms
 from rig.tasks import ExpectedTurn
 from rig.toolbox import rules
@@ -338,7 +338,7 @@ def suite_of(directory: Path) -> str:
     ToolTalk's repository keeps its hard ones in `data/tooltalk`, so that name means `hard`. Those of a folder
     with tools are called as the folder is.
     """
-    place = directory.resolve()
+    place = real(directory)
     if place.name == OWN and holds_toolbox(place.parent):
         place = place.parent
     name = place.name.encode("utf-8", "backslashreplace").decode()

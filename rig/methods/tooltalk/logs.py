@@ -10,7 +10,7 @@ import regex
 from rig.calls import Json, JsonObject
 from rig.documents import from_json, read, to_yaml
 from rig.errors import RigError
-from rig.files import read_text, write
+from rig.files import filling, read_text, write
 from rig.methods.tooltalk.written import read_written
 
 REPLACING_S = 1.0
@@ -56,15 +56,15 @@ class OpenAIChat:
         kept = [(where, each) for where, each in written if each is not None]
         if not kept:
             raise RigError(f"{files[0]}: holds no chat with a message of a user")
-        target = directory / "conversations"
-        if target.exists():
-            raise RigError(f"{target}: already exists; give another folder")
-        tools = _tools(chats, notes)
-        made = [_write({"tools": tools}, directory / "tools.json")] if tools else []
+        tools, target = _tools(chats, notes), directory / "conversations"
         width = len(str(len(kept)))
-        for number, (_, each) in enumerate(kept, 1):
-            made.append(_write_conversation(each, target / f"chat-{number:0{width}}.yaml"))
-        return Imported(tuple(made), len(kept), tuple(notes))
+        with filling(target) as folder:
+            made = [
+                _write_conversation(each, folder / f"chat-{number:0{width}}.yaml")
+                for number, (_, each) in enumerate(kept, 1)
+            ]
+            listed = [_write({"tools": tools}, directory / "tools.json")] if tools else []
+        return Imported((*listed, *(target / each.name for each in made)), len(kept), tuple(notes))
 
 
 OPENAI_CHAT = OpenAIChat()
@@ -221,7 +221,9 @@ def _replacements(rules: Path | None) -> list[_Replacement]:
     """What a file of rules replaces: `replace`, a list of `text` or `regex`, each `with` something."""
     found: list[_Replacement] = []
     for document in read(rules) if rules is not None else []:
-        for part in document.known_fields(("replace",))["replace"].items():
+        if "replace" not in document.known_fields(("replace",)):
+            raise document.fault("needs `replace`, a list of what to replace")
+        for part in document.inside("replace").items():
             fields = part.known_fields(("text", "regex", "with"))
             if "with" not in fields or ("text" in fields) == ("regex" in fields):
                 raise part.fault("needs `with`, and either `text` or `regex`")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig.errors import RigError
+from rig.paths import real
 from rig.scoring.similarity.adjudicated import Adjudicated
 from rig.scoring.similarity.distilbert import DistilBert
 from rig.scoring.similarity.embedding import Embedding
@@ -81,6 +82,6 @@ def load(text: str) -> Similarity:
     if named.name == "minilm":
         return MiniLM(named.threshold)
     preset = named.name.startswith(PRESET)
-    directory = Path(named.name.removeprefix(PRESET if preset else "")).resolve()
+    directory = real(Path(named.name.removeprefix(PRESET if preset else "")))
     kind = DistilBert if preset else Embedding
     return kind(directory, name=directory.name, threshold=named.threshold)

@@ -10,6 +10,8 @@ from types import ModuleType
 
 from rig import plugins
 from rig.errors import RigError
+from rig.files import read_bytes
+from rig.paths import real
 from rig.toolbox.own.functions import match_of
 from rig.toolbox.own.guard import LIMIT_S, Overdue, in_time, place_of
 from rig.toolbox.own.listing import Declaration, read_listing
@@ -35,7 +37,7 @@ def load_folder(place: Path) -> Toolbox | None:
 
     The code of toolbox.py is run.
     """
-    place = place.resolve()
+    place = real(place)
     module = _module(place) if holds_code(place) else None
     if module is not None and hasattr(module, "register"):
         return None
@@ -62,10 +64,10 @@ def files_of(place: Path) -> list[Path]:
 
 def hash_of(place: Path) -> str:
     """A hash of all that says what the tools of a folder do."""
-    place = place.resolve()
+    place = real(place)
     found = hashlib.sha256(os.fsencode(place.name))
     for path in files_of(place):
-        found.update(os.fsencode(f"\0{path.relative_to(place)}\0") + path.read_bytes())
+        found.update(os.fsencode(f"\0{path.relative_to(place)}\0") + read_bytes(path))
     return found.hexdigest()
 
 

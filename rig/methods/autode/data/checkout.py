@@ -14,6 +14,7 @@ from rig.files import read_text
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import Scenario, Utterance, parse
 from rig.methods.base import Loaded
+from rig.paths import real
 
 WORKBOOK = "API_list.xlsx"
 DATASET = "data_v1_2.jsonl"
@@ -41,7 +42,7 @@ def find_dataset(place: Path) -> Path | None:
 
 def find_workbook(dataset: Path) -> Path | None:
     """The workbook that belongs to a file of dialogues: beside it, or in a folder above it."""
-    places = (parent / WORKBOOK for parent in dataset.resolve().parents[:3])
+    places = (parent / WORKBOOK for parent in real(dataset).parents[:3])
     return next((path for path in places if path.is_file()), None)
 
 

@@ -9,6 +9,7 @@ from rig.calls import Call, ExecutedCall, Json, JsonObject, Outcome
 from rig.errors import RigError
 from rig.files import PLAIN, beginning, read_json
 from rig.methods.autode.data.documents import ApiDocument
+from rig.paths import real
 from rig.tasks import ExpectedTurn
 
 Slots = Mapping[str, Json]
@@ -120,7 +121,7 @@ def load_directory(directory: Path) -> list[Scenario]:
     scenarios = [
         scenario
         for path in sorted(directory.glob("*.json"))
-        for scenario in _of_domain(read_json(path, deepest=PLAIN), path, directory.resolve().name)
+        for scenario in _of_domain(read_json(path, deepest=PLAIN), path, real(directory).name)
     ]
     if not scenarios:
         raise RigError(f"{directory}: holds no scenarios (*.json)")

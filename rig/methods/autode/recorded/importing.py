@@ -19,6 +19,7 @@ from rig.methods.autode.scoring.judgement import verdict_of
 from rig.methods.offers import RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
 from rig.models import Prediction
+from rig.paths import real
 
 MAX_ROUNDS = 8
 """Of all of upstream's experiments."""
@@ -48,7 +49,7 @@ def recorded_run(files: Sequence[Path], place: Path | None) -> RecordedRun:
 
 
 def _checkout_of(file: Path) -> Path:
-    for folder in file.resolve().parents[:3]:
+    for folder in real(file).parents[:3]:
         dataset = checkout.find_dataset(folder)
         if dataset is not None and checkout.find_workbook(dataset) is not None:
             return folder

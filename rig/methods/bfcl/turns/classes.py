@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from rig.errors import RigError
+from rig.paths import real
 from rig.plugins import module_of
 from rig.toolbox.own.guard import LIMIT_S, Overdue, in_time, place_of
 
@@ -96,7 +97,7 @@ def _class(code: Path, name: str) -> Any:
     """A class by its name. Raises RigError, with the place of what is wrong."""
     if name not in FILES:
         raise RigError(f"{name}: no class of BFCL's; choose from: {', '.join(FILES)}")
-    found = getattr(_module(code.resolve(), FILES[name]), name, None)
+    found = getattr(_module(real(code), FILES[name]), name, None)
     if found is None:
         raise RigError(f"{code / FILES[name]}.py: has no class {name}")
     return found

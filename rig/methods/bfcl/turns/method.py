@@ -12,6 +12,7 @@ from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
+from rig.files import read_bytes
 from rig.methods.base import Grading, Method, Option
 from rig.methods.bfcl.data import folder_of_data
 from rig.methods.bfcl.prompt import Settings
@@ -99,7 +100,7 @@ class Setup:
     @property
     def fingerprint(self) -> JsonObject:
         files = sorted(self.code.glob("*.py"))
-        return {"code_sha256": sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()}
+        return {"code_sha256": sha256(b"\0".join(read_bytes(path) for path in files)).hexdigest()}
 
     @property
     def grader(self) -> Grading:

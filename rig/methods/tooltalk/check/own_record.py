@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
@@ -145,13 +146,12 @@ def _end(node: Any) -> int:
 
 def _check_same(path: Path, text: str, wanted: list[Any]) -> None:
     """Raise RigError where the text has come to mean something else: the file is then left as it is."""
-    copy = path.with_name(f".{path.name}.recorded{path.suffix}")
-    try:
+    with TemporaryDirectory(prefix="rig-record-") as folder:
+        copy = Path(folder) / f"copy{path.suffix}"
         copy.write_text(text, encoding="utf-8")
-        same = [document.value for document in read(copy)] == wanted
-    except RigError:
-        same = False
-    finally:
-        copy.unlink(missing_ok=True)
+        try:
+            same = [document.value for document in read(copy)] == wanted
+        except RigError:
+            same = False
     if not same:
         raise RigError(f"{path}: cannot be added to as it is written; put each call on its own lines")
