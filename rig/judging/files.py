@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 
 from rig.calls import JsonObject
 from rig.errors import RigError
+from rig.files import filling
 from rig.judging.decisions import Rules, tally
 from rig.judging.judgements import Judgement
 from rig.judging.method import PassSetup, Settings, WinSetup
@@ -55,28 +56,30 @@ def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[Votes]]:
     return setup.rules, found
 
 
-def write_results(store: Path, run: StoredRun, directory: Path) -> list[Path]:
-    """Write upstream's files, of pass rates or preferences. Raises RigError unless the folder is empty."""
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise RigError(f"{directory}: exists and is not empty; choose a new directory")
+def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = False) -> list[Path]:
+    """Write upstream's files, of pass rates or preferences, all or none.
+
+    What a spreadsheet would execute in a table is made inert, unless it is wanted `raw`. Raises RigError
+    unless the directory is new or empty.
+    """
     rules, votes = read_votes(store, run)
     is_pass = run.declaration.method == PASSES.method
     groups: dict[tuple[str, str], list[Votes]] = {}
     for each in votes:
         groups.setdefault((each.task.suite or "answers", each.model), []).append(each)
     written = []
-    for (test_set, model), rows in groups.items():
-        texts = _pass_texts(rows, model, rules) if is_pass else _win_texts(rows, model)
-        others = () if is_pass else (rows[0].settings.reference,)
-        stem = "_".join((test_set, *others, model))
-        for suffix, text in zip((".json", ".csv"), texts, strict=True):
-            path = directory / f"{file_name(stem)}{suffix}"
-            write_text(path, text)
-            written.append(path)
+    with filling(directory) as folder:
+        for (test_set, model), rows in groups.items():
+            texts = _pass_texts(rows, model, rules, raw) if is_pass else _win_texts(rows, model, raw)
+            others = () if is_pass else (rows[0].settings.reference,)
+            stem = file_name("_".join((test_set, *others, model)))
+            for name, text in zip((f"{stem}.json", f"{stem}.csv"), texts, strict=True):
+                write_text(folder / name, text)
+                written.append(directory / name)
     return written
 
 
-def _pass_texts(rows: Sequence[Votes], model: str, rules: Rules) -> tuple[str, str]:
+def _pass_texts(rows: Sequence[Votes], model: str, rules: Rules, raw: bool) -> tuple[str, str]:
     judged = {}
     for task, votes in ((row.task, cast(Sequence[StatusVote], row.votes)) for row in rows):
         solution = task.answers[model]
@@ -86,10 +89,11 @@ def _pass_texts(rows: Sequence[Votes], model: str, rules: Rules) -> tuple[str, s
             judged[task.own_id] = Judged(solution, cast_votes, made, votes[-1].reasons)
     text = pass_json(judged)
     rows_of: dict[str, JsonObject] = json.loads(text)
-    return text, pass_table(rows_of, model, passes={name: each.tally.passes for name, each in judged.items()})
+    passes = {name: each.tally.passes for name, each in judged.items()}
+    return text, pass_table(rows_of, model, passes=passes, raw=raw)
 
 
-def _win_texts(rows: Sequence[Votes], model: str) -> tuple[str, str]:
+def _win_texts(rows: Sequence[Votes], model: str, raw: bool) -> tuple[str, str]:
     reference = rows[0].settings.reference
     preferences, solutions = {}, {}
     for row in rows:
@@ -102,5 +106,5 @@ def _win_texts(rows: Sequence[Votes], model: str) -> tuple[str, str]:
             solutions[row.task.own_id] = pair[0], pair[1]
     table = {name: vote for name, vote in preferences.items() if name in solutions}
     return preference_json(preferences, reference, model), preference_table(
-        table, solutions, reference, model
+        table, solutions, reference, model, raw=raw
     )

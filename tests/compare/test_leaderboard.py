@@ -1,5 +1,6 @@
 """The arms of many runs are put into order, and ToolBench's leaderboards are read and written."""
 
+import re
 from collections.abc import Callable
 from math import isnan
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 from tool_answers import PUBLIC, needs_public_data
 
-from rig.compare.board.toolbench import entry, read_csv, write_csv
+from rig.compare.board.leaderboard import board
+from rig.compare.board.toolbench import entries, entry, read_csv, write_csv
 from rig.errors import RigError
+from rig.store import Runs
 
 Rig = Callable[..., Any]
 PLAY = ("--suite", "queries", "--display", "none", "--json")
@@ -45,6 +48,31 @@ def test_a_leaderboard_is_written_as_toolbenchs(rig: Rig, tmp_path: Path) -> Non
     assert "no run has finished a task of nothing" in rig("leaderboard", "--suite", "nothing").err
 
 
+def test_arms_of_different_graders_are_said_to_be(rig: Rig) -> None:
+    play = ("run", "oracle", "--limit", "1", "--display", "none", "--json")
+    rig(*play)
+    assert "graders" not in rig("leaderboard").out
+    rig(*play, "--similarity", "exact")
+    shown = rig("leaderboard").out
+    assert "the graders differ, so the order means little; `rig compare`" in shown
+    assert shown.count("grader (") == 1
+    first, other = rig("leaderboard", "--json").json["arms"]
+    assert first["grader"]["similarity"] != other["grader"]["similarity"]
+    assert [len(arm["settings"]) for arm in (first, other)] == [0, 1]
+
+
+def test_a_query_counts_once_however_often_it_was_answered(rig: Rig, tmp_path: Path) -> None:
+    rig("run", "oracle", *PLAY, "--limit", "2", "--repeats", "3", "--runs", tmp_path / "runs.sqlite")
+    with Runs.open(tmp_path / "runs.sqlite") as runs:
+        found = board(runs)
+    [place] = found.places
+    assert [[len(counts) for counts in tasks.values()] for tasks in place.suites.values()] == [[3, 3]]
+    name = found.declaration.success_metric.numerator
+    answered = {"often": [{name: 1}, {name: 0}, {name: 0}, {name: 1}], "once": [{name: 1}]}
+    [row] = entries(found._replace(places=[place._replace(suites={"queries": answered})]))
+    assert (row.win_rate, row.std_error) == (0.75, pytest.approx(0.25 / 2**0.5))
+
+
 def test_standard_errors_are_upstreams() -> None:
     found = entry("m", {"a": [1] * 55 + [0] * 45, "b": [1] * 74 + [0] * 26})
     assert found.by_set["a"] == (pytest.approx(0.55), pytest.approx(0.0497494, abs=1e-7))
@@ -64,7 +92,36 @@ def test_toolbenchs_leaderboards_are_read_and_written_again() -> None:
     assert all(isnan(row.std_error) or row.std_error for row in read_csv(other.read_text(), "here"))
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "Method,WinRate,StdError\nm,lots,0\n"])
-def test_what_is_no_leaderboard_is_one_line(text: str) -> None:
-    with pytest.raises(RigError, match="here: not a leaderboard"):
+HEAD = "Method,WinRate,StdError"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it has no column Method or WinRate"),
+        ("a,b\n1,2\n", "it has no column Method or WinRate"),
+        ("Method,b\nm,2\n", "it has no column WinRate"),
+        (f"{HEAD}\n", "it has no rows"),
+        (f"{HEAD}\nm,lots,0\n", "could not convert string to float: 'lots'"),
+        (f"{HEAD}\nm,nan,0\n", "nan is no rate"),
+        (f"{HEAD}\nm,1,1e999\n", "1e999 is no rate"),
+        (f"{HEAD}\nm\n", "could not convert string to float: ''"),
+        ("WinRate,Method\n0.5\n", "a method without a name"),
+        (f'{HEAD}\n"m,1,0\n', "could not convert string to float: ''"),
+        (f"{HEAD},a_WinRate\nm,1,0,inf\n", "inf is no rate"),
+        (f"{HEAD}\n{'x' * 200_000},1,0\n", "field larger than field limit"),
+    ],
+)
+def test_what_is_no_leaderboard_is_one_line(text: str, why: str) -> None:
+    with pytest.raises(RigError, match=f"^here(, line \\d)?: not a leaderboard: {re.escape(why)}[^\n]*$"):
         read_csv(text, "here")
+
+
+def test_a_leaderboard_that_a_spreadsheet_has_saved_is_read() -> None:
+    [row] = read_csv(f"\ufeff{HEAD}\r\nm,1,\r\n", "here")
+    assert (row.method, row.win_rate, isnan(row.std_error)) == ("m", 1, True)
+
+
+def test_a_name_is_no_formula() -> None:
+    text = write_csv([entry("=HYPERLINK(1)", {"a": [1.0]})])
+    assert text.splitlines()[1].startswith("'=HYPERLINK(1),1.0,")

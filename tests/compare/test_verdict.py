@@ -150,7 +150,7 @@ def test_no_claim_exceeds_the_numbers(metric, baseline, value, below, above, p, 
         assert detectable is not None
         assert result.seen_above is not None
         assert result.seen_above >= max(detectable, metric.worsening(low), metric.worsening(high))
-        claimed = float(result.text.split("above ")[1].split(" points")[0])
+        claimed = float(result.text.split("above ")[1].split(" point")[0])
         assert claimed >= 100 * result.seen_above - 1e-6
     else:
         assert result.seen_above is None

@@ -266,7 +266,7 @@ def test_files_of_upstream_are_written_from_a_run(folder: Path, tmp_path: Path) 
     wins = judged(planned(folder, store, against="one"), Stub(**STATUSES))
     names = [path.name for path in write_results(store, wins, tmp_path / "wins")]
     assert names == ["G1_one_two.json", "G1_one_two.csv"]
-    with pytest.raises(RigError, match="is not empty"):
+    with pytest.raises(RigError, match="is not an empty directory"):
         write_results(store, wins, tmp_path / "wins")
 
 

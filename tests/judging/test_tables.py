@@ -1,12 +1,15 @@
 """Upstream's files of results, byte for byte."""
 
 import json
+from math import inf, nan
+from pathlib import Path
 
 import pytest
 from tool_answers import PUBLIC, needs_public_data, solution
 
 from rig.errors import RigError
 from rig.judging.decisions import Rules, Vote, tally
+from rig.judging.toolbench.results import read_results
 from rig.judging.toolbench.tables import (
     Judged,
     Preference,
@@ -28,8 +31,9 @@ def test_recorded_pass_rates_are_read_and_written_byte_for_byte(model: str, rate
     name = f"virtual_chatgpt_{model}"
     path = STABLE / "pass_rate_results" / name / f"G1_instruction_{name}.json"
     rows = json.loads(path.read_text(encoding="utf-8"))
-    table = pass_table(rows, name, "stabletoolbench")
-    assert table.encode() == path.with_suffix(".csv").read_bytes()
+    for raw in (False, True):
+        table = pass_table(rows, name, "stabletoolbench", raw=raw)
+        assert table.encode() == path.with_suffix(".csv").read_bytes()
     recorded = read_passes(rows, name)
     assert recorded.sopr == pytest.approx([rate] * 3)
     assert recorded.pass_rate == pytest.approx(rate)
@@ -74,16 +78,63 @@ def test_a_table_of_pass_rates_has_upstreams_columns_and_line_ends() -> None:
     assert lines[-1] == ""
 
 
+def test_a_spreadsheet_executes_no_cell_of_a_table() -> None:
+    votes = (Vote("Solved"),)
+    judged = {"=1": Judged(solution(), votes, tally(votes, Rules(), "7"), ("", ""))}
+    rows = json.loads(pass_json(judged))
+    rows["=1"]["reason"] = "-2+3"
+    for raw, cells in ((False, ["'@m", "'=1", "'-2+3"]), (True, ["@m", "=1", "-2+3"])):
+        line = pass_table(rows, "@m", raw=raw).split("\r\n")[1].split("\t")
+        assert [line[5], line[6], line[9]] == cells
+    pair = solution(), solution()
+    preferences = {"=1": Preference(1, 0)}
+    for raw, cells in ((False, ["'=1", "'+a", "'@m"]), (True, ["=1", "+a", "@m"])):
+        table = preference_table(preferences, {"=1": pair}, "+a", "@m", raw=raw)
+        assert table.split("\r\n")[1].split("\t")[7:] == cells
+
+
+def test_rows_of_another_shape_are_one_line(tmp_path: Path) -> None:
+    votes = (Vote("Solved"),)
+    rows = json.loads(pass_json({"7": Judged(solution(), votes, tally(votes, Rules(), "7"), ("", ""))}))
+    for other in ({**rows, "8": []}, {**rows, "8": {**rows["7"], "passed": "many"}}):
+        (tmp_path / "G1_instruction_m.json").write_text(json.dumps(other))
+        with pytest.raises(RigError, match="G1_instruction_m"):
+            read_results(tmp_path / "G1_instruction_m.json").table([])
+
+
 def test_labels_of_preferences() -> None:
     assert [Preference(2, 1).label, Preference(0, 1).label, Preference(1, 1).label] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("rows", [{}, {"1": 3}, {"1": {"answer_steps": "", "is_solved": {"0": "Maybe"}}}])
+STEPS = {"answer_steps": "", "is_solved": "AnswerStatus.Solved"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {},
+        {"1": 3},
+        {"1": {"answer_steps": "", "is_solved": {"0": "Maybe"}}},
+        {"1": {"answer_steps": "", "is_solved": {"0": 5}}},
+        {"1": {"answer_steps": "", "is_solved": {}}},
+        {"1": {"answer_steps": "", "is_solved": {"0": "AnswerStatus.Solved"}}, "2": []},
+        {"1": STEPS},
+        {"1": {**STEPS, "passed": "2", "failed": 1}},
+        {"1": {**STEPS, "passed": True, "failed": 1}},
+        {"1": {**STEPS, "passed": nan, "failed": 1}},
+    ],
+)
 def test_what_is_no_file_of_pass_rates_is_one_line(rows: dict[str, object]) -> None:
-    with pytest.raises(RigError):
+    with pytest.raises(RigError, match=r"^here: no file of pass rates[^\n]*$"):
         read_passes(rows, "here")
 
 
 def test_votes_on_others_are_refused() -> None:
-    with pytest.raises(RigError, match="no votes for a and c"):
+    with pytest.raises(RigError, match="here, 1: no votes for a and c: 'c' is missing"):
         read_preferences({"1": {"a": 1, "b": 0}}, "a", "c", "here")
+
+
+@pytest.mark.parametrize("votes", ["x", None, [1], -1, inf, nan, True, {}])
+def test_what_is_no_number_of_votes_is_refused(votes: object) -> None:
+    with pytest.raises(RigError, match=r"^here, 1: no votes for a and b: .+ is no number of votes$"):
+        read_preferences({"1": {"a": 1, "b": votes}}, "a", "b", "here")

@@ -162,3 +162,23 @@ def test_what_is_no_file_of_results_is_one_line(tmp_path: Path, rows: Any) -> No
     (tmp_path / "x.json").write_text(json.dumps(rows))
     with pytest.raises(RigError, match="no file of results"):
         read_results(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({}, "a table also shows 'query', and a query lacks it"),
+        (
+            {"query": "q", "tool_names": [], "final_step": "", "is_solved": {"first": "AnswerStatus.Solved"}},
+            "the votes of a query have no numbers",
+        ),
+    ],
+)
+def test_a_table_of_results_that_lack_something_is_one_line(
+    tmp_path: Path, row: dict[str, object], why: str
+) -> None:
+    path = tmp_path / "x.json"
+    rated = {"answer_steps": "", "is_solved": {"0": "AnswerStatus.Solved"}}
+    path.write_text(json.dumps({"1": {**rated, **row}}))
+    with pytest.raises(RigError, match=f"^{path}: {why}"):
+        read_results(path).table([])

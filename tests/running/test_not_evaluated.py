@@ -64,6 +64,15 @@ def test_an_arm_that_could_never_answer_has_failures_but_no_rates(store: Path, r
     assert (rows["good"]["not_evaluated"], rows["good"]["success_rate"]) == (0, 1)
 
 
+def test_it_is_on_no_leaderboard(store: Path, rig: Rig) -> None:
+    why = "/narrow is left out: the assistant could never answer: context 6"
+    shown = rig("leaderboard", "--runs", store)
+    assert why in shown.out
+    board = rig("leaderboard", "--runs", store, "--json").json
+    assert [arm["arm"] for arm in board["arms"]] == ["good", "other"]
+    assert [line.endswith(why) for line in board["left_out"]] == [True]
+
+
 def test_it_is_never_compared(store: Path) -> None:
     with Runs.open(store) as runs:
         found = compare(runs, ["latest"])

@@ -69,6 +69,12 @@ def _print(found: Board) -> None:
     print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
     if any(place.tasks != found.tasks for place in found.places):
         click.echo(f"* has other tasks, too; all have {len(found.tasks)} in common")
+    if len(found.graders) > 1:
+        click.echo(
+            "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
+        )
+    for line in found.left_out:
+        click.echo(printable(line))
     print_cautions({place.run.id: place.run for place in found.places}.values())
 
 

@@ -110,6 +110,9 @@ _PATH = click.Path(path_type=Path)
     type=_PATH,
     help="Write ToolBench's result files into this folder, which must be new or empty.",
 )
+@click.option(
+    "--raw", is_flag=True, help="Leave texts in its tables that a spreadsheet would execute as they are."
+)
 @click.pass_context
 def command(context: click.Context, /, places: tuple[str, ...], **given: Any) -> None:
     """Judge the answers of runs, or of folders with ToolBench's raw or converted answers.
@@ -136,7 +139,9 @@ def finish(todo: Plan, given: dict[str, Any], store: Path) -> None:
     as_json, display = given["as_json"], given["display"]
     stored, control = run.carry_out(todo, display, as_json=as_json)
     code = run.exit_code(stored, control)
-    files = write_results(store, stored, given["output"]) if given.get("output") and not code else []
+    files = []
+    if given.get("output") and not code:
+        files = write_results(store, stored, given["output"], raw=given["raw"])
     if as_json:
         click.echo(json_text(_as_json(stored, store, files)))
     elif display in ("auto", "plain", "tui"):

@@ -39,6 +39,9 @@ _PATH = click.Path(path_type=Path)
     " table.",
 )
 @click.option(
+    "--raw", is_flag=True, help="Leave texts in tables that a spreadsheet would execute as they are."
+)
+@click.option(
     "--answers", type=_PATH, help="The folder of the answers to show in the table of a file of preferences."
 )
 @click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
@@ -46,6 +49,7 @@ _PATH = click.Path(path_type=Path)
 def command(
     what: str,
     output: Path | None,
+    raw: bool,
     answers: Path | None,
     runs: Path | None,
     as_json: bool,
@@ -63,7 +67,7 @@ def command(
         found: Sequence[PassRates | WinRates] = [results.rates]
         caution = ""
         if output is not None:
-            table = results.table(load(answers) if answers else ())
+            table = results.table(load(answers) if answers else (), raw=raw)
             write_text(output / f"{results.path.stem}.csv", table)
     else:
         if answers is not None:
@@ -77,7 +81,7 @@ def command(
         else:
             found = pass_rates(votes, _rules(UPSTREAM if upstream else rules, given))
         if output is not None:
-            write_results(store, run, output)
+            write_results(store, run, output, raw=raw)
     if as_json:
         print_json([{**each.as_json(), "caution": caution} for each in found])
         return

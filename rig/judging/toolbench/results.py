@@ -31,18 +31,28 @@ class Results(NamedTuple):
     models: tuple[str, ...]
     rates: PassRates | WinRates
 
-    def table(self, answers: Sequence[Answers]) -> str:
-        """The table, byte for byte as upstream writes it. Raises RigError if it needs answers it lacks."""
+    def table(self, answers: Sequence[Answers], *, raw: bool = False) -> str:
+        """The table, byte for byte as upstream writes it if it is wanted `raw`.
+
+        Raises RigError if it needs what is not there.
+        """
         dialect = dialect_of(self.rows)
         if dialect is not None:
-            return pass_table(dict(self.rows), self.models[0], dialect)
+            try:
+                return pass_table(dict(self.rows), self.models[0], dialect, raw=raw)
+            except KeyError as error:
+                raise RigError(f"{self.path}: a table also shows {error}, and a query lacks it") from error
+            except ValueError as error:
+                raise RigError(f"{self.path}: the votes of a query have no numbers: {error}") from error
+            except (TypeError, AttributeError) as error:
+                raise RigError(f"{self.path}: a query is no row of results: {error}") from error
         votes = read_preferences(self.rows, self.models[0], self.models[1], str(self.path))
         test_set = _test_set(self.path.stem)
         by_model = {
             each.model: each.solutions for each in answers if each.test_set == test_set or not test_set
         }
         pairs = {name: _pair(name, self.models, by_model) for name in votes}
-        return preference_table(votes, pairs, *self.models)
+        return preference_table(votes, pairs, *self.models, raw=raw)
 
 
 def read_results(path: Path) -> Results:

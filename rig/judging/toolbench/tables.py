@@ -6,11 +6,13 @@ The tables are separated by tabs and end their lines as `csv` does, byte for byt
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
+from rig.files import inert
 from rig.judging.decisions import SCORES, AnswerStatus, Tally, Vote
 from rig.solutions.solution import Solution
 
@@ -80,15 +82,18 @@ def pass_table(
     model: str,
     dialect: Dialect = "toolbench",
     passes: Mapping[str, bool] | None = None,
+    *,
+    raw: bool = False,
 ) -> str:
     """The table that goes with a file of pass rates, from its rows.
 
     The votes decide who `passes` (a tie passes), unless it is given.
     """
     if dialect == "stabletoolbench":
-        return _table(STABLE_HEADER, (_stable_line(name, row, model) for name, row in rows.items()))
+        return _table(STABLE_HEADER, (_stable_line(name, row, model) for name, row in rows.items()), raw)
     known = passes or {name: row["failed"] <= row["passed"] for name, row in rows.items()}
-    return _table(PASS_HEADER, (_pass_line(name, row, model, known[name]) for name, row in rows.items()))
+    lines = (_pass_line(name, row, model, known[name]) for name, row in rows.items())
+    return _table(PASS_HEADER, lines, raw)
 
 
 def _pass_line(name: str, row: JsonObject, model: str, is_passed: bool) -> list[Any]:
@@ -140,7 +145,9 @@ def read_passes(rows: Mapping[str, Json], where: str) -> Recorded:
         raise RigError(f"{where}: no file of pass rates")
     try:
         if dialect == "toolbench":
-            return Recorded({name: row["failed"] <= row["passed"] for name, row in rows.items()}, {})
+            return Recorded(
+                {name: _votes(row["failed"]) <= _votes(row["passed"]) for name, row in rows.items()}, {}
+            )
         runs: dict[str, dict[str, AnswerStatus]] = {}
         for name, row in rows.items():
             for run, status in sorted(row["is_solved"].items()):
@@ -161,15 +168,22 @@ def _mean(statuses: Iterable[str]) -> float:
 def _status(text: str) -> AnswerStatus:
     found = text.removeprefix("AnswerStatus.")
     if found not in SCORES:
-        raise RigError(f"{text}: no status of an answer")
+        raise TypeError(f"{text!r} is no status of an answer")
     return cast(AnswerStatus, found)
+
+
+def _votes(value: Json) -> float:
+    """How many votes: whole or, where some were unsure, halves."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise TypeError(f"{value!r} is no number of votes")
+    return value
 
 
 class Preference(NamedTuple):
     """The votes on one query, for the reference and for the candidate, and those that were for neither."""
 
-    reference: int
-    candidate: int
+    reference: float
+    candidate: float
     ties: int = 0
     rounds: int = 0
 
@@ -203,11 +217,13 @@ def read_preferences(
     for name, row in rows.items():
         try:
             rounds = sum(key.startswith("round_") for key in row)
-            found[name] = Preference(row[reference], row[candidate], rounds=rounds)
-        except (KeyError, TypeError, AttributeError) as error:
+            found[name] = Preference(_votes(row[reference]), _votes(row[candidate]), rounds=rounds)
+        except KeyError as error:
             raise RigError(
                 f"{where}, {name}: no votes for {reference} and {candidate}: {error} is missing"
             ) from error
+        except (TypeError, AttributeError) as error:
+            raise RigError(f"{where}, {name}: no votes for {reference} and {candidate}: {error}") from error
     return found
 
 
@@ -216,6 +232,8 @@ def preference_table(
     solutions: Mapping[str, tuple[Solution, Solution]],
     reference: str,
     candidate: str,
+    *,
+    raw: bool = False,
 ) -> str:
     """The table that belongs to a file of preferences; `solutions` are reference and candidate by query."""
     rows = []
@@ -227,14 +245,15 @@ def preference_table(
                 *(theirs.step_text, theirs.final_step, vote.label, name, reference, candidate),
             ]
         )
-    return _table(PREFERENCE_HEADER, rows)
+    return _table(PREFERENCE_HEADER, rows, raw)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], raw: bool) -> str:
+    """The table; unless it is wanted `raw`, without cells that a spreadsheet would execute."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, delimiter="\t")
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows(rows if raw else (map(inert, row) for row in rows))
     return file.getvalue()
 
 
