@@ -12,7 +12,6 @@ in 99% of the places; how often the best changed, and how far ahead it was then;
 import argparse
 import os
 from collections.abc import Sequence
-from itertools import islice
 from time import process_time
 from typing import TypeAlias
 
@@ -34,6 +33,8 @@ Rows: TypeAlias = npt.NDArray[np.float32]
 
 WIDTHS = (2, 4, 8, 16, MOST + 1)
 
+LONGEST = 64
+"""Tokens of an answer. All of it is decoded in one batch once, with logits for each."""
 
 CELLS = 0
 """Stands for one token alone, behind others that were not."""
@@ -90,10 +91,11 @@ def main() -> None:
     parser.add_argument("--kv", default="f16")
     given = parser.parse_args()
     found = resolve(given.model)
-    settings = EngineSettings(n_threads=given.threads, max_tokens=64, parallel=1, kv_type=given.kv)
-    model = load(found.path, settings, found.base, print, n_outputs=MOST + 1)
+    settings = EngineSettings(n_threads=given.threads, max_tokens=LONGEST, parallel=1, kv_type=given.kv)
+    model = load(found.path, settings, found.base, print, n_outputs=LONGEST)
     wear(found.adapter, model)
-    requests = list(islice(Work(limit=None, prefixes=None).requests().values(), 0, 10 * given.points, 10))
+    every = list(Work(limit=None, prefixes=None).requests().values())
+    requests = every[:: max(1, len(every) // given.points)][: given.points]
     model.prepare(opening(requests[0]), None)
     moved: dict[int, list[float]] = {width: [] for width in (*WIDTHS, CELLS)}
     flipped: dict[int, list[float]] = {width: [] for width in (*WIDTHS, CELLS)}

@@ -19,7 +19,7 @@ from rig.engine.sampling import margin
 MOST = 24
 """Tokens drafted at once, at most. Their logits take this many times the vocabulary."""
 
-NOISE = 0.5
+NOISE = 0.75
 """Two logits further apart than this are in the same order, in any batch.
 
 Measured by benchmarks/engine/draft_noise.py; docs/performance.md has the figures.
