@@ -13,15 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rig.events import Where
-from rig.replay import Player
 from rig.store import Runs
 from tui.app import RigApp
 from tui.live.blocks import plain
-from tui.live.replay import Replay
 from tui.screens.base import RigScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.runs import RunsScreen
-from tui.screens.watch import WatchScreen
 from tui.widgets.lines import Lines
 
 FOLDER = Path(__file__).resolve().parent / "screens"
@@ -64,9 +61,6 @@ async def main(store: Path, run: str, conversation: str, turn: int, step: int) -
     await take("tokens", reading(), ["[1 story]"], [*here, "2"])
     await take("arms", reading(), ["[1 story]"], [*here, "6"])
     await take("runs", RunsScreen(store), [f"run {run}"])
-    player = Player(store, run, speed=4.0, stay=True)
-    player.start_at(player.find(conversation))
-    await take("watch", WatchScreen(Replay(player)), ["replay 4x", "match", conversation])
 
 
 if __name__ == "__main__":

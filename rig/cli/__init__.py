@@ -12,7 +12,7 @@ import click
 
 from rig import __version__
 from rig.cli.options.verbs import HELP_NAMES, Verbs
-from rig.cli.output import open_standard_streams, printable, unbroken_output
+from rig.cli.output import open_standard_streams, printable, shortened, unbroken_output
 from rig.displays import signs
 from rig.errors import RigError
 
@@ -150,7 +150,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (RigError, click.ClickException) as error:
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
         # click breaks some of its messages into lines.
-        click.echo(f"rig: {printable(' '.join(text.split()))}", err=True)
+        click.echo(f"rig: {shortened(printable(' '.join(text.split())))}", err=True)
         code = 2
     except OSError as error:
         # Whatever path or stream it is, only the user can have given it.

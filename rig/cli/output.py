@@ -86,6 +86,16 @@ def unbroken_output() -> Iterator[None]:
         sys.stdout = stdout
 
 
+def shortened(line: str) -> str:
+    """A line with its middle left out if it is too long to be read, as it is if it quotes a whole file."""
+    left_out = len(line) - _LONGEST
+    half = _LONGEST // 2
+    return line if left_out <= 0 else f"{line[:half]} ({left_out:,} more characters) {line[-half:]}"
+
+
+_LONGEST = 4_000
+
+
 def print_json(value: "Json") -> None:
     """One JSON value, indented, on stdout. ASCII, so that no text in it can steer a terminal."""
     from rig.files import json_text

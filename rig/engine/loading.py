@@ -66,9 +66,7 @@ def load(
         notify(f"{name}: {remark}")
     try:
         tokenizer = Tokenizer(model)
-        template = ChatTemplate(
-            source, bos=tokenizer.special_text(tokenizer.bos), eos=tokenizer.special_text(tokenizer.eos)
-        )
+        template = _template(source, settings.chat_template or info.path, tokenizer)
         chosen = choose(settings, template)
         for remark in chosen.remarks:
             notify(f"{name}: {remark}")
@@ -185,6 +183,15 @@ def _template_source(settings: EngineSettings, info: GgufInfo) -> str:
     return source
 
 
+def _template(source: str, place: Path, tokenizer: Tokenizer) -> ChatTemplate:
+    """The template that was read from this file. Raises RigError for one that is of no use."""
+    bos, eos = (tokenizer.special_text(token) for token in (tokenizer.bos, tokenizer.eos))
+    try:
+        return ChatTemplate(source, bos=bos, eos=eos)
+    except RigError as error:
+        raise RigError(f"{place}: {error}") from error
+
+
 def _drafts(settings: EngineSettings) -> JsonObject:
     """The part of drafts that could change an answer; nothing if there are none."""
     if settings.draft == "none":
@@ -192,6 +199,7 @@ def _drafts(settings: EngineSettings) -> JsonObject:
     if settings.draft in DRAFTS:
         return {"draft": settings.draft, "draft_noise": NOISE}
     found = resolve(settings.draft)
+    gguf.inspect(found.path)  # what is no model may have no end
     adapter = found.adapter.as_json() if found.adapter else {}
     return {
         "draft": "model",

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from rig.engine.first_load import check_loads
 from rig.engine.llama import LlamaModel
+from rig.paths import real
 
 _Key: TypeAlias = tuple[Path, int, int]
 
@@ -49,4 +50,4 @@ def keeping_weights(path: Path) -> Iterator[None]:
 
 def _key(path: Path) -> _Key:
     status = path.stat()
-    return path.resolve(), status.st_mtime_ns, status.st_size
+    return real(path), status.st_mtime_ns, status.st_size

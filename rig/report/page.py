@@ -24,6 +24,7 @@ from rig.displays.pages.compare_rows import (
     flips_with_turns,
     heading,
     how_often,
+    notes,
     quality_rows,
 )
 from rig.displays.pages.published import cell_text
@@ -103,6 +104,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "left_out": material.left_out,
         "blocks": _blocks,
         "heading": heading(comparison),
+        "notes": notes(comparison),
         "quality": quality_rows(comparison),
         "costs": cost_rows(comparison.arms),
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],

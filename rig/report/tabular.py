@@ -14,6 +14,7 @@ from rig.displays.pages.compare_rows import (
     flips_with_turns,
     heading,
     how_often,
+    notes,
     quality_rows,
 )
 from rig.displays.pages.published import tables_markdown
@@ -33,7 +34,8 @@ def markdown(material: Material) -> str:
     """Verdicts, flips and numbers, without transcripts. What a name holds is inert in it."""
     comparison = material.comparison
     names = [arm.label for arm in comparison.arms]
-    parts = ["# Report", "\n".join(f"- {inert(line)}" for line in heading(comparison))]
+    opening = [*heading(comparison), *notes(comparison)]
+    parts = ["# Report", "\n".join(f"- {inert(line)}" for line in opening)]
     if comparison.pairs:
         parts.append("## Verdicts")
         parts.append("\n".join(f"- **{inert(pair.arm)}**: {pair.verdict.text}." for pair in comparison.pairs))

@@ -36,6 +36,15 @@ def test_streams_that_whoever_starts_rig_has_closed_are_not_missed(tmp_path: Pat
         assert runs.get("latest").state == "finished"
 
 
+@pytest.mark.parametrize("long", ["9" * 5_000, "a" * 100_000])
+def test_a_line_that_would_quote_too_much_keeps_its_beginning_and_end(rig: Rig, long: str) -> None:
+    done = rig("run", "oracle", "--limit", long)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith(f"rig: Invalid value for '--limit': '{long[:100]}")
+    assert done.err.endswith("is not a valid integer range.\n")
+    assert len(done.err) < 4_100
+
+
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR, errno.EAGAIN])
 def test_limits_of_the_machine_are_one_line(rig: Rig, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def refused(*_: object) -> None:
@@ -81,3 +90,39 @@ def test_places_that_are_no_stores_are_refused_at_once(
     for target in (tmp_path / "folder", tmp_path / "pipe", "", "."):
         done = rig("runs", "--backup", target, "--runs", store)
         assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("run", "oracle", "--conversations", "circle/in"), "circle/in: no such directory"),
+        (("run", "oracle", "--toolbox", "circle"), "circle"),
+        (("run", "a.gguf", "--lora", "~nobody-has-this-name/x"), "no such file"),
+        (("runs", "--runs", "~nobody-has-this-name/x"), "no such file"),
+        (("adjudicate", "latest", "--runs", "/"), "/: is a directory; --runs takes a file"),
+        (("world", "check", "--world", "/dev/zero"), "/dev/zero: is not a regular file"),
+        (("world", "check", "--world", "pipe"), "pipe: is not a regular file"),
+        (("history", "endless"), "endless: not a GGUF file"),
+        (("demo", "--speed", "1e-46"), "is not in the range x>=0.001"),
+    ],
+)
+def test_places_that_lead_nowhere_or_have_no_end_are_one_line(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], fault: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "circle").symlink_to("circle")
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "endless").open("wb") as file:
+        file.truncate(1 << 40)
+    done = rig(*arguments)
+    assert (done.code, done.err.count("\n")) == (2, 1), done.err
+    assert fault in done.err
+
+
+@pytest.mark.parametrize("name", ["RIG_RUNS", "RIG_MODELS", "RIG_CACHE", "RIG_CONFIG", "RIG_PLUGINS"])
+def test_a_home_of_nobody_in_the_environment_is_no_traceback(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "~nobody-has-this-name/x")
+    assert rig("models", "list").code in (0, 2)
+    assert rig("runs").code in (0, 2)

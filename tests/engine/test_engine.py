@@ -240,6 +240,18 @@ def test_what_is_left_open_is_decided_said_and_recorded(tiny_path: Write) -> Non
     assert said[0].endswith(" free; context 4096, batch 512, KV cache q8_0, flash attention on, threads 1")
 
 
+def test_a_template_of_no_use_is_named_with_its_file(
+    open_model: Open, tiny_path: Write, tmp_path: Path
+) -> None:
+    template = tmp_path / "template.jinja"
+    template.write_text("{{ messages }")
+    with pytest.raises(RigError, match=f"^{template}: the chat template does not compile: "):
+        open_model(tiny_path(), chat_template=template)
+    own = tiny_path(template="{{ messages.x.y }}")
+    with pytest.raises(RigError, match=f"^{own}: the chat template cannot render a plain exchange: "):
+        open_model(own)
+
+
 def test_a_gpu_without_room_is_said_to_be_unused(tiny_path: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Device("CUDA0", "a GPU", "gpu", 2**20, 2**33)
     monkeypatch.setattr(trial.llama, "supports_gpu_offload", lambda: True)

@@ -76,6 +76,13 @@ def test_what_is_quantized_then_still_says_it(models: Path) -> None:
     assert made.info.origin.root_sha256 == sha256_of(models / "tiny.gguf")
 
 
+@pytest.mark.parametrize(("kind", "scale"), [("f16", 1e9), ("q8_0", -1e9), ("f32", 1e40), ("bf16", 1e40)])
+def test_numbers_that_a_type_cannot_have_are_one_line(models: Path, kind: str, scale: float) -> None:
+    with pytest.raises(RigError, match=rf"a.lora: \S+ would hold numbers that {kind} cannot"):
+        _merge(models, kind, scale)
+    assert [each.name for each in models.iterdir()] == ["tiny.gguf"]
+
+
 def test_another_file_is_not_overwritten(models: Path, tmp_path: Path) -> None:
     made = _merge(models, "f16")
     (models / made.entry.file).write_bytes((models / "tiny.gguf").read_bytes())

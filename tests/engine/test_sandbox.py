@@ -68,6 +68,15 @@ def test_what_hides_until_a_conversation_is_long_ends_the_step_alone() -> None:
     assert template.render(few) == shown
 
 
+def test_answers_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MOST_KEPT", 5_000)
+    process._answered.cache_clear()
+    for number in range(20):
+        assert len(process.render("{{ 'a' * 1000 }}{{ n }}", [], [], {"n": number})) > 1_000
+        assert process._answered.cache_info().currsize < 6
+    process._answered.cache_clear()
+
+
 @pytest.mark.usefixtures("hasty")
 def test_a_template_that_is_known_to_want_too_much_is_not_run_again() -> None:
     source = LOOPS + "{# again #}"

@@ -17,7 +17,7 @@ import pytest
 from counted import measured
 from graded_talks import model, play
 
-from rig.displays.pages.compare_rows import heading
+from rig.displays.pages.compare_rows import heading, notes
 from rig.errors import RigError
 from rig.files import write
 from rig.methods.scripted import Scripted, called, replied
@@ -71,14 +71,11 @@ def test_verdicts_come_first_then_flips_numbers_plots_and_conversations(material
     assert verdict.startswith("loss found")
     assert text.index(verdict) < text.index("id=flips")
     assert "No conversation and no turn ended differently" in text
-    notes = [html.escape(line, quote=False) for line in heading(material.comparison)]
-    assert len(notes) > 2
+    lines = [*heading(material.comparison), *notes(material.comparison)]
+    assert len(lines) > 2
     # What one must know of the arms comes after the verdicts on them.
-    assert [text.index(f"<li>{line}") < text.index(verdict) for line in notes] == [
-        True,
-        True,
-        *[False] * (len(notes) - 2),
-    ]
+    places = [text.index(f"<li>{html.escape(line, quote=False)}") for line in lines]
+    assert [place < text.index(verdict) for place in places] == [True, True, *[False] * (len(lines) - 2)]
 
 
 def test_every_number_of_the_comparison_is_on_the_page(rig: Rig, material: Material, store: Path) -> None:

@@ -11,6 +11,7 @@ from rig.compare.board.history import Line, history, is_hash
 from rig.displays.numbers import measured
 from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import resolve
+from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 from rig.paths import runs_file
 from rig.people.words import counted
@@ -36,7 +37,9 @@ def command(model: str, runs: Path | None, as_json: bool) -> None:
     graders. `rig score RUN` adds a score by the current version to an old run. The last column names what
     changed since the row above: the version of rig, the suite, or a setting.
     """
-    sha256 = model if is_hash(model) and not Path(model).exists() else sha256_of(resolve(model).path)
+    sha256 = model
+    if not is_hash(model) or Path(model).exists():
+        sha256 = sha256_of(inspect(resolve(model).path).path)  # what is no model may have no end
     with Runs.open(runs or runs_file()) as stored:
         hashes, lines = history(stored, sha256)
     if as_json:

@@ -14,7 +14,7 @@ from rig.cli.output import print_json, printable
 from rig.compare import Question, uncollected
 from rig.errors import RigError
 from rig.files import write
-from rig.paths import runs_file
+from rig.paths import real, runs_file
 from rig.report import FORMATS, Format, gather, render
 from rig.store import Runs
 
@@ -82,7 +82,7 @@ def command(
         click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
         return
     write(text, output, force=force)
-    if opened and not webbrowser.open(output.resolve().as_uri()):
+    if opened and not webbrowser.open(real(output).as_uri()):
         click.echo(f"rig: no browser was found; open {printable(str(output))} yourself", err=True)
     comparison = material.comparison
     if as_json:

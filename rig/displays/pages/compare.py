@@ -9,6 +9,7 @@ from rig.displays.pages.compare_rows import (
     flips_with_turns,
     heading,
     how_often,
+    notes,
     quality_rows,
 )
 from rig.displays.table import Row, fitted
@@ -25,7 +26,7 @@ def compare_text(comparison: Comparison, width: int | None = None) -> str:
     """
     arms = comparison.arms
     parts = [
-        "\n".join(heading(comparison)),
+        "\n".join([*heading(comparison), *notes(comparison)]),
         table("", [arm.label for arm in arms], [*quality_rows(comparison), *cost_rows(arms)], width),
         table(
             "points more or less",

@@ -34,13 +34,18 @@ _MOST_NAMED = 3
 
 
 def heading(comparison: Comparison) -> list[str]:
-    """What is compared, and what a reader must know of it, line by line."""
+    """What is compared, line by line."""
     level = f"{100 * (1 - comparison.alpha):g}%"
     against = f"baseline {comparison.baseline.label}; " if comparison.pairs else ""
-    lines = [
+    return [
         f"{counted(len(comparison.conversations), 'conversation')}, graded by {comparison.grader}",
         f"{against}in brackets {level} intervals over conversations",
     ]
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What a reader must know of the arms and of how they were compared, line by line."""
+    lines: list[str] = []
     differing = [arm for arm in comparison.arms if len(arm.factors) == 1]
     names = {arm.factors[0].name for arm in differing}
     if len(differing) > _MOST_NAMED and len(names) == 1:

@@ -8,6 +8,7 @@ from rig.calls import JsonObject
 from rig.engine.files.checksums import sha256_of
 from rig.engine.gguf.adapter import check_fits, inspect_adapter
 from rig.errors import RigError
+from rig.paths import expanded
 
 NONE = "none"
 """Asks for the model without an adapter, beside others with one."""
@@ -26,13 +27,13 @@ class Adapter:
         if text == NONE:
             return None
         file, found, scale = text.rpartition(":")
-        if Path(text).expanduser().exists() or not found:
-            return cls(Path(text).expanduser()).checked(text)
+        if expanded(text).exists() or not found:
+            return cls(expanded(text)).checked(text)
         try:
             value = float(scale)
         except ValueError:
-            return cls(Path(text).expanduser()).checked(text)
-        return cls(Path(file).expanduser(), value).checked(text)
+            return cls(expanded(text)).checked(text)
+        return cls(expanded(file), value).checked(text)
 
     def checked(self, text: str) -> "Adapter":
         """Itself. Raises RigError unless there is the file, and a scale that is a number."""

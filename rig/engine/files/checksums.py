@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rig.errors import RigError
-from rig.paths import cache_directory
+from rig.paths import cache_directory, real
 
 
 def sha256_of(path: Path, *, fresh: bool = False) -> str:
@@ -43,7 +43,7 @@ def remembered_sha256(path: Path) -> str | None:
 
 
 def _key(path: Path, status: os.stat_result) -> str:
-    return f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}|{status.st_ctime_ns}"
+    return f"{real(path)}|{status.st_size}|{status.st_mtime_ns}|{status.st_ctime_ns}"
 
 
 def _file() -> Path:

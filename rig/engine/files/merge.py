@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -94,26 +95,30 @@ def write_merged(
     """Write the merged file, one weight in memory at a time."""
     reader = gguf.GGUFReader(base)
     pairs, alpha = read_pairs(adapter.path)
-    writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
-    _copy_fields(reader, writer, TYPES[kind][1])
-    for key, value in metadata.items():
-        (writer.add_bool if isinstance(value, bool) else writer.add_string)(key, value)
-    for tensor in reader.tensors:
-        stored = _type_of(tensor, kind)
-        shape = [int(size) for size in reversed(tensor.shape)]
-        block, block_bytes = gguf.GGML_QUANT_SIZES[stored]
-        size = int(tensor.n_elements) // block * block_bytes
-        writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), size, raw_dtype=stored)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_ti_data_to_file()
-    for number, tensor in enumerate(reader.tensors, 1):
-        values = floats(tensor)
-        if tensor.name in pairs:
-            values = values + _change(tensor.name, *pairs[tensor.name], alpha) * np.float32(adapter.scale)
-        writer.write_tensor_data(gguf.quantize(values, _type_of(tensor, kind)))
-        progress(number, len(reader.tensors))
-    writer.close()
+    with closing(gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())) as writer:
+        _copy_fields(reader, writer, TYPES[kind][1])
+        for key, value in metadata.items():
+            (writer.add_bool if isinstance(value, bool) else writer.add_string)(key, value)
+        for tensor in reader.tensors:
+            stored = _type_of(tensor, kind)
+            shape = [int(size) for size in reversed(tensor.shape)]
+            block, block_bytes = gguf.GGML_QUANT_SIZES[stored]
+            size = int(tensor.n_elements) // block * block_bytes
+            writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), size, raw_dtype=stored)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        for number, tensor in enumerate(reader.tensors, 1):
+            values, stored = floats(tensor), _type_of(tensor, kind)
+            with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at
+                if tensor.name in pairs:
+                    change = _change(tensor.name, *pairs[tensor.name], alpha)
+                    values = values + change * np.float32(adapter.scale)
+                data = gguf.quantize(values, stored)
+                if not np.isfinite(gguf.dequantize(data, stored)).all():
+                    raise RigError(f"{adapter.path}: {tensor.name} would hold numbers that {kind} cannot")
+            writer.write_tensor_data(data)
+            progress(number, len(reader.tensors))
 
 
 def floats(tensor: Any) -> Floats:

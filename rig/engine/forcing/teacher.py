@@ -213,7 +213,7 @@ class Teacher:
 
 def _not_calling(choice: Choice, values: Values, calls: npt.NDArray[np.bool_]) -> Choice:
     """The decision to reply where a reply can begin with any word: that no call begins."""
-    if calls.all() or not calls.any():
+    if calls.all():
         return choice
     exact = values.astype(np.float64)
     shares = np.exp(exact - exact.max())

@@ -21,8 +21,8 @@ SECONDS = 5
 MEMORY_BYTES = 1 << 30
 MOST_CHARACTERS = 4_000_000
 """Of what a template makes."""
-_LONG = 1_000_000
-"""Characters of a text that is not kept."""
+MOST_KEPT = 20_000_000
+"""Characters of the answers that are kept, all together."""
 _PATIENCE_S = 120.0
 """By the clock: a busy machine may compute little in that time, and a template that sleeps is stopped too."""
 _MOST_DEATHS = 2
@@ -86,6 +86,7 @@ class _Process:
 _lock = threading.Lock()
 _processes: list[_Process] = []
 _deaths: Counter[str] = Counter()
+_kept = [0]
 
 
 def end() -> None:
@@ -117,14 +118,16 @@ def _answered(source: str, question: str) -> tuple[str, str]:
         if not done:
             _deaths[source] += 1
             return "", _BEYOND
+        _kept[0] += len(line) + len(question)
+        if _kept[0] > MOST_KEPT:
+            _answered.cache_clear()
+            _kept[0] = 0
     answer = json.loads(line)
     return answer.get("text", ""), answer.get("fault", "")
 
 
 def _answer(source: str, asked: JsonObject) -> str:
     text, fault = _answered(source, json.dumps({"source": source, **asked}))
-    if len(text) > _LONG:
-        _answered.cache_clear()
     if fault:
         raise TemplateError(fault)
     return text
