@@ -10,7 +10,7 @@ PATIENCE_S = 60.0
 async def eventually(condition: Callable[[], object], said: Callable[[], str] = str) -> None:
     """Come back once `condition` holds; fail after `PATIENCE_S`, with what `said` says then.
 
-    Never assert at once what follows a key by way of a message: a busy machine needs more than one turn of the loop.
+    Never assert at once what follows a key: a busy machine needs more than one turn of the loop.
     """
     deadline = time.monotonic() + PATIENCE_S
     while not condition():

@@ -47,7 +47,7 @@ async def test_each_key_leads_to_the_next_step(tour: TourScreen) -> None:
             await pilot.press("U")  # another key leads nowhere
             assert tour.step == number
             await pilot.press(step.pressed)
-            await eventually(lambda: tour.step == number + 1)
+            await eventually(lambda after=number + 1: tour.step == after)
             if tour.focused is not None:
                 await pilot.press("a", "enter")
             for _ in range(200):
