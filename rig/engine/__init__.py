@@ -21,7 +21,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
 
-__all__ = ["EngineSettings", "check", "keeping", "load", "reading_ahead", "register", "wear"]
+__all__ = ["EngineSettings", "check", "has_room", "keeping", "load", "reading_ahead", "register", "wear"]
 
 
 def register(registry: Any) -> None:
@@ -56,6 +56,15 @@ def keeping(path: Path | None) -> Iterator[None]:
 
     with keeping_weights(path):
         yield
+
+
+def has_room(path: Path | None) -> bool:
+    """Whether a file, if it is one, can be loaded beside what is loaded, and just as if it were alone."""
+    if path is None or not path.is_file():
+        return True
+    from rig.engine.memory.room import has_room as has_memory
+
+    return has_memory(path)
 
 
 def reading_ahead(path: Path | None) -> AbstractContextManager[None]:

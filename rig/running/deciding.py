@@ -3,7 +3,8 @@
 Every arm is compared with the first, conversation by conversation in the plan's random order. A conversation
 counts once both have finished it and all those before it, so it does not matter which ends first. Arms take
 turns in blocks, with the first arm ahead of the others. So no arm plays more conversations than it takes to
-decide on it, and a model is loaded a dozen times instead of once for every conversation.
+decide on it, and where memory does not hold the models of all arms, each is loaded a dozen times instead of
+once for every conversation.
 """
 
 import math

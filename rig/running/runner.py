@@ -37,7 +37,7 @@ from rig.running.deciding import Deciding, Visit
 from rig.running.drive import drive
 from rig.running.fingerprints import Changed, fingerprint_of, of_model, regraded, require_same
 from rig.running.person import Person
-from rig.running.plan import Loader, Plan
+from rig.running.plan import Arm, Loader, Plan
 from rig.running.totals import Totals
 from rig.store import Cell, ConversationScore, FailedTurn, GraderInfo, Runs, RunWriter, StoredRun, StoreError
 from rig.tasks import Task
@@ -207,7 +207,7 @@ class _Run:
             arm, *following = self._plan.arms[position:]
             try:
                 with engine.keeping(arm.file):
-                    self._unload({arm.load, *arm.others.values()})
+                    self._make_room(arm)
                     models = self._load(position, left[0][1])
                 writer = self._ready(position, models, perf_counter() - clock)
                 self._set_aside(position, writer)
@@ -319,6 +319,14 @@ class _Run:
             if isinstance(model, Person):
                 model.join(self.control)
         return self._loaded[load]
+
+    def _make_room(self, arm: Arm) -> None:
+        """Unload what an arm does not share; as far as memory allows, not what comes again in this run."""
+        sharing = [arm]
+        comes_again = self._deciding is not None and not self._plan.is_elsewhere
+        if comes_again and (arm.load in self._loaded or engine.has_room(arm.file)):
+            sharing += [each for place, each in enumerate(self._plan.arms) if place not in self._ended]
+        self._unload({load for each in sharing for load in (each.load, *each.others.values())})
 
     def _unload(self, kept: Collection[Loader]) -> None:
         """Close the models that are loaded, but for those to be kept."""

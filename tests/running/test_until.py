@@ -1,6 +1,7 @@
 """Runs until a verdict: who plays what, when an arm is dropped, and what is kept of that."""
 
 import io
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -20,6 +21,8 @@ from rig.displays.progress import Progress
 from rig.errors import RigError
 from rig.events import (
     ArmFinished,
+    ArmReady,
+    ArmStarted,
     ConversationFinished,
     Emit,
     Event,
@@ -29,6 +32,7 @@ from rig.events import (
     Where,
 )
 from rig.methods.scripted import Scripted
+from rig.models import Model, Notify
 from rig.rates.sequential import LossTest
 from rig.running.control import Control
 from rig.running.deciding import CAUTION, Deciding
@@ -46,7 +50,25 @@ LATE = frozenset(ORDER[:14])
 """Wrong in the conversations that come first: decided on soon."""
 
 
-def plan(store: Path, *models: Scripted, **choices: Any) -> Plan:
+class Closing(Scripted):
+    """A graded model that notes in `loaded` when it is loaded, and knows whether it is open."""
+
+    def __init__(self, number: int, loaded: list[int], wrong: Collection[int] = ()) -> None:
+        graded = model(N, wrong)
+        super().__init__(lambda request: graded.predict(request, lambda _: None))
+        self.number, self.loaded, self.is_open = number, loaded, False
+
+    def load(self, _: Notify) -> "Closing":
+        assert not self.is_open
+        self.loaded.append(self.number)
+        self.is_open = True
+        return self
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+def plan(store: Path, *models: Scripted | Callable[[Notify], Model], **choices: Any) -> Plan:
     choices = {"conversations": TASKS, "caution": CAUTION, "recipe": {"until": "verdict"}, **choices}
     return small_talks.plan(store, *models, until=SIZE, **choices)
 
@@ -86,6 +108,37 @@ def test_an_arm_is_dropped_as_soon_as_its_loss_is_shown_and_the_others_go_on(sto
     assert {event.arm: event.decided for event in of_type(events, ArmFinished)} == {
         position: arm.decided for position, arm in enumerate(stored.arms)
     }
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_models_that_come_again_stay_loaded_if_there_is_room(
+    store: Path, has_room: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rig.engine.has_room", lambda path: has_room)
+    loaded: list[int] = []
+    models = [Closing(i, loaded) for i in range(3)]
+    events = small_talks.play(plan(store, *[each.load for each in models]))
+    visits = [event.arm for event in of_type(events, ArmStarted)]
+    assert len(visits) > 6
+    assert loaded == ([0, 1, 2] if has_room else visits)
+    assert [each.is_open for each in models] == [False] * 3
+    looks = [arm.counts for arm in small_talks.stored(store).arms]
+    assert looks[1] == looks[2]
+
+
+def test_a_model_that_is_decided_on_makes_room(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rig.engine.has_room", lambda path: True)
+    loaded: list[int] = []
+    models = [Closing(0, loaded), Closing(1, loaded, LATE), Closing(2, loaded)]
+    open_then: list[list[bool]] = []
+
+    def seen(event: Event) -> None:
+        if isinstance(event, ArmReady):
+            open_then.append([each.is_open for each in models])
+
+    run(plan(store, *[each.load for each in models]), seen, Control())
+    assert [True, True, True] in open_then
+    assert open_then[-1] == [True, False, True]
 
 
 def test_the_evidence_is_told_after_every_conversation_of_an_arm(store: Path) -> None:

@@ -1,0 +1,50 @@
+"""Whether a model is loaded beside others: half of every device has to be free, and three times the file."""
+
+from pathlib import Path
+
+import pytest
+
+from rig.engine import has_room, llama
+from rig.engine.memory import room
+from rig.engine.memory.devices import Device, Memory
+
+SIZE = 1000
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(bytes(SIZE))
+    return path
+
+
+def gpu(free: int, total: int) -> Device:
+    return Device("CUDA0", "a GPU", "gpu", free, total)
+
+
+@pytest.mark.parametrize(
+    ("memory", "devices", "found"),
+    [
+        ((3 * SIZE, 6 * SIZE), [], True),
+        ((3 * SIZE - 1, 4 * SIZE), [], False),
+        ((8 * SIZE, 16 * SIZE + 1), [], False),
+        ((8 * SIZE, 8 * SIZE), [(3 * SIZE, 4 * SIZE)], True),
+        ((8 * SIZE, 8 * SIZE), [(3 * SIZE, 4 * SIZE), (SIZE, SIZE)], False),
+    ],
+)
+def test_all_devices_count(
+    model: Path,
+    memory: tuple[int, int],
+    devices: list[tuple[int, int]],
+    found: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(room, "machine_memory", lambda: Memory(*memory))
+    monkeypatch.setattr(room, "gpus", lambda: [gpu(*each) for each in devices])
+    monkeypatch.setattr(llama, "supports_gpu_offload", lambda: bool(devices))
+    assert has_room(model) is found
+
+
+def test_what_is_no_file_takes_no_room(tmp_path: Path) -> None:
+    assert has_room(None)
+    assert has_room(tmp_path / "missing.gguf")
