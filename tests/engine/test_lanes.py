@@ -200,7 +200,7 @@ def test_preparing_measures_once_remembers_it_and_says_so(
     again.prepare(request, None)
     assert again.slots == model.slots
     assert describe({1: 2.0, 2: 3.0}, 1) == (
-        "1 at once (tokens per second against one at a time, measured: 2: 1.50x)"
+        "1 at once (steps per second against one at a time, measured: 2: 1.50x)"
     )
 
 

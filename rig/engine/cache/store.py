@@ -81,13 +81,13 @@ class PrefixStore:
             return None
 
     def keep_rates(self, tokens: Segment, rates: Mapping[int, float]) -> None:
-        """Remember how fast this many sequences decode after these tokens."""
+        """Remember how fast this many sequences go on after these tokens."""
         with suppress(OSError):  # measuring again costs a second
             self._directory.mkdir(parents=True, exist_ok=True)
             self._rates(tokens).write_text(json.dumps(rates))
 
     def _rates(self, tokens: Segment) -> Path:
-        return self._directory / f"{self._key(tokens)}.rates.json"
+        return self._directory / f"{self._key(tokens)}.steps.json"
 
     def _key(self, tokens: Segment) -> str:
         return hashlib.sha256(self._shape + struct.pack(f"<{len(tokens)}i", *tokens)).hexdigest()

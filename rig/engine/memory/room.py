@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rig.engine import llama
-from rig.engine.memory.devices import gpus, machine_memory
+from rig.engine.memory.devices import Device, Memory, gpus, machine_memory
 
 _TIMES = 3
 """What a model takes at most, in sizes of its file: weights laid out again for the processor, and caches."""
@@ -15,5 +15,7 @@ def has_room(path: Path) -> bool:
     Half of each device's memory has to be, and three times the file.
     """
     needed = _TIMES * path.stat().st_size
-    devices = [machine_memory(), *(gpus() if llama.supports_gpu_offload() else ())]
+    devices: list[Memory | Device] = [machine_memory()]
+    if llama.supports_gpu_offload():
+        devices += gpus()
     return all(device.free >= max(needed, device.total / 2) for device in devices)
