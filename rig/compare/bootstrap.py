@@ -105,7 +105,7 @@ class PairedBootstrap:
             # Whichever arm is the baseline, the kinds come in the same order.
             if columns[:-2, :2].tobytes() < columns[:-2, 2:].tobytes():
                 columns, sign = columns[:, [2, 3, 0, 1]], -1.0
-            alike, number = np.unique(columns[:-2], axis=0, return_counts=True)
+            alike, number = _kinds(columns[:-2])
             columns = np.concatenate([alike, columns[-2:]])
             taken = self._drawn(np.concatenate([number, [1, 1]]))
         else:
@@ -139,6 +139,17 @@ class PairedBootstrap:
                 for part in parts
             ]
         )
+
+
+def _kinds(rows: Vector) -> tuple[Vector, NDArray[np.intp]]:
+    """Different rows in order, and how many there are of each: as `np.unique` along axis 0, but soon."""
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        values, places = np.unique(column, return_inverse=True)
+        # Codes stay small: there are never more of them than rows.
+        _, codes = np.unique(codes * len(values) + places, return_inverse=True)
+    _, first, number = np.unique(codes, return_index=True, return_counts=True)
+    return rows[first], number
 
 
 def _with_imagined(baseline: Sides, arm: Sides, theirs: float, ours: float) -> tuple[Sides, Sides]:

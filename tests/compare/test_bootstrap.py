@@ -202,6 +202,15 @@ def test_conversations_that_are_alike_can_be_drawn_together(monkeypatch: pytest.
     )
 
 
+@pytest.mark.parametrize("kinds", [1, 3, 40])
+def test_rows_that_are_alike_are_found_in_order(kinds: int) -> None:
+    rows = np.random.default_rng(kinds).integers(-kinds, kinds, (500, 4)) / 3
+    for found, expected in zip(
+        bootstrap._kinds(rows), np.unique(rows, axis=0, return_counts=True), strict=True
+    ):
+        assert np.array_equal(found, expected)
+
+
 def test_draws_are_the_same_however_many_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     baseline, arm = many()
     found = []
