@@ -35,7 +35,10 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     method = methods.get(run.declaration.method)
     values = {name: found[0] for name, found in Options.from_json(run.settings).values(method).items()}
     several = [option.name for option in method.options if option.several]
-    return tuple(method.settings({**values, **_varied(arm, several, values)}) for arm in run.arms)
+    try:
+        return tuple(method.settings({**values, **_varied(arm, several, values)}) for arm in run.arms)
+    except (RigError, ValueError, TypeError, KeyError) as error:
+        raise RigError(f"run {run.id}: its settings are damaged: {error}") from error
 
 
 def _varied(arm: StoredArm, several: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -211,7 +211,10 @@ def backup(path: Path, target: Path) -> None:
     if not target.name:
         raise StoreError(f"{target}: is a directory; name a new file")
     with connect_for_reading(path) as database, _opening(target):
-        copy_to(database, target)
+        try:
+            copy_to(database, target)
+        except FileExistsError as error:
+            raise StoreError(f"{target}: exists; choose a new file") from error
 
 
 @contextmanager
@@ -304,7 +307,8 @@ def _pending(path: Path) -> bool:
 
 def _identify(database: Database, path: Path) -> None:
     """Raise StoreError unless this is a run store of this rig or an older one, or empty."""
-    applied = {migration.name for migration in MIGRATIONS.applied(database)}
+    with intact(path):
+        applied = {migration.name for migration in MIGRATIONS.applied(database)}
     if not applied and database.table_names():
         raise StoreError(f"{path}: is a SQLite database, but not one of runs; give another file with --runs")
     newer = sorted(applied - KNOWN)

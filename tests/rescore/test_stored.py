@@ -1,6 +1,8 @@
 """Stored runs scored again, and written as files."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +189,21 @@ def test_a_file_that_cannot_be_written_leaves_none(tmp_path: Path) -> None:
     with pytest.raises(RigError, match=f"^{out}/{long}.json: cannot be written: File name too long$"):
         export_run(path, small_talks.stored(path), small_talks.setup(), out)
     assert [each.name for each in tmp_path.iterdir()] == ["runs.sqlite"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('"recorded"', '"recobded"'), ('"protocol.docs": "full"', '"protocol.docs": {}')],
+)
+def test_settings_that_rig_never_wrote_are_one_line(store: Path, before: str, after: str) -> None:
+    with closing(sqlite3.connect(store)) as database, database:
+        changed = database.execute(
+            "UPDATE arms SET fingerprint = replace(fingerprint, ?, ?)", (before, after)
+        )
+        assert changed.rowcount
+    assert after in (small_talks.content(store, ["arms"])["arms"][0]["fingerprint"])
+    with pytest.raises(RigError, match=r"^run abcde: its settings are damaged: "):
+        again(store)
 
 
 def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:

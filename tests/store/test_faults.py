@@ -96,7 +96,7 @@ def test_a_store_is_copied_while_it_is_written(tmp_path: Path, rig: Rig) -> None
     assert not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
     refused = rig("runs", "--runs", path, "--backup", copy)
     assert refused.code == 2
-    assert "copy.sqlite: File exists" in refused.err
+    assert "copy.sqlite: exists; choose a new file" in refused.err
 
 
 def limited(place: Path, size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -178,6 +178,7 @@ def test_a_damaged_store_is_one_line(tmp_path: Path, rig: Rig) -> None:
         "UPDATE predictions SET raw = CAST(x'ff80' AS TEXT)",
         "DROP TABLE _sqlite_migrations",
         "DELETE FROM _sqlite_migrations WHERE rowid > 1",
+        "ALTER TABLE _sqlite_migrations RENAME COLUMN name TO nabe",
         "DROP TABLE turns",
     ],
 )

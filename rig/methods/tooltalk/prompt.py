@@ -41,7 +41,7 @@ class Settings:
     def __post_init__(self) -> None:
         for value, allowed in ((self.docs, Docs), (self.tools, Tools), (self.history, History)):
             if value not in get_args(allowed):
-                raise ValueError(f"{value!r} is none of {get_args(allowed)}")
+                raise RigError(f"{value!r} is none of {', '.join(get_args(allowed))}")
         if self.max_calls < 1:
             raise RigError("--max-calls must be at least 1")
 
