@@ -220,6 +220,8 @@ def backup(path: Path, target: Path) -> None:
 @contextmanager
 def transaction(database: Database) -> Iterator[None]:
     """All or nothing. Takes the write lock at once: a lock taken later could be refused without a wait."""
+    if database.conn.in_transaction:
+        database.rollback()  # there was no memory to do so when it failed
     database.execute("BEGIN IMMEDIATE")
     try:
         yield

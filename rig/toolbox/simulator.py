@@ -116,6 +116,8 @@ class Simulator:
             if isinstance(error, Stuck):
                 self._world.renew()
             raise
+        except MemoryError:
+            raise  # the machine's, and none of the call: with more memory it may be right
         except Exception as error:
             # A fault of the tool is the outcome of this call, and no reason to end a run of many hours.
             raise ToolError(f"{tool.name} failed: {type(error).__name__}: {error}") from error
@@ -125,7 +127,7 @@ class Simulator:
         check_names(tool, arguments)
         try:
             return tool.function(self._world, **arguments)
-        except ToolError:
+        except (ToolError, MemoryError):
             raise
         except Exception as error:
             # ToolTalk checks no types, and makes an error of anything that goes wrong inside a tool.

@@ -15,7 +15,7 @@ from sqlite_utils import Database
 from rig.methods.scripted import Scripted
 from rig.metrics import TASKS
 from rig.store import Runs, RunWriter, StoreError, check_writable
-from rig.store.connect import backup, connect_for_writing
+from rig.store.connect import backup, connect_for_writing, transaction
 from rig.store.schema import KNOWN
 
 
@@ -310,3 +310,25 @@ def test_the_log_of_a_killed_process_is_its_stores(tmp_path: Path) -> None:
         shutil.copy(tmp_path / "killed" / f"runs.sqlite{ending}", f"{path}{ending}")
     with Runs.open(path) as runs:
         assert "later_39" in runs._database.table_names()
+
+
+def test_a_transaction_that_could_not_be_taken_back_is_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(_: object) -> None:
+        raise MemoryError
+
+    def fail(database: Database) -> None:
+        with transaction(database):
+            database.execute("CREATE TABLE half (id)")
+            raise ValueError
+
+    with closing(connect_for_writing(tmp_path / "runs.sqlite")) as database:
+        with monkeypatch.context() as patched:
+            patched.setattr(Database, "rollback", short)
+            with pytest.raises(MemoryError):
+                fail(database)
+        assert database.conn.in_transaction
+        with transaction(database):
+            database.execute("CREATE TABLE whole (id)")
+        assert {"half", "whole"} & {*database.table_names()} == {"whole"}

@@ -229,6 +229,19 @@ def test_a_failed_call_leaves_the_world_as_it_was(default: Simulator, world: Wor
         assert world.dump() == dump
 
 
+def test_memory_that_runs_out_is_no_outcome_of_a_call(
+    both: Simulator, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def short(*_: object) -> None:
+        raise MemoryError
+
+    dump = world.dump()
+    monkeypatch.setattr(type(world.alarms), "put", short)
+    with pytest.raises(MemoryError):
+        both.execute(Call("AddAlarm", {"time": "07:00:00"}))
+    assert world.dump() == dump
+
+
 def test_upstream_leaves_behind_what_was_written(upstream: Simulator) -> None:
     for name, arguments in PARTIAL:
         assert fail(upstream, name, **arguments)
