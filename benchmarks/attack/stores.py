@@ -17,19 +17,38 @@ _VERBS = (
     ("show", "latest", "AddAlarm-easy"),
     ("score", "latest", "--similarity", "exact"),
     ("compare", "latest"),
-    ("report", "latest", "-o", "REPORT"),
-    ("export", "latest", "-o", "EXPORT"),
+    ("compare", "latest", "--sequential", "--json"),
+    ("report", "latest", "--output", "REPORT"),
+    ("leaderboard", "--json"),
+    ("export", "latest", "--format", "tooltalk", "--output", "EXPORT"),
+    ("export", "latest", "--format", "toolbench", "--output", "EXPORT"),
+    ("export", "latest", "--format", "jsonl", "--rows", "calls"),
+    ("watch", "latest", "--display", "log", "--speed", "max"),
+    ("runs", "--backup", "COPY"),
+    ("import", "STORE"),
     ("run", "--resume", "latest", "--display", "none"),
 )
 
 
 @cache
 def whole() -> bytes:
-    """A run of four conversations that the oracle has played."""
+    """A run of four conversations that the oracle has played as two arms."""
     place = Path(mkdtemp(prefix="attack-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     store = place / "runs.sqlite"
-    rig("run", "oracle", "--limit", "4", "--similarity", "exact", "--display", "none", "--runs", store)
+    rig(
+        "run",
+        "oracle",
+        "oracle",
+        "--limit",
+        "4",
+        "--similarity",
+        "exact",
+        "--display",
+        "none",
+        "--runs",
+        store,
+    )
     return store.read_bytes()
 
 
@@ -39,8 +58,10 @@ def case(random: Random) -> str:
     with folder() as place:
         store = place / "runs.sqlite"
         store.write_bytes(damaged(random, whole(), random.choice((1, 4, 20)), random.choice((3, 4, 6))))
-        named = {"REPORT": place / "report.html", "EXPORT": place / "export"}
-        return f"{verb[0]} {ended(rig(*(named.get(word, word) for word in verb), '--runs', store))}"
+        names = {"REPORT": "report.html", "EXPORT": "export", "COPY": "copy.sqlite", "STORE": "runs.sqlite"}
+        words = [place / names[word] if word in names else word for word in verb]
+        runs = place / "other.sqlite" if "STORE" in verb else store
+        return f"{verb[0]} {ended(rig(*words, '--runs', runs))}"
 
 
 if __name__ == "__main__":

@@ -171,6 +171,17 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = 2
     except click.Abort:
         code = INTERRUPTED
+    except BaseException as error:
+        # What a library in Rust raises when it gives up, as for lack of memory: no Exception, of no module.
+        if type(error).__module__ != "pyo3_runtime":
+            raise
+        text = shortened(printable(" ".join(str(error).split())))
+        click.echo(
+            f"rig: a library gave up, perhaps for lack of memory: {text}; what was stored is intact, and"
+            " `rig run --resume RUN` continues",
+            err=True,
+        )
+        code = 2
     return code or 0
 
 

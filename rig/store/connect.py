@@ -120,6 +120,25 @@ def intact(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {type(error).__name__} in what it holds: {error}; {_DAMAGED}") from error
 
 
+@contextmanager
+def understood(path: Path) -> Iterator[None]:
+    """While a store is read, turn what nothing was prepared for into a StoreError that says how to see more.
+
+    A flipped bit can leave any value in any place, and be noticed anywhere. With $RIG_TRACEBACK, it comes
+    through as it is.
+    """
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        # A null byte in a path of somebody's has nothing to do with the store.
+        if os.environ.get("RIG_TRACEBACK") or "embedded null" in str(error):
+            raise
+        raise StoreError(
+            f"{path}: {type(error).__name__}: {error}; the store is damaged, or this is a bug in rig:"
+            " RIG_TRACEBACK=1 shows where"
+        ) from error
+
+
 def check_writable(path: Path) -> None:
     """Raise StoreError unless runs can be stored in this file. Writes nothing."""
     with _opening(path):

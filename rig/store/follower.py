@@ -10,7 +10,7 @@ from sqlite_utils import Database
 from rig.episodes import PlayedTurn
 from rig.events import Where
 from rig.metrics import Counts
-from rig.store.connect import connect_unnoticed, faults
+from rig.store.connect import connect_unnoticed, faults, understood
 from rig.store.reader import Runs, held_by
 from rig.store.records import StoredRun
 from rig.store.scores import OWN_SCORES, counts_of
@@ -41,7 +41,7 @@ class Follower(Runs):
     @contextmanager
     def follow(cls, path: Path, run: str) -> "Iterator[Follower]":
         """Follow the run of this id. Raises StoreError when the store cannot be read."""
-        with connect_unnoticed(path) as database, faults(path):
+        with connect_unnoticed(path) as database, understood(path), faults(path):
             yield cls(database, path, run)
 
     @contextmanager

@@ -20,7 +20,7 @@ from rig.models import Usage
 from rig.people.words import did_you_mean
 from rig.store.attempts import ATTEMPTS, FAILED_TURNS
 from rig.store.cells import ScoredCell, errors_of, scored_cells
-from rig.store.connect import connect_for_reading, faults, intact
+from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import Holder
 from rig.store.records import Cell, FailedTurn, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
 from rig.store.rows import step_from_row
@@ -77,7 +77,7 @@ class Runs:
     @contextmanager
     def open(cls, path: Path) -> "Iterator[Runs]":
         """Open an existing store. Raises StoreError when there is none or it cannot be read."""
-        with connect_for_reading(path) as database, faults(path):
+        with connect_for_reading(path) as database, understood(path), faults(path):
             yield cls(database, path)
 
     def all(self) -> list[StoredRun]:

@@ -1,9 +1,10 @@
 """Runs as wholes: delete them, or copy them from another store by content, so that none is stored twice."""
 
 import hashlib
+import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ from sqlite_utils import Database
 
 from rig.errors import RigError
 from rig.files import beginning, json_text
-from rig.store.connect import connect_for_writing, connect_unnoticed, copy_to, faults, transaction
+from rig.store.connect import (
+    StoreError,
+    connect_for_writing,
+    connect_unnoticed,
+    copy_to,
+    faults,
+    intact,
+    transaction,
+)
 from rig.store.identifiers import new_run_id
 from rig.store.reader import check_unheld, held_by
 from rig.store.views import refresh_views
@@ -83,9 +92,20 @@ def merge(path: Path, other: Path) -> Merged:
                 if row["id"] in running:
                     merged.left.append(f"run {row['id']} is being written; import it when it has ended")
                 else:
-                    _take(database, path, row, merged)
+                    with _damage_of(other):
+                        _take(database, path, row, merged)
             database.execute("DETACH other")
     return merged
+
+
+@contextmanager
+def _damage_of(other: Path) -> Iterator[None]:
+    """What a row of another store breaks here was broken there."""
+    try:
+        with intact(other):
+            yield
+    except sqlite3.IntegrityError as error:
+        raise StoreError(f"{other}: {error}; it is damaged; import a copy of it") from error
 
 
 def _copy(other: Path, copy: Path) -> set[str]:

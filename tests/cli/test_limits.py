@@ -36,6 +36,18 @@ def test_streams_that_whoever_starts_rig_has_closed_are_not_missed(tmp_path: Pat
         assert runs.get("latest").state == "finished"
 
 
+def test_a_library_that_gives_up_is_one_line(rig: Rig, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pydantic and llguidance do, which are written in Rust."""
+
+    def give_up(_: object) -> None:
+        raise type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("no\npointer")
+
+    monkeypatch.setattr(Runs, "all", give_up)
+    done = rig("runs", "--runs", store)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("rig: a library gave up, perhaps for lack of memory: no pointer; ")
+
+
 @pytest.mark.parametrize("long", ["9" * 5_000, "a" * 100_000])
 def test_a_line_that_would_quote_too_much_keeps_its_beginning_and_end(rig: Rig, long: str) -> None:
     done = rig("run", "oracle", "--limit", long)

@@ -9,13 +9,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import small_talks
+import stored_runs
 
 from rig.errors import RigError
 from rig.events import Event, TurnFinished
@@ -197,6 +198,40 @@ def test_what_rig_never_wrote_is_one_line_that_names_the_store(
     for end in bad:
         assert end.err.startswith(f"rig: {path}: ")
         assert end.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "verb"),
+    [
+        ("UPDATE error_types SET error_type = x'03'", ("compare", "latest")),
+        (
+            "UPDATE turns SET wall_s = x'00'",
+            ("watch", "latest", "--display", "log", "--speed", "max"),
+        ),
+        (
+            "UPDATE predictions SET arguments = '{' WHERE arguments IS NOT NULL",
+            ("export", "latest", "--format", "jsonl"),
+        ),
+        ("UPDATE predictions SET kind = 'cakl'", ("import", "STORE")),
+    ],
+)
+def test_what_no_reader_was_prepared_for_is_one_line(
+    tmp_path: Path, rig: Rig, statement: str, verb: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = stored_runs.write(tmp_path / "runs.sqlite"), tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        assert database.execute(statement).rowcount
+    words = [path if word == "STORE" else word for word in verb]
+    runs = other if "STORE" in verb else path
+    done = rig(*words, "--runs", runs)
+    assert (done.code, done.err.count("\n")) == (2, 1), done.err
+    assert done.err.startswith(f"rig: {path}: ")
+    assert "damaged" in done.err
+    if "RIG_TRACEBACK" in done.err:
+        monkeypatch.setenv("RIG_TRACEBACK", "1")
+        with pytest.raises((TypeError, ValueError)):
+            rig(*words, "--runs", runs)
 
 
 def test_a_folder_that_cannot_be_searched_is_one_line(tmp_path: Path, rig: Rig) -> None:
