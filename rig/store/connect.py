@@ -86,9 +86,21 @@ def _is_of_another_schema(error: sqlite3.Error, code: int) -> bool:
     """
     said = str(error)
     return getattr(error, "sqlite_errorcode", 0) in _REFUSED or (
-        code == sqlite3.SQLITE_ERROR
-        and (said.startswith(("no such ", "foreign key mismatch")) or "has no column named" in said)
+        code == sqlite3.SQLITE_ERROR and (said.startswith(_OF_SCHEMA) or "has no column named" in said)
     )
+
+
+_OF_SCHEMA = (
+    "no such ",
+    "foreign key mismatch",
+    "ambiguous column name",
+    "error in ",
+    "near ",
+    "unrecognized token",
+    "wrong number of arguments",
+    "view ",
+)
+"""How SQLite's faults begin where tables, views or triggers are not as rig has made them."""
 
 
 _REFUSED = (
@@ -200,7 +212,7 @@ def connect_for_writing(path: Path) -> Database:
             _use_wal(database)
             # What a killed process loses is at most its last turn, which is run again.
             database.execute("PRAGMA synchronous = NORMAL")
-            with transaction(database):
+            with intact(path), transaction(database):
                 _identify(database, path)
                 MIGRATIONS.apply(database)
                 refresh_views(database)

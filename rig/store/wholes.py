@@ -19,8 +19,8 @@ from rig.store.connect import (
     connect_unnoticed,
     copy_to,
     faults,
-    intact,
     transaction,
+    understood,
 )
 from rig.store.identifiers import new_run_id
 from rig.store.reader import check_unheld, held_by
@@ -83,29 +83,31 @@ def merge(path: Path, other: Path) -> Merged:
     merged = Merged()
     with tempfile.TemporaryDirectory(prefix="rig-import-") as folder:
         copy = Path(folder) / "other.sqlite"
-        running = _copy(other, copy)
-        connect_for_writing(copy).close()  # as this rig has it
-        with closing(connect_for_writing(path)) as database, faults(path):
-            database.execute("ATTACH ? AS other", [str(copy)])
-            rows = list(database.query("SELECT * FROM other.runs ORDER BY created, rowid"))
-            for row in rows:
-                if row["id"] in running:
-                    merged.left.append(f"run {row['id']} is being written; import it when it has ended")
-                else:
-                    with _damage_of(other):
+        with _damage_of(other, copy):
+            running = _copy(other, copy)
+            connect_for_writing(copy).close()  # as this rig has it
+            with closing(connect_for_writing(path)) as database, faults(path):
+                database.execute("ATTACH ? AS other", [str(copy)])
+                rows = list(database.query("SELECT * FROM other.runs ORDER BY created, rowid"))
+                for row in rows:
+                    if row["id"] in running:
+                        merged.left.append(f"run {row['id']} is being written; import it when it has ended")
+                    else:
                         _take(database, path, row, merged)
-            database.execute("DETACH other")
+                database.execute("DETACH other")
     return merged
 
 
 @contextmanager
-def _damage_of(other: Path) -> Iterator[None]:
-    """What a row of another store breaks here was broken there."""
+def _damage_of(other: Path, copy: Path) -> Iterator[None]:
+    """What is wrong with the copy of a store, or is wrong here with what comes from it, is wrong with it."""
     try:
-        with intact(other):
+        with understood(other):
             yield
     except sqlite3.IntegrityError as error:
         raise StoreError(f"{other}: {error}; it is damaged; import a copy of it") from error
+    except StoreError as error:
+        raise StoreError(str(error).replace(str(copy), str(other))) from error
 
 
 def _copy(other: Path, copy: Path) -> set[str]:

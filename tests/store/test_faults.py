@@ -213,6 +213,7 @@ def test_what_rig_never_wrote_is_one_line_that_names_the_store(
             ("export", "latest", "--format", "jsonl"),
         ),
         ("UPDATE predictions SET kind = 'cakl'", ("import", "STORE")),
+        ("UPDATE runs SET declaration = '{', settings = '{'", ("import", "STORE")),
     ],
 )
 def test_what_no_reader_was_prepared_for_is_one_line(
