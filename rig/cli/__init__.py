@@ -149,8 +149,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = error.exit_code
     except (RigError, click.ClickException) as error:
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        # click breaks some of its messages into lines.
-        click.echo(f"rig: {shortened(printable(' '.join(text.split())))}", err=True)
+        click.echo(f"rig: {_one_line(text)}", err=True)
         code = 2
     except OSError as error:
         # Whatever path or stream it is, only the user can have given it.
@@ -175,14 +174,18 @@ def _run(arguments: Sequence[str] | None) -> int:
         # What a library in Rust raises when it gives up, as for lack of memory: no Exception, of no module.
         if type(error).__module__ != "pyo3_runtime":
             raise
-        text = shortened(printable(" ".join(str(error).split())))
         click.echo(
-            f"rig: a library gave up, perhaps for lack of memory: {text}; what was stored is intact, and"
-            " `rig run --resume RUN` continues",
+            f"rig: a library gave up, perhaps for lack of memory: {_one_line(str(error))};"
+            " what was stored is intact, and `rig run --resume RUN` continues",
             err=True,
         )
         code = 2
     return code or 0
+
+
+def _one_line(text: str) -> str:
+    """A message as one line that steers no terminal. click breaks some of its messages into lines."""
+    return shortened(printable(" ".join(text.split())))
 
 
 _OF_USERS = frozenset(

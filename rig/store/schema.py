@@ -5,10 +5,11 @@ Views hold no data and are not part of it (rig.store.views).
 """
 
 import json
-import os
 from pathlib import Path
 
 from sqlite_utils import Database, Migrations
+
+from rig.paths import real
 
 MIGRATIONS = Migrations("rig.runs")
 
@@ -254,11 +255,8 @@ def m003_suites(db: Database) -> None:
     for run in list(db.query("SELECT id, settings FROM runs")):
         settings = json.loads(run["settings"])
         if settings.get("conversations"):
-            name = (
-                Path(os.path.realpath(settings["conversations"]))
-                .name.encode("utf-8", "backslashreplace")
-                .decode()
-            )
+            place = real(Path(settings["conversations"]))
+            name = place.name.encode("utf-8", "backslashreplace").decode()
             suite = "hard" if name == "tooltalk" else name
         else:
             suite = settings.get("suite", "")

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 import small_talks
+from patience import PATIENCE_S
 
 from rig.methods.scripted import Scripted
 
 Rig = Callable[..., Any]
-
-PATIENCE_S = 60.0
 
 
 @pytest.fixture

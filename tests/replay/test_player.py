@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import small_talks
+from patience import PATIENCE_S
 
 from rig.errors import RigError
 from rig.events import (
@@ -36,8 +37,6 @@ from rig.models import Prediction, Request, Usage
 from rig.replay import SPEEDS, Player
 from rig.running.control import Control
 from rig.store import Follower, Runs, StoredRun, TurnEntry, delete_run
-
-PATIENCE_S = 60.0
 
 
 class Playing:

@@ -28,13 +28,15 @@ def begin(store: Path, *, at_end: bool = False) -> WatchScreen:
     return WatchScreen(Replay(Player(store, "abcde", speed=math.inf, at_end=at_end, stay=True)))
 
 
-async def card_of(pilot: Pilot[Any], seconds: float = 20.0) -> CardScreen:
-    for _ in range(int(seconds / 0.05)):
+async def card_of(pilot: Pilot[Any]) -> CardScreen:
+    def is_there() -> bool:
         screen = pilot.app.screen
-        if isinstance(screen, CardScreen) and screen.is_mounted and screen.query("#card"):
-            return screen
-        await pilot.pause(0.05)
-    raise AssertionError("no card came")
+        return isinstance(screen, CardScreen) and screen.is_mounted and bool(screen.query("#card"))
+
+    await eventually(is_there)
+    screen = pilot.app.screen
+    assert isinstance(screen, CardScreen)
+    return screen
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
