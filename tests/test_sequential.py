@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rig.rates.sequential import SHARES, WEIGHTS, LossTest, capital
+from rig.rates.sequential import SHARES, WEIGHTS, Differences, LossTest, capital
 
 Array = NDArray[np.float64]
 MARGIN = 0.01
@@ -96,6 +96,16 @@ def test_a_whole_suite_is_decided_rightly_and_its_loss_known(suite: list[float],
     assert found.found is not None
 
 
+def test_of_a_whole_suite_the_loss_is_known_even_after_an_order_that_rejects_it() -> None:
+    suite = [1.0, 0.0, 0.0, *[-1.0] * 6]
+    test = LossTest(0.01, 9, arms=3, step=1.0)
+    low, high = test.sequence(np.array(suite))
+    assert high < low
+    found = test.evidence(suite)
+    assert (found.low, found.high) == pytest.approx((5 / 9, 5 / 9))
+    assert found.bounds == "loss is 55.6"
+
+
 @given(suites, sizes, st.integers(1, 30), st.sampled_from([None, 30]))
 @settings(deadline=None)
 def test_the_sequence_is_all_the_losses_that_are_not_rejected(
@@ -120,7 +130,7 @@ def test_the_sequence_is_all_the_losses_that_are_not_rejected(
 def test_the_more_is_seen_the_narrower_the_sequence_and_the_higher_the_evidence(
     suite: list[float], size: float
 ) -> None:
-    test = LossTest(size, 30, step=1.0)
+    test = LossTest(size, 31, step=1.0)  # of a whole suite the loss is known, whatever was rejected
     looks = [test.evidence(suite[:after]) for after in range(len(suite) + 1)]
     assert (looks[0].shown, looks[0].low, looks[0].high) == (1.0, -1.0, 1.0)
     for before, now in pairwise(looks):
@@ -130,6 +140,63 @@ def test_the_more_is_seen_the_narrower_the_sequence_and_the_higher_the_evidence(
         assert before.excluded <= now.excluded
         if before.found:
             assert (now.found, now.decided) == (before.found, before.decided)
+
+
+@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 1.0]), st.booleans()), max_size=30), sizes)
+def test_what_is_not_known_never_adds_to_the_evidence(suite: list[tuple[float, bool]], size: float) -> None:
+    """Whichever differences are left out, at no look is there more evidence than with all of them."""
+    all_known = np.array([each for each, _ in suite])
+    left_out = np.array([is_left_out for _, is_left_out in suite], dtype=bool)
+    least, most = (np.where(left_out, end, all_known) for end in (-1.0, 1.0))
+    for of in (None, 30):
+        test = LossTest(size, of, step=1.0 if of else 0.0)
+        for partly, fully in zip(
+            test.e_processes(Differences(least, most)), test.e_processes(all_known), strict=True
+        ):
+            assert (partly <= fully * (1 + 1e-9)).all()
+        wide, narrow = test.sequence(Differences(least, most)), test.sequence(all_known)
+        assert wide[0] <= narrow[0] + 1e-9
+        assert wide[1] >= narrow[1] - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("first", "arm", "least", "most"),
+    [
+        ([1.0], [0.0], [-1], [-1]),
+        ([0.0], [], [0], [1]),
+        ([1.0], [], [], []),
+        ([], [1.0], [], []),
+        ([1.0, 1.0], [0.0, 1.0], [-0.5], [-0.5]),
+        ([0.0, 0.0], [1.0], [0.5], [1]),
+        ([0.0, 0.0], [], [0], [1]),
+        ([0.0, 1.0], [1.0], [], []),
+        ([0.0], [1.0, 0.0], [], []),
+    ],
+)
+def test_an_arm_cannot_lose_where_the_first_got_nothing_right(
+    first: list[float], arm: list[float], least: list[float], most: list[float]
+) -> None:
+    repeats = max(len(first), len(arm))
+    known = ([1.0] * repeats, [1.0] * repeats)
+    found = Differences.of_outcomes([known, (first, arm), known], repeats)
+    ended = [0.0] if least else []
+    assert found.least.tolist() == [0.0, *least, *ended]
+    assert found.most.tolist() == [0.0, *most, *ended]
+
+
+def test_wins_matter_once_an_arm_loses_much() -> None:
+    def matter(lost: int, alike: int, of: int = 78) -> bool:
+        test = LossTest(0.05, of, step=1.0)
+        least = np.array([-1.0] * lost + [0.0] * alike)
+        return bool(test.wins_matter(Differences(least, least + 1)))
+
+    assert not matter(0, 0)
+    assert not matter(0, 78)
+    assert not matter(3, 75)
+    assert matter(4, 74)  # 4 of 78 are more than 5 points: it is cleared by a win only
+    assert not matter(3, 50, 500)
+    assert matter(4, 156, 500)  # 2.5% are lost so far
+    assert not matter(4, 157, 500)
 
 
 @given(suites)
@@ -191,12 +258,21 @@ def test_it_is_said_in_a_line() -> None:
         "loss of 5 points open after 0 of 78: e = 1.0 for it, e = 1.0 against it, 20 needed"
     )
     found = test.evidence([0.0] * 60)
-    e_value = math.floor(found.excluded)
+    e_value = math.floor(found.reached or 0)
+    assert 20 <= e_value < found.excluded
     assert found.text == f"loss of 5 points excluded, e = {e_value}, after {found.decided} of 78"
     assert found.bounds.startswith("loss between -")
     assert test.evidence([0.0] * 78).bounds == "loss is 0.0"
-    assert test.evidence([0.0] * 78).text.startswith("loss of 5 points excluded, e > 1,000,000, after ")
-    assert test.evidence([0.0] * 78).as_json()["excluded"] is None
+    waiting = test.evidence(Differences(np.zeros(60), np.repeat([0.0, 1.0], 30)))
+    assert waiting.text == (
+        f"loss of 5 points excluded, e = {e_value}, after {found.decided} of 78 (30 played)"
+    )
+    assert test.evidence(Differences(np.zeros(3), np.array([0.0, 1.0, 1.0]))).text.startswith(
+        "loss of 5 points open after 3 of 78 (1 played): e = "
+    )
+    exact = LossTest(0.05, 78, alpha=1e-9, step=1.0).evidence([0.0] * 78)
+    assert exact.text.startswith("loss of 5 points excluded, e > 1,000,000, after 7")
+    assert [exact.as_json()[name] for name in ("shown", "excluded", "reached")] == [1.0, None, None]
 
 
 def test_a_size_between_two_numbers_of_conversations_is_asked_exactly() -> None:

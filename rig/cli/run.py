@@ -182,7 +182,8 @@ def _option(name: str, help_text: str, **choices: Any) -> Callable[[Any], Any]:
 @_option(
     "--until",
     "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it"
-    " loses as much as --loss compared with the first.",
+    " loses as much as --loss compared with the first. What the first gets wrong is played only if it"
+    " matters.",
     type=click.Choice(["verdict"]),
 )
 @_option(

@@ -6,13 +6,17 @@ conversation, without being able to win in the long run if it is true: the capit
 supermartingale that starts at 1, an e-process. It reaches 1 / alpha with a chance of at most alpha, whenever
 and however often one looks (Ville, 1939).
 
+Not every difference has to be known. Capital only grows with the values that are bet on, with each of them
+and at every later look. So with the least that a value can be in place of the value, capital is never above
+what it would be if all were known, and reaches 1 / alpha no more often: whatever was left out, and why.
+
 Source of the bets: Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, JRSS-B
 86 (2024); section 5 for sampling without replacement, as in their *Confidence sequences for sampling without
 replacement* (NeurIPS 2020). Here the capital is a mixture of fixed shares of what can be staked at most.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
@@ -33,6 +37,9 @@ WEIGHTS: Vector = np.array([0.02, 0.03, 0.05, 0.2, 0.5, 0.2])
 High ones are best for some dozens of conversations that rarely flip, low ones for thousands, or where many
 do.
 """
+
+_SOME = 4
+"""Fewer lost conversations say too little about the rate at which an arm loses."""
 
 _SLACK = 1e-9
 _GRID = 2_000
@@ -71,13 +78,50 @@ def _log_capital(values: Vector, means: Vector, of: int | None) -> Vector:
 
 
 @dataclass(frozen=True, slots=True)
+class Differences:
+    """Of each conversation, in the order drawn, the least and the most that the difference can be.
+
+    They are the same where both arms have played the conversation.
+    """
+
+    least: Vector
+    most: Vector
+
+    def __len__(self) -> int:
+        return len(self.least)
+
+    @classmethod
+    def of_outcomes(
+        cls, outcomes: Iterable[tuple[Sequence[float], Sequence[float]]], repeats: int = 1
+    ) -> "Differences":
+        """From outcomes (0 to 1, by repeat) of the reference and the arm in one conversation after another.
+
+        Ends with the first conversation that has yet to be played. One in which the reference got nothing
+        right need not be: an arm cannot lose there.
+        """
+        least, most = [], []
+        for first, arm in outcomes:
+            if len(first) < repeats or (len(arm) < repeats and any(first)):
+                break
+            known = sum(arm) - sum(first)
+            least.append(known / repeats)
+            most.append((known + repeats - len(arm)) / repeats)
+        return cls(np.array(least, dtype=np.float64), np.array(most, dtype=np.float64))
+
+    def waiting(self, after: int) -> int:
+        """How many of the first `after` conversations the arm has not played."""
+        return int(np.count_nonzero(self.least[:after] < self.most[:after]))
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What is known of an arm's loss after `after` conversations, of a suite of `of` where it ends.
 
+    The arm has not played `waiting` of those that count: the reference got nothing right there.
     `size` is the loss asked about, a fraction; `shown` and `excluded` are the highest e-values so far against
     the arm losing less, and against it losing at least so much. Either has to reach `needed`. `low` and
     `high` are the ends of the confidence sequence of the loss; each is wrong, ever, with a chance of at most
-    1 / needed. `found` is what was decided first, after `decided` conversations.
+    1 / needed. `found` is what was decided first, after `decided` conversations, with the e-value `reached`.
     """
 
     size: float
@@ -88,17 +132,20 @@ class Evidence:
     needed: float
     low: float
     high: float
+    waiting: int = 0
     found: Finding | None = None
     decided: int | None = None
+    reached: float | None = None
 
     @property
     def text(self) -> str:
-        """In one line, as in `loss of 5 points excluded, e = 31, after 24 of 78`."""
+        """In one line, as in `loss of 5 points excluded, e = 31, after 24 of 78 (9 played)`."""
         of = f" of {self.of}" if self.of else ""
+        if self.waiting:
+            of += f" ({(self.decided or self.after) - self.waiting} played)"
         loss = f"loss of {counted(100 * self.size, 'point')}"
-        if self.found and self.decided is not None:
-            e_value = self.shown if self.found == "shown" else self.excluded
-            return f"{loss} {self.found}, e {_related(e_value)}, after {self.decided}{of}"
+        if self.found and self.reached is not None:
+            return f"{loss} {self.found}, e {_related(self.reached)}, after {self.decided}{of}"
         return (
             f"{loss} open after {self.after}{of}: e {_related(self.shown)} for it,"
             f" e {_related(self.excluded)} against it, {self.needed:g} needed"
@@ -113,10 +160,10 @@ class Evidence:
     def as_json(self) -> JsonObject:
         """All of it by name; e-values that are infinite are null."""
         values = asdict(self)
-        return values | {name: values[name] if math.isfinite(values[name]) else None for name in _E_VALUES}
+        return values | {name: None for name in _E_VALUES if values[name] == math.inf}
 
 
-_E_VALUES = ("shown", "excluded")
+_E_VALUES = ("shown", "excluded", "reached")
 
 
 def _related(e_value: float) -> str:
@@ -149,9 +196,9 @@ class LossTest:
         """The e-value from which on something is found."""
         return self.arms / self.alpha
 
-    def evidence(self, differences: Sequence[float] | Vector) -> Evidence:
-        """What the differences so far, in the order drawn, say together."""
-        found = np.asarray(differences, dtype=np.float64)
+    def evidence(self, found: Differences | Sequence[float] | Vector) -> Evidence:
+        """What the differences so far, in the order drawn, say together; numbers are known differences."""
+        found = _all_known(found)
         highest = [np.maximum.accumulate(np.maximum(each, 1.0)) for each in self.e_processes(found)]
         shown, excluded = highest
         processes: dict[Finding, Vector] = {"shown": shown, "excluded": excluded}
@@ -161,7 +208,7 @@ class LossTest:
             if each.size and each[-1] >= self.needed
         }
         first = min(decided, key=decided.__getitem__, default=None)
-        low, high = self.sequence(found)
+        low, high = self._bounds(found)
         return Evidence(
             size=self.size,
             after=len(found),
@@ -171,17 +218,39 @@ class LossTest:
             needed=self.needed,
             low=low,
             high=high,
+            waiting=found.waiting(decided[first] if first else len(found)),
             found=first,
             decided=decided[first] if first else None,
+            reached=float(processes[first][decided[first] - 1]) if first else None,
         )
 
-    def e_processes(self, differences: Vector) -> tuple[Vector, Vector]:
+    def e_processes(self, found: Differences | Vector) -> tuple[Vector, Vector]:
         """Against a loss below the size, and against one of the size: after each difference, last axis."""
+        found = _all_known(found)
         below, least = self._edges()
         return (
-            capital(_as_share(-differences), _share_of(below), self.of),
-            capital(_as_share(differences), _share_of(-least), self.of),
+            capital(_as_share(-found.most), _share_of(below), self.of),
+            capital(_as_share(found.least), _share_of(-least), self.of),
         )
+
+    def soonest(self) -> int:
+        """After how many conversations something could be found, if all of them went one way."""
+        assert self.of is not None
+        ends = [self.evidence(np.full(self.of, each)).decided for each in (1.0, -1.0)]
+        return min(end or self.of for end in ends)
+
+    def wins_matter(self, found: Differences) -> NDArray[np.bool_]:
+        """Whether to play what the reference got wrong, of which an arm can only win some: for each suite,
+        before the last axis.
+
+        An arm that lost so many that only wins clear it has to. One that loses at half the rate asked about
+        is decided sooner with them.
+        """
+        _, least = self._edges()
+        lost = -found.least.sum(axis=-1)
+        must = lost >= least * (self.of or math.inf) - _SLACK
+        soon = (lost >= _SOME) & (lost >= self.size / 2 * found.least.shape[-1])
+        return np.asarray(must | soon)
 
     def _edges(self) -> tuple[float, float]:
         """The highest loss that is below the size, and the lowest that is not."""
@@ -190,9 +259,17 @@ class LossTest:
         steps = math.ceil(self.size * self.of / self.step - _SLACK)
         return ((steps - 1) * self.step / self.of, steps * self.step / self.of)
 
-    def sequence(self, differences: Vector) -> tuple[float, float]:
+    def sequence(self, found: Differences | Vector) -> tuple[float, float]:
         """The ends of the confidence sequence: of the losses that neither side rejects at `needed`."""
-        return -self._end(-differences), self._end(differences)
+        found = _all_known(found)
+        return -self._end(-found.most), self._end(found.least)
+
+    def _bounds(self, found: Differences) -> tuple[float, float]:
+        """The sequence; of a suite played whole, the loss, even where an unlikely order rejects it."""
+        if len(found) == self.of and not found.waiting(self.of):
+            loss = float(-found.least.sum() / self.of)
+            return loss, loss
+        return self.sequence(found)
 
     def _end(self, differences: Vector) -> float:
         """The highest loss that the differences do not reject. Capital falls with the mean betted against."""
@@ -209,6 +286,13 @@ class LossTest:
             rejected, kept = (middle, kept) if is_rejected else (rejected, middle)
         mean = means[kept] if exact else means[max(rejected, 0)]
         return float(1 - 2 * mean)
+
+
+def _all_known(found: Differences | Sequence[float] | Vector) -> Differences:
+    if isinstance(found, Differences):
+        return found
+    differences = np.asarray(found, dtype=np.float64)
+    return Differences(differences, differences)
 
 
 def _as_share(differences: Vector) -> Vector:

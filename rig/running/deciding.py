@@ -1,21 +1,21 @@
 """Runs until a verdict: which arms are still undecided, and which conversations they play next.
 
 Every arm is compared with the first, conversation by conversation in the plan's random order. A conversation
-counts once both have finished it and all those before it, so it does not matter which ends first. Arms take
-turns in blocks, with the first arm ahead of the others. So no arm plays more conversations than it takes to
-decide on it, and where memory does not hold the models of all arms, each is loaded a dozen times instead of
-once for every conversation.
+counts once both have finished it and all those before it, so it does not matter which ends first. Where the
+first got a conversation wrong, no arm can lose it. So it counts as one that ended alike, which is the worst
+that it can be, and is not played until wins matter.
+
+Every arm plays the first conversation. From then on they take turns in blocks, with the first arm ahead. So
+no arm plays more conversations than it takes to decide on it, and where memory does not hold the models of
+all arms, each is loaded a dozen times instead of once for every conversation.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
-
 from rig.events import EvidenceMoved, Where
 from rig.metrics import Caution, Counts
-from rig.rates import Vector
-from rig.rates.sequential import Evidence, LossTest
+from rig.rates.sequential import Differences, Evidence, LossTest
 from rig.running.plan import Plan
 from rig.store import Cell
 from rig.tasks import Task
@@ -24,8 +24,9 @@ ROUNDS = 16
 """How often every model is loaded, about, at most."""
 
 CAUTION = Caution(
-    "the run looked at its results after every conversation and stopped arms by them: rates, intervals and"
-    " p-values of arms that stopped early are biased; `rig compare --sequential` has intervals that hold",
+    "the run looked at its results after every conversation and stopped arms by them, and arms did not play"
+    " all conversations that the first got wrong: their rates, intervals and p-values are biased;"
+    " `rig compare --sequential` has intervals that hold",
     decides=False,
 )
 
@@ -43,6 +44,7 @@ class Deciding:
         self._failed: set[int] = set()
         arms = len(plan.arms) - 1
         self._test = LossTest(size, len(plan.tasks), arms=max(arms, 1), step=1 / plan.repeats)
+        self._soonest = self._test.soonest()
         self._evidence: dict[int, Evidence] = {}
         for cell in cells:
             where = Where(cell.arm, cell.conversation, cell.repeat)
@@ -58,7 +60,7 @@ class Deciding:
         moved = []
         for arm in self.undecided if where.arm == 0 else [where.arm]:
             before, now = self._evidence[arm], self._test.evidence(self.differences(arm))
-            if now.after > before.after:
+            if now != before:
                 self._evidence[arm] = now
                 is_new = now.found is not None and before.found is None
                 left = self._unplayed(arm) if is_new else {}
@@ -76,16 +78,14 @@ class Deciding:
             if where not in self._won
         }
 
-    def differences(self, arm: int) -> Vector:
+    def differences(self, arm: int) -> Differences:
         """What the arm made of conversations less what the first made of them, as far as both have come."""
-        found = []
-        for task in self._plan.tasks:
-            sides = [[self._won.get(where) for where in self._repeats(each, task)] for each in (arm, 0)]
-            if any(won is None for side in sides for won in side):
-                break
-            ours, theirs = (sum(map(bool, side)) for side in sides)
-            found.append((ours - theirs) / self._plan.repeats)
-        return np.array(found, dtype=np.float64)
+        outcomes = ((self._outcomes(0, task), self._outcomes(arm, task)) for task in self._plan.tasks)
+        return Differences.of_outcomes(outcomes, self._plan.repeats)
+
+    def _outcomes(self, arm: int, task: Task) -> list[float]:
+        """What an arm made of a conversation, as often as it has finished it."""
+        return [self._won[where] for where in self._repeats(arm, task) if where in self._won]
 
     @property
     def undecided(self) -> list[int]:
@@ -118,33 +118,35 @@ class Deciding:
 
     def visits(self) -> Iterator[Visit]:
         """Which arm plays what next, until all is decided. Each is played before the next is asked for."""
+        for arm in (0, *self.undecided):
+            yield from self._visit(arm, self._plan.tasks[:1])  # so that each is known to work
         before = -1
         while self.undecided and len(self._won) > before:
             before = len(self._won)
-            block = self._block()
-            for arm in (0, *self.undecided):
-                left = [
-                    (where, task)
-                    for task in block
-                    for where in self._repeats(arm, task)
-                    if where not in self._won
-                ]
-                if left and not self.is_over(arm):
-                    yield arm, left
+            reached = self._reached()
+            yield from self._visit(0, reached)
+            for arm in self.undecided:
+                yield from self._visit(arm, [task for task in reached if any(self._outcomes(0, task))])
+                if self._test.wins_matter(self.differences(arm)):
+                    yield from self._visit(arm, reached)
 
-    def _block(self) -> Sequence[Task]:
-        """The next conversations: as many as any arm needs at least, and enough to load a model for."""
+    def _visit(self, arm: int, tasks: Sequence[Task]) -> Iterator[Visit]:
+        """What an arm has not played of these, unless it has been decided on."""
+        left = [
+            (where, task) for task in tasks for where in self._repeats(arm, task) if where not in self._won
+        ]
+        if left and not self.is_over(arm):
+            yield arm, left
+
+    def _reached(self) -> Sequence[Task]:
+        """The conversations so far and the next: as many as any arm needs, and enough to load a model for.
+
+        Blocks end where they ended before a run was interrupted.
+        """
         tasks = self._plan.tasks
         begin = min(len(self.differences(arm)) for arm in self.undecided)
-        soonest = min(self._soonest(arm) for arm in self.undecided)
-        return tasks[begin : max(soonest, begin + math.ceil(len(tasks) / ROUNDS))]
-
-    def _soonest(self, arm: int) -> int:
-        """After how many conversations the arm could be decided if all that follow went one way."""
-        known = self.differences(arm)
-        rest = np.ones(len(self._plan.tasks) - len(known))
-        ends = [self._test.evidence(np.append(known, sign * rest)).decided for sign in (1, -1)]
-        return min(end or len(self._plan.tasks) for end in ends)
+        block = math.ceil(len(tasks) / ROUNDS)
+        return tasks[: self._soonest + math.ceil(max(begin + 1 - self._soonest, 0) / block) * block]
 
     def _repeats(self, arm: int, task: Task) -> list[Where]:
         return [Where(arm, task.name, repeat) for repeat in range(self._plan.repeats)]

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
+from rig.compare.arms import ChosenArm, Scored, choose, common_grader, pick_baseline, read
 from rig.compare.common import without_unfinished
 from rig.compare.compare import Question, differing_from_first
 from rig.compare.metrics import common_declaration, metric_named
 from rig.errors import RigError
-from rig.rates.sequential import Evidence, LossTest
+from rig.rates import Vector
+from rig.rates.sequential import Differences, Evidence, LossTest
 from rig.store import GraderInfo, Runs
 from rig.tasks import in_random_order
 
@@ -96,38 +97,36 @@ def look(runs: Runs, addresses: Sequence[str], size: float, question: Question |
 
 
 def _looked(baseline: Scored, arm: Scored, size: float, alpha: float, arms: int) -> Looked:
-    keys, of, note = _drawn(baseline, arm)
-    if not keys:
+    found, step, of, note = _drawn(baseline, arm)
+    if not len(found):
         raise RigError(f"{arm.chosen.label}: no conversation has been finished by it and the baseline")
-    sides = [[side.successes(key) for key in keys] for side in (baseline, arm)]
-    theirs, ours = (np.array([np.mean(each) for each in side]) for side in sides)
-    repeats = {len(each) for side in sides for each in side}
-    step = 1 / repeats.pop() if len(repeats) == 1 else 0.0
-    suite, alike = (LossTest(size, each, alpha, arms, step).evidence(ours - theirs) for each in (of, None))
+    suite, alike = (LossTest(size, each, alpha, arms, step).evidence(found) for each in (of, None))
     return Looked(arm.chosen.label, suite if of else None, alike, note)
 
 
-def _drawn(baseline: Scored, arm: Scored) -> tuple[list[Key], int | None, str]:
-    """The conversations in a random order, how many they are a sample of, and what to say about that."""
-    common = {key.name: key for key in baseline.cells.keys() & arm.cells.keys()}
+def _drawn(baseline: Scored, arm: Scored) -> tuple[Differences | Vector, float, int | None, str]:
+    """Conversations in a random order, what differences are multiples of, how many these are a sample of,
+    and what to say about that.
+    """
     planned = [each.chosen.run.conversations for each in (baseline, arm)]
     if baseline.chosen.run.id == arm.chosen.run.id and _is_in_random_order(arm.chosen):
         repeats = arm.chosen.run.repeats
-        drawn: list[Key] = []
-        for name in planned[0]:
-            key = common.get(name)
-            if key is None or any(len(each.cells[key]) < repeats for each in (baseline, arm)):
-                break
-            drawn.append(key)
-        return drawn, len(planned[0]), ""
-    shuffled = in_random_order(list(common.values()), 0)
+        sides = [{key.name: side.successes(key) for key in side.cells} for side in (baseline, arm)]
+        outcomes = ((sides[0].get(name, []), sides[1].get(name, [])) for name in planned[0])
+        return Differences.of_outcomes(outcomes, repeats), 1 / repeats, len(planned[0]), ""
+    common = in_random_order(list(baseline.cells.keys() & arm.cells.keys()), 0)
+    played = [[side.successes(key) for key in common] for side in (baseline, arm)]
+    theirs, ours = (np.array([np.mean(each) for each in side]) for side in played)
+    times = {len(each) for side in played for each in side}
+    step = 1 / times.pop() if len(times) == 1 else 0.0
+    found = ours - theirs
     if all(len(common) == len(each) for each in planned):
-        return shuffled, len(common), ""
+        return found, step, len(common), ""
     note = (
         f"{len(common)} conversations were finished in the suite's order, which is not a random sample of the"
         " suite: what follows is about conversations like these"
     )
-    return shuffled, None, note
+    return found, step, None, note
 
 
 def _is_in_random_order(arm: ChosenArm) -> bool:
