@@ -12,7 +12,10 @@ from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
 
 @dataclass(frozen=True, slots=True)
 class ChosenArm:
-    """An arm to be compared. `label` names it among the chosen: its own name, with its run's where needed."""
+    """An arm to be compared, read without its sums: what is compared may be a part of it.
+
+    `label` names it among the chosen: its own name, with its run's where needed.
+    """
 
     label: str
     run: StoredRun
@@ -151,12 +154,12 @@ class _Named(NamedTuple):
 
 def _addressed(runs: Runs, address: str) -> list[_Named]:
     try:
-        run = runs.get(address)
+        run = runs.get(address, sums=False)
     except RigError:
         # A run's name may have a slash, and so may an arm's.
         for place in (at for at, character in enumerate(address) if character == "/"):
             try:
-                run = runs.get(address[:place])
+                run = runs.get(address[:place], sums=False)
             except RigError:
                 continue
             return [_Named(run, _arm(run, address[place + 1 :]))]

@@ -44,7 +44,7 @@ def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], di
     """The arms that have finished a conversation and could be evaluated, and of the others why not."""
     kept, left_out = [], {}
     for each in chosen:
-        if each.arm.counts and not each.arm.not_evaluated:
+        if each.arm.grader and not each.arm.not_evaluated:
             kept.append(each)
         elif each.arm.not_evaluated:
             left_out[each.label] = f"not evaluated: {each.arm.not_evaluated}"

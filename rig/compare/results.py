@@ -2,17 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
 from rig.compare.arms import Key, Scored
 from rig.compare.findings import ArmResult, ConversationResult, TurnTimes
-from rig.events import Speed
-from rig.meters import Costs
 from rig.metrics import Counts, Declaration, total
 from rig.rates import Tallied
-from rig.store import ScoredCell, StoredArm, speed_of
+from rig.store import ScoredCell, speed_of
 
 
 def arm_result(
@@ -36,7 +34,7 @@ def arm_result(
         errors=_summed(cell.errors for cell in cells),
         error_types=_summed(cell.error_types for cell in cells),
         faults=_summed(cell.faults for cell in cells),
-        speed=_speed(cells, chosen.arm),
+        speed=replace(speed_of(cells), **asdict(chosen.arm.costs)),
         turn_times=_turn_times(times),
         load_s=chosen.arm.load_s,
         failure=chosen.arm.failure,
@@ -81,11 +79,6 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
 
 
 _NONE: Mapping[str, int] = {}
-
-
-def _speed(cells: Sequence[ScoredCell], arm: StoredArm) -> Speed:
-    costs = {field.name: getattr(arm.speed, field.name) for field in fields(Costs)}
-    return replace(speed_of(cells), **costs)
 
 
 def _turn_times(seconds: Sequence[float]) -> TurnTimes:

@@ -7,6 +7,7 @@ from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
 from rig.store.reader import Runs
 from rig.store.records import (
+    ArmSums,
     Cell,
     ConversationScore,
     FailedTurn,
@@ -24,6 +25,7 @@ from rig.store.writer import RunWriter
 __all__ = [
     "EXPORTED_VIEWS",
     "FAILED_ARM",
+    "ArmSums",
     "Cell",
     "ConversationScore",
     "FailedTurn",

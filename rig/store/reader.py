@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,13 +22,23 @@ from rig.store.attempts import ATTEMPTS, FAILED_TURNS
 from rig.store.cells import ScoredCell, errors_of, scored_cells
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import Holder
-from rig.store.records import Cell, FailedTurn, GraderInfo, StoredArm, StoredRun, StoredScore, Transcript
+from rig.store.records import (
+    ArmSums,
+    Cell,
+    FailedTurn,
+    GraderInfo,
+    StoredArm,
+    StoredRun,
+    StoredScore,
+    Transcript,
+)
 from rig.store.rows import step_from_row
 from rig.store.scores import (
     OWN_SCORES,
     counts_of,
     faults_of,
     graders_of,
+    own_grader_of,
     own_of,
     scores_of,
     suite_scores_of,
@@ -41,6 +51,7 @@ LATEST = "latest"
 Row: TypeAlias = dict[str, Any]
 
 _WORK = [field.name for field in fields(Usage)]
+_COSTS = [field.name for field in fields(Costs)]
 
 _NO_ERRORS: Mapping[str, int] = {}
 
@@ -84,8 +95,11 @@ class Runs:
         """Every run, newest first."""
         return [self._run(row) for row in self._rows("SELECT * FROM runs ORDER BY created DESC, rowid DESC")]
 
-    def get(self, text: str) -> StoredRun:
-        """The run of this id, name or beginning of an id, or the `latest`. RigError unless it is one run."""
+    def get(self, text: str, *, sums: bool = True) -> StoredRun:
+        """The run of this id, name or beginning of an id, or the `latest`. RigError unless it is one run.
+
+        Without `sums`, nothing is added up for its arms, which takes seconds of a million turns.
+        """
         newest = "ORDER BY created DESC, rowid DESC"
         if text == LATEST:
             found = self._rows(f"SELECT * FROM runs {newest} LIMIT 1")
@@ -107,7 +121,7 @@ class Runs:
             nothing = f"no run {text!r} in {self.path}{near}"
             fault = f"{text!r} could be any of {ids}" if found else nothing
             raise RigError(f"{fault}; `rig runs` lists them")
-        return self._run(found[0])
+        return self._run(found[0], sums)
 
     def cells(self, run: StoredRun) -> list[Cell]:
         """Every conversation of every arm and repeat, in the order in which they are run."""
@@ -252,7 +266,7 @@ class Runs:
             row["cpu_s"],
         )
 
-    def _run(self, row: Row) -> StoredRun:
+    def _run(self, row: Row, sums: bool = True) -> StoredRun:
         conversations = self._rows(
             "SELECT name, turns FROM conversations WHERE run = ? ORDER BY position", row["id"]
         )
@@ -263,10 +277,10 @@ class Runs:
         with intact(self.path):
             if [arm["position"] for arm in arms] != [*range(len(arms))]:
                 raise ValueError("the arms of a run are not numbered from 0")
-            return self._stored(row, conversations, arms, done[0]["n"])
+            return self._stored(row, conversations, [self._arm(arm, sums) for arm in arms], done[0]["n"])
 
     def _stored(
-        self, row: Row, conversations: Sequence[Row], arms: Sequence[Row], turns_done: int
+        self, row: Row, conversations: Sequence[Row], arms: Sequence[StoredArm], turns_done: int
     ) -> StoredRun:
         return StoredRun(
             id=row["id"],
@@ -282,19 +296,12 @@ class Runs:
             * row["repeats"],
             turns_done=turns_done,
             is_running=held_by(row, self.path) is not None,
-            arms=tuple(self._arm(arm) for arm in arms),
+            arms=tuple(arms),
             declaration=Declaration.from_json(json.loads(row["declaration"])),
         )
 
-    def _arm(self, row: dict[str, Any]) -> StoredArm:
-        own = own_of(row["id"], row["position"], self._database)
-        sums = ", ".join(f"total({name}) AS {name}" for name in _WORK)
-        [work] = self._rows(
-            "SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role,"
-            f" max(role) AS other, {sums}"
-            " FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
-            row["id"],
-        )
+    def _arm(self, row: Row, sums: bool) -> StoredArm:
+        work = self._work(row["id"], sums)
         failed, role, other = (work.pop(name) for name in ("failed", "role", "other"))
         # Where nothing failed and one role spoke, that is all there is to say of how steps ended.
         ends = (
@@ -306,6 +313,8 @@ class Runs:
         for end in ends:
             if end["error"] is not None:
                 errors[end["error"]] = errors.get(end["error"], 0) + end["n"]
+        grader = own_grader_of(row["id"], self._database)
+        costs = Costs(**{name: row[name] for name in _COSTS})
         return StoredArm(
             position=row["position"],
             name=row["name"],
@@ -313,17 +322,32 @@ class Runs:
             failure=row["failure"],
             decided=row["decided"],
             load_s=row["load_s"],
-            counts=own.counts if own else {},
-            speed=self._speed(row, work),
+            costs=costs,
             errors=errors,
-            error_types=own.error_types if own else {},
-            faults=own.faults if own else {},
-            grader=own.grader if own else None,
+            sums=self._sums(row, grader, self._speed(row, work, costs)) if sums else None,
+            grader=grader,
             not_evaluated=_never_answered(ends),
             attempts={each["error"]: each["n"] for each in self._rows(ATTEMPTS, row["id"])},
         )
 
-    def _speed(self, arm: Row, work: Row) -> Speed:
+    def _work(self, arm: int, sums: bool) -> Row:
+        """How the steps of an arm ended and, if wanted, what they add up to."""
+        added = "".join(f", total({name}) AS {name}" for name in _WORK if sums)
+        [work] = self._rows(
+            "SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role,"
+            f" max(role) AS other{added}"
+            " FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ?",
+            arm,
+        )
+        return work
+
+    def _sums(self, arm: Row, grader: GraderInfo | None, speed: Speed) -> ArmSums:
+        if grader is None:
+            return ArmSums({}, speed)
+        own = own_of(arm["id"], arm["position"], grader, self._database)
+        return ArmSums(own.counts, speed, own.error_types, own.faults)
+
+    def _speed(self, arm: Row, work: Row, costs: Costs) -> Speed:
         clock = self._rows(
             "SELECT total(wall_s) AS wall_s, total(tools_s) AS tools_s, total(scoring_s) AS scoring_s,"
             " CASE WHEN count(cpu_s) = count(*) THEN total(cpu_s) END AS cpu_s"
@@ -333,8 +357,7 @@ class Runs:
         clock["wall_s"] += arm["store_s"]
         # SQLite's total() is a float even of integers.
         tokens = {name: int(value) for name, value in work.items() if not name.endswith("_s")}
-        costs = {name: arm[name] for name in Costs.__dataclass_fields__}
-        return Speed(**{**work, **tokens, **clock, **costs}, store_s=arm["store_s"])
+        return Speed(**{**work, **tokens, **clock, **asdict(costs)}, store_s=arm["store_s"])
 
     def _arm_id(self, run: StoredRun, position: int) -> int:
         row = self._rows("SELECT id FROM arms WHERE run = ? AND position = ?", run.id, position)[0]

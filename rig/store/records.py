@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.events import Speed
+from rig.meters import Costs
 from rig.methods.base import Grading
 from rig.methods.offers import ArmScore
 from rig.metrics import TASKS, Counts, Declaration, Score
@@ -95,14 +96,29 @@ class FailedTurn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class ArmSums:
+    """What an arm's steps and its finished conversations add up to.
+
+    `counts` are of its conversations, `error_types` and `faults` counts by kind. None of the three has
+    anything until a conversation is finished.
+    """
+
+    counts: Counts
+    speed: Speed
+    error_types: Mapping[str, int] = field(default_factory=dict)
+    faults: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class StoredArm:
-    """One arm with what it has achieved so far; `counts` are of its finished conversations.
+    """One arm with what it has achieved so far.
 
     `fingerprint` is None until the arm's model has been loaded; `failure` says why it could not go on.
-    `error_types` and `faults` are counts by kind, `grader` says whose they and the counts are;
-    there are none until a conversation is finished. `not_evaluated` says why its numbers say nothing of the
+    `costs` are what it cost, and `errors` how many steps failed in which way. `grader` says whose the scores
+    are; it is None until a conversation is finished. `not_evaluated` says why its numbers say nothing of the
     model, where they do not. `attempts` count what was tried again, by what had failed: turns, and the arm.
     `decided` is what a run until a verdict found of the arm, in words; it was played no further then.
+    `sums` are None where the run was read without them; asking for a part of them is a ValueError then.
     """
 
     position: int
@@ -110,15 +126,35 @@ class StoredArm:
     fingerprint: JsonObject | None
     failure: str | None
     load_s: float | None
-    counts: Counts
-    speed: Speed
+    costs: Costs
     errors: dict[str, int]
-    error_types: dict[str, int] = field(default_factory=dict)
-    faults: dict[str, int] = field(default_factory=dict)
+    sums: ArmSums | None
     grader: GraderInfo | None = None
     not_evaluated: str | None = None
     attempts: dict[str, int] = field(default_factory=dict)
     decided: str | None = None
+
+    @property
+    def counts(self) -> Counts:
+        return self._summed.counts
+
+    @property
+    def speed(self) -> Speed:
+        return self._summed.speed
+
+    @property
+    def error_types(self) -> Mapping[str, int]:
+        return self._summed.error_types
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        return self._summed.faults
+
+    @property
+    def _summed(self) -> ArmSums:
+        if self.sums is None:
+            raise ValueError(f"{self.name} was read without its sums")
+        return self.sums
 
     @property
     def rated(self) -> Counts:

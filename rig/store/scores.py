@@ -70,13 +70,16 @@ def summed(position: int, grader: GraderInfo, scores: Sequence[int], database: D
     )
 
 
-def own_of(arm: int, position: int, database: Database) -> StoredScore | None:
-    """The scores that a run stands by, of one arm; None if there are none."""
-    grader = next(database.execute(f"{OWN_SCORES} AND arm = ? ORDER BY id LIMIT 1", [arm]), None)
-    if grader is None:
-        return None
+def own_grader_of(arm: int, database: Database) -> GraderInfo | None:
+    """Whose the scores are that a run stands by, of one arm; None if there are none."""
+    row = next(database.execute(f"{OWN_SCORES} AND arm = ? ORDER BY id LIMIT 1", [arm]), None)
+    return row and GraderInfo(*row[-len(_GRADER) :])
+
+
+def own_of(arm: int, position: int, grader: GraderInfo, database: Database) -> StoredScore:
+    """The scores that a run stands by, of one arm, which are this grader's."""
     ids = database.execute("SELECT id FROM scores WHERE own AND arm = ? ORDER BY id", [arm])
-    return summed(position, GraderInfo(*grader[-len(_GRADER) :]), [row[0] for row in ids], database)
+    return summed(position, grader, [row[0] for row in ids], database)
 
 
 def graders_of(run: str, database: Database) -> list[tuple[int, GraderInfo]]:

@@ -15,6 +15,7 @@ from rig.methods.scripted import Scripted, failed
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.runner import run
+from rig.store import ArmSums
 
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 
@@ -100,7 +101,7 @@ def test_the_summary_says_where_the_time_went(tmp_path: Path) -> None:
     speed = replace(
         arm.speed, wall_s=10.0, prefill_s=2.0, decode_s=4.0, mask_s=1.5, tools_s=0.5, scoring_s=0.25
     )
-    run = replace(small_talks.stored(path), arms=(replace(arm, speed=speed),))
+    run = replace(small_talks.stored(path), arms=(replace(arm, sums=ArmSums(arm.counts, speed)),))
     lines = [line.split() for line in summary(run).splitlines()]
     for words in ("in the model 60.0%", "of it in the grammar 15.0%", "in tools 5.0%", "in scoring 2.5%"):
         assert words.split() in lines

@@ -70,6 +70,17 @@ def test_a_stored_arm_has_the_numbers_that_its_last_event_had(tmp_path: Path) ->
             assert arm.speed.as_json()[name] == pytest.approx(value)
 
 
+def test_without_sums_all_but_the_sums_is_read(tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(store, Scripted(small_talks.erratic), small_talks.unloadable))
+    with Runs.open(store) as runs:
+        whole, without = runs.get("latest"), runs.get("latest", sums=False)
+    assert [arm.grader is not None for arm in without.arms] == [True, False]
+    assert replace(whole, arms=tuple(replace(arm, sums=None) for arm in whole.arms)) == without
+    with pytest.raises(ValueError, match="without its sums"):
+        print(without.arms[0].counts)
+
+
 def test_cells_come_in_the_order_of_the_run_and_add_up_to_their_arm(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     todo = small_talks.plan(path, Scripted(small_talks.erratic), small_talks.oracle(), repeats=2)

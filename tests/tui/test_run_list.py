@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.events import Speed
+from rig.meters import Costs
 from rig.methods.tooltalk.scoring.metrics import DECLARATION
-from rig.store import StoredArm, StoredRun
+from rig.store import ArmSums, StoredArm, StoredRun
 from tui.stored.run_list import StoredRunList
 
-ARM = StoredArm(0, "smollm2-135m", {}, None, 1.0, {}, Speed(), {})
+ARM = StoredArm(0, "smollm2-135m", {}, None, 1.0, Costs(), {}, ArmSums({}, Speed()))
 RUN = StoredRun(
     id="aaaaa",
     name="first",
