@@ -85,20 +85,24 @@ _OF_STEPS = ("prefill_s", "decode_s", "mask_s", "first_token_s")
 _OF_TURNS = ("wall_s", "tools_s", "scoring_s")
 _SUMS = ", ".join(f"total({name})" for name in (*_TOKENS, *_OF_STEPS))
 
-# In the order of an index: nothing is sorted, and what is read of one conversation comes together.
-_TURNS = f"""
-    SELECT turns.conversation, turns.repeat, turns.turn, turns.wanted, turns.error,
-        total(kind = 'call' AND bad_action), count(predictions.error), cpu_s, {", ".join(_OF_TURNS)},
-        count(predictions.id), {_SUMS}
-    FROM turns LEFT JOIN predictions ON predictions.turn = turns.id
-    WHERE turns.arm = :arm GROUP BY turns.conversation, turns.repeat, turns.turn
-    ORDER BY turns.conversation, turns.repeat, turns.turn
+# All three in the order of an index, so nothing is sorted, and each with the same conversations.
+_CLOCKS = f"""
+    SELECT conversation, repeat, json_group_array(json_array(turn, wanted, error)),
+        CASE WHEN count(cpu_s) = count(*) THEN total(cpu_s) END,
+        {", ".join(f"total({name})" for name in _OF_TURNS)}
+    FROM turns WHERE arm = :arm GROUP BY conversation, repeat ORDER BY conversation, repeat
 """
-_FAILED = 6
-"""The column of `_TURNS` with the number of failed steps. Those after it are added up over a conversation's
-turns; the first of them may be None.
+_STEPS = f"""
+    SELECT count(predictions.error), count(predictions.id), {_SUMS}
+    FROM turns LEFT JOIN predictions ON predictions.turn = turns.id
+    WHERE turns.arm = :arm GROUP BY turns.conversation, turns.repeat
+    ORDER BY turns.conversation, turns.repeat
+"""
+_WALLS = """
+    SELECT conversation, repeat, wall_s FROM turns WHERE arm = :arm ORDER BY conversation, repeat, turn
 """
 _SUMMED = (*_OF_TURNS, "steps", *_TOKENS, *_OF_STEPS)
+"""What `ScoredCell.took` has after the CPU time, which may be unknown."""
 _WHOLE = frozenset((*_TOKENS, "steps"))
 """SQLite's total() is a float even of integers."""
 _NOTHING = array("d", [0.0] * (1 + len(_SUMMED)))
@@ -234,32 +238,24 @@ def _played(
     The rows of all are many times what is kept of them. `known` are turns of which others are the same.
     """
     later = {place for place, is_own in own.items() if not is_own}
-    matched = _counted(_MATCHED, asked, later, database)
-    bad = _counted(_BAD, asked, later, database) if later else {}
+    matched, bad = (_counted(query, asked, later, database) for query in (_MATCHED, _BAD))
+    clocks, steps, walls = (database.execute(query, asked) for query in (_CLOCKS, _STEPS, _WALLS))
     found = {}
-    for place, rows in groupby(database.execute(_TURNS, asked), _CELL):
+    for (_, _, ends, cpu, *times), (failed, *sums), (place, wall) in zip(
+        clocks, steps, groupby(walls, _CELL), strict=True
+    ):
         if place not in own:
             continue
-        number, of_it, right = numbers[place[0]], list(rows), matched.get(place, _NO_TURNS)
-        wrong = bad.get(place, _NO_TURNS) if place in later else None
-        turns = tuple(
-            [
-                (
-                    turn,
-                    number.get(turn, turn + 1),
-                    wanted,
-                    right.get(turn, 0),
-                    int(own_bad) if wrong is None else wrong.get(turn, 0),
-                    error,
-                )
-                for _, _, turn, wanted, error, own_bad, *_ in of_it
-            ]
-        )
-        if turns not in known:
-            known[turns] = tuple(map(ScoredTurn._make, turns))
-        failed, cpu, walls, *summed = zip(*[row[_FAILED:] for row in of_it], strict=True)
-        took = array("d", [math.nan if None in cpu else sum(cpu), sum(walls), *map(sum, summed)])
-        found[place] = _Played(known[turns], array("d", walls), took, any(failed))
+        number = numbers[place[0]]
+        right, wrong = (counted.get(place, _NO_TURNS) for counted in (matched, bad))
+        key = id(number), ends, tuple(right.items()), tuple(wrong.items())
+        if key not in known:
+            known[key] = tuple(
+                ScoredTurn(at, number.get(at, at + 1), wanted, right.get(at, 0), wrong.get(at, 0), error)
+                for at, wanted, error in sorted(json.loads(ends))
+            )
+        took = array("d", [math.nan if cpu is None else cpu, *times, *sums])
+        found[place] = _Played(known[key], array("d", [row[2] for row in wall]), took, bool(failed))
     return found
 
 
