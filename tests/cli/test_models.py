@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import tiny_gguf
 from click.shell_completion import ShellComplete
+from patience import in_a_moment
 
 from rig.cli import cli
 
@@ -74,13 +75,12 @@ def test_a_registered_file_is_verified_or_said_to_differ(rig: Rig, models: Path,
     assert rig("models", "pull", "smollm2-135m").code == 2  # and does not replace it
 
 
-def test_listing_twenty_models_takes_less_than_two_seconds(rig: Rig, models: Path, smollm2: Path) -> None:
+def test_listing_twenty_models_takes_a_moment(rig: Rig, models: Path, smollm2: Path) -> None:
     for number in range(20):
         (models / f"model-{number}.gguf").symlink_to(smollm2)
-    start = time.process_time()
-    rows = rig("models", "list", "--json").json
+    with in_a_moment():
+        rows = rig("models", "list", "--json").json
     assert len([row for row in rows if not row["registered"]]) == 20
-    assert time.process_time() - start < 2
 
 
 def test_info_shows_everything_that_decides_a_run(rig: Rig, smollm2: Path) -> None:

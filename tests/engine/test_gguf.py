@@ -2,7 +2,6 @@
 
 import json
 import struct
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from gguf import GGUFReader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from patience import in_a_moment
 
 from rig.engine.gguf.header import MAX_HEADER, Array, read_header
 from rig.engine.gguf.info import inspect
@@ -162,10 +162,9 @@ def test_the_real_model_is_what_its_name_says(smollm2: Path) -> None:
 
 
 def test_inspecting_is_fast_enough_to_list_a_folder(smollm2: Path) -> None:
-    start = time.process_time()
-    for _ in range(20):
-        inspect(smollm2)
-    assert time.process_time() - start < 2
+    with in_a_moment():
+        for _ in range(20):
+            inspect(smollm2)
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
@@ -251,9 +250,8 @@ def test_a_sparse_file_cannot_make_the_reader_run_on(tmp_path: Path) -> None:
     path.write_bytes(header(entries=1) + text("a") + struct.pack("<IIQ", ARRAY, STRING, 2**32))
     with path.open("r+b") as file:
         file.truncate(2**36)
-    start = time.process_time()
-    assert f"more than {MAX_HEADER // 2**20} MiB" in refusal(path)
-    assert time.process_time() - start < 2
+    with in_a_moment():
+        assert f"more than {MAX_HEADER // 2**20} MiB" in refusal(path)
 
 
 def test_every_truncation_is_noticed(write_gguf: WriteGguf) -> None:

@@ -1,10 +1,10 @@
 """Files whose headers are large for nothing: read in bounded time, or refused."""
 
 import struct
-import time
 from pathlib import Path
 
 import pytest
+from patience import in_a_moment
 
 from rig.engine.gguf import header
 from rig.engine.gguf.header import Array, read_header
@@ -38,9 +38,8 @@ def test_no_more_than_so_many_numbers_are_decoded_in_all(tmp_path: Path) -> None
     """Thousands of arrays, each small enough to be read, were read one number at a time."""
     content = array(INT32, 1_000, bytes(4_000))
     path = write(tmp_path / "a.gguf", *((f"k{number}", content) for number in range(4_000)))
-    began = time.process_time()
-    found = read_header(path).metadata
-    assert time.process_time() - began < 2
+    with in_a_moment():
+        found = read_header(path).metadata
     read = [each for each in found.values() if isinstance(each, tuple)]
     assert sum(map(len, read)) == 65_000
     assert found["k3999"] == Array("INT32", 1_000)

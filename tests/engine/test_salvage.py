@@ -1,12 +1,12 @@
 """What is read into answers that were written without a grammar, shape by shape."""
 
 import json
-import time
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import in_a_moment
 
 from rig.engine.formats.salvage import DEEPEST, LONGEST, MARKS, JsonError, Unreadable, read_json, salvage
 
@@ -142,20 +142,16 @@ def test_a_call_that_cannot_be_read_is_no_reply(text: str, reason: str, how: str
     ids=["long", "open objects", "deep", "a little too deep", "long number", "quotes"],
 )
 def test_hostile_texts_are_refused_and_soon(text: str) -> None:
-    start = time.process_time()
-    with pytest.raises(Unreadable):
+    with in_a_moment(), pytest.raises(Unreadable):
         salvage(text)
-    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(
     "text", ["[" * LONGEST, "[ " * (LONGEST // 2 - 1), "[]" * (LONGEST // 2), "<think>" * 9000, "a{" * 999]
 )
 def test_what_looks_hostile_takes_no_time_either(text: str) -> None:
-    start = time.process_time()
-    with suppress(Unreadable):
+    with in_a_moment(), suppress(Unreadable):
         assert set(salvage(text).answer) == {"reply"}
-    assert time.process_time() - start < 2
 
 
 def test_a_value_as_deep_as_may_be_is_read() -> None:

@@ -1,10 +1,9 @@
 """What must hold of any two strings, hostile ones included."""
 
-import time
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from patience import in_a_moment
 
 from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import pair, refusal
@@ -92,7 +91,6 @@ HOSTILE = [
 def test_long_and_hostile_texts_are_read_in_a_moment(text: str) -> None:
     other = " ".join(f"other{n} Else{n} {n + 9}" for n in range(8_000))
     refusal(pair(BODY, "warm up", other))
-    started = time.process_time()
-    refusal(pair(BODY, text, other))
-    assert time.process_time() - started < 2
+    with in_a_moment():
+        refusal(pair(BODY, text, other))
     assert len(read(opened(text)).words) <= MAX_WORDS + 4
