@@ -12,7 +12,7 @@ from rig.compare.bootstrap import RESAMPLES, SEED, PairedBootstrap, Sides
 from rig.compare.common import common_conversations, without_unfinished
 from rig.compare.estimates import Difference
 from rig.compare.findings import Agreement, ArmResult, Comparison, Pair
-from rig.compare.flips import flips, turn_flips
+from rig.compare.flips import flips
 from rig.compare.metrics import common_declaration, metric_named
 from rig.compare.noise import Noise
 from rig.compare.power import detectable_success_loss
@@ -24,7 +24,7 @@ from rig.errors import MACHINE, RigError
 from rig.metrics import Declaration, Metric
 from rig.rates import Tallied, agreement
 from rig.rates.agreement import Interval
-from rig.store import Runs
+from rig.store import GraderInfo, Runs, Took
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _compared(runs: Runs, arms: Sequence[ChosenArm], question: Question, noise: 
     tallied = [Tallied.of(each.rows(keys), declaration) for each in scored]
     pairs = _pairs(scored, tallied, keys, question, declaration, metric, runs)
     results = [
-        arm_result(each, declaration, found, question.alpha, keys)
+        arm_result(each, _took(runs, each, grader, keys), declaration, found, question.alpha, keys)
         for each, found in zip(scored, tallied, strict=True)
     ]
     return Comparison(
@@ -118,6 +118,12 @@ def _compared(runs: Runs, arms: Sequence[ChosenArm], question: Question, noise: 
         noise=noise,
         left_out=left_out,
     )
+
+
+def _took(runs: Runs, scored: Scored, grader: GraderInfo, keys: Sequence[Key]) -> Took:
+    chosen, is_all = scored.chosen, len(keys) == len(scored.cells)
+    names = None if is_all else [key.name for key in keys]
+    return runs.took(chosen.run, chosen.arm.position, grader, names)
 
 
 def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
@@ -183,7 +189,7 @@ def _pairs(
     }
     pairs = []
     for arm in others:
-        flipped = flips(scored[0], scored[arm], keys, runs.path)
+        flipped, turns_flipped = flips(scored[0], scored[arm], keys, runs.path)
         judged = differences[metric.name][arm - 1]
         won = sum(flip.outcome == "won" for flip in flipped)
         pairs.append(
@@ -196,7 +202,7 @@ def _pairs(
                 correlation=_correlation(tallied[0], tallied[arm]),
                 alike=_alike(metric, tallied[0], tallied[arm], question.seed),
                 flips=flipped,
-                turn_flips=turn_flips(scored[0], scored[arm], keys, runs.path),
+                turn_flips=turns_flipped,
                 verdict=verdict(
                     metric,
                     tallied[0].rate(metric),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from rig.calls import JsonObject
 from rig.compare.estimates import Difference
@@ -31,8 +32,7 @@ class TurnTimes:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationResult:
+class ConversationResult(NamedTuple):
     """The results of an arm on one conversation: sums over its `repeats`, `successes` of which succeeded."""
 
     conversation: str

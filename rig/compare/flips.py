@@ -2,20 +2,20 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, Key, Scored
+from rig.metrics import Counts
 from rig.paths import runs_file
 from rig.store import ScoredCell, ScoredTurn
 
 Outcome = Literal["won", "lost"]
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(NamedTuple):
     """A conversation, or with `turn` (from 1) one of its assistant turns, that only one arm gets right.
 
     `won` is what the arm gets right and the baseline does not. With repeats it is what the arm gets right
@@ -35,39 +35,47 @@ class Flip:
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {
-            "commands": list(self.commands)
-        }
-
-
-def flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) -> tuple[Flip, ...]:
-    """The conversations that flipped, lost ones first, else in the order of `keys`."""
-    found = []
-    commands = show_commands(baseline.chosen, arm.chosen, store)
-    for key in keys:
-        before, after = (side.successes(key) for side in (baseline, arm))
-        if before != after:
-            found.append(_flip(key.name, _suite(arm, key), None, before, after, commands))
-    return _lost_first(found)
-
-
-def turn_flips(baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path) -> tuple[Flip, ...]:
-    """The turns that flipped, lost ones first. A turn is right as `ScoredTurn.right` has it."""
-    found = []
-    commands = show_commands(baseline.chosen, arm.chosen, store)
-    for key in keys:
-        # Turns that are alike are one object, so that this is little work.
-        if _played(baseline.cells[key]) == _played(arm.cells[key]):
-            continue
-        before, after = (_turns(side.cells[key]) for side in (baseline, arm))
-        for turn in sorted(before.keys() & after.keys()):
-            if before[turn] != after[turn]:
-                found.append(_flip(key.name, _suite(arm, key), turn, before[turn], after[turn], commands))
-    return _lost_first(found)
+        return self._asdict() | {"commands": list(self.commands)}
 
 
 Commands: TypeAlias = Callable[[str], tuple[str, ...]]
 """The commands that print what both arms did in the conversation of this name."""
+
+
+def flips(
+    baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path
+) -> tuple[tuple[Flip, ...], tuple[Flip, ...]]:
+    """The conversations that flipped, and the turns: lost ones first, else in the order of `keys`.
+
+    A turn is right as `ScoredTurn.right` has it.
+    """
+    commands = cache(show_commands(baseline.chosen, arm.chosen, store))
+    # What is alike is one object, so that this is little work.
+    differing = [key for key in keys if _played(baseline.cells[key]) != _played(arm.cells[key])]
+    sides = baseline, arm
+    return _of_conversations(sides, differing, commands), _of_turns(sides, differing, commands)
+
+
+def _of_conversations(
+    sides: tuple[Scored, Scored], keys: Sequence[Key], commands: Commands
+) -> tuple[Flip, ...]:
+    found = []
+    for key in keys:
+        before, after = (side.successes(key) for side in sides)
+        if before != after:
+            found.append(_flip(key.name, _suite(sides[1], key), None, before, after, commands))
+    return _lost_first(found)
+
+
+def _of_turns(sides: tuple[Scored, Scored], keys: Sequence[Key], commands: Commands) -> tuple[Flip, ...]:
+    found = []
+    for key in keys:
+        before, after = (_turns(side.cells[key]) for side in sides)
+        suite = _suite(sides[1], key)
+        for turn in sorted(before.keys() & after.keys()):
+            if before[turn] != after[turn]:
+                found.append(_flip(key.name, suite, turn, before[turn], after[turn], commands))
+    return _lost_first(found)
 
 
 def show_commands(baseline: ChosenArm, arm: ChosenArm, store: Path) -> Commands:
@@ -116,8 +124,8 @@ def _flip(
     )
 
 
-def _played(cells: Mapping[int, ScoredCell]) -> list[tuple[ScoredTurn, ...]]:
-    return [cell.turns for cell in cells.values()]
+def _played(cells: Mapping[int, ScoredCell]) -> list[tuple[Counts, tuple[ScoredTurn, ...]]]:
+    return [(cell.counts, cell.turns) for cell in cells.values()]
 
 
 def _turns(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:

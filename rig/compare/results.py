@@ -10,17 +10,16 @@ from rig.compare.arms import Key, Scored
 from rig.compare.findings import ArmResult, ConversationResult, TurnTimes
 from rig.metrics import Counts, Declaration, total
 from rig.rates import Tallied
-from rig.store import ScoredCell, speed_of
+from rig.store import ScoredCell, Took
 
 
 def arm_result(
-    scored: Scored, declaration: Declaration, tallied: Tallied, alpha: float, keys: Sequence[Key]
+    scored: Scored, took: Took, declaration: Declaration, tallied: Tallied, alpha: float, keys: Sequence[Key]
 ) -> ArmResult:
     """All that is reported of an arm but in what it differs from others."""
     chosen = scored.chosen
     played = {key: list(scored.cells[key].values()) for key in keys}
     cells = [cell for row in played.values() for cell in row]
-    times = [seconds for cell in cells for seconds in cell.walls]
     return ArmResult(
         label=chosen.label,
         run=chosen.run.id,
@@ -34,8 +33,8 @@ def arm_result(
         errors=_summed(cell.errors for cell in cells),
         error_types=_summed(cell.error_types for cell in cells),
         faults=_summed(cell.faults for cell in cells),
-        speed=replace(speed_of(cells), **asdict(chosen.arm.costs)),
-        turn_times=_turn_times(times),
+        speed=replace(took.speed, **asdict(chosen.arm.costs)),
+        turn_times=_turn_times(took.walls),
         load_s=chosen.arm.load_s,
         failure=chosen.arm.failure,
         fingerprint=chosen.settings.fingerprint,

@@ -51,17 +51,20 @@ class Tallied:
         names = {TASKS, declaration.success, *sides}
         # Counts that are alike may be one object, so that there are few of them to look into.
         distinct = {id(each): each for row in rows for each in row}
-        values = {}
-        for name in names:
-            of = {place: float(each.get(name, 0)) for place, each in distinct.items()}
-            values[name] = [[of[id(each)] for each in row] for row in rows]
-        means = {name: _means(found) for name, found in values.items()}
+        places = {known: place for place, known in enumerate(distinct)}
+        taken = [places[id(each)] for row in rows for each in row]
+        values = {
+            name: np.array([each.get(name, 0) for each in distinct.values()], dtype=np.float64)[taken]
+            for name in names
+        }
+        repeats = np.array([len(row) for row in rows])
+        means = {name: _means(found, repeats) for name, found in values.items()}
         return cls(
             means=means,
-            totals={name: float(sum(map(sum, found))) for name, found in values.items()},
+            totals={name: float(found.sum()) for name, found in values.items()},
             conversations=len(rows),
-            played=sum(map(len, rows)),
-            is_played_once=all(len(row) == 1 for row in rows),
+            played=len(taken),
+            is_played_once=bool((repeats == 1).all()),
             success=means[declaration.success],
         )
 
@@ -97,11 +100,11 @@ def estimates(
     return {metric.name: tallied.estimate(metric, alpha) for metric in declaration.metrics}
 
 
-def _means(rows: Sequence[Sequence[float]]) -> Vector:
-    """The mean of each row, of which there may be many, mostly of one length."""
-    if len(set(map(len, rows))) == 1:
-        return np.asarray(np.array(rows).mean(axis=1), dtype=np.float64)
-    return np.array([np.mean(row) for row in rows])
+def _means(values: Vector, repeats: NDArray[np.int_]) -> Vector:
+    """The mean of each conversation's values, which stand one after the other, mostly as many of each."""
+    if (repeats == repeats[0]).all():
+        return np.asarray(values.reshape(len(repeats), -1).mean(axis=1), dtype=np.float64)
+    return np.array([part.mean() for part in np.split(values, repeats.cumsum()[:-1])])
 
 
 def rate(numerators: Vector, denominators: Vector) -> float | None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,7 +16,6 @@ from rig.errors import MACHINE, RigError
 from rig.events import Speed, Where
 from rig.meters import Costs
 from rig.metrics import Declaration
-from rig.models import Usage
 from rig.people.words import did_you_mean
 from rig.store.attempts import ATTEMPTS, FAILED_TURNS
 from rig.store.cells import ScoredCell, errors_of, scored_cells
@@ -43,6 +42,7 @@ from rig.store.scores import (
     scores_of,
     suite_scores_of,
 )
+from rig.store.took import CLOCK, USAGE, Took, speed_from, took
 from rig.store.views import EXPORTED
 from rig.tasks import Task
 
@@ -50,7 +50,6 @@ LATEST = "latest"
 
 Row: TypeAlias = dict[str, Any]
 
-_WORK = [field.name for field in fields(Usage)]
 _COSTS = [field.name for field in fields(Costs)]
 
 _NO_ERRORS: Mapping[str, int] = {}
@@ -229,6 +228,16 @@ class Runs:
         with intact(self.path):
             yield from scored_cells(run.id, grader, self._database, arms)
 
+    def took(
+        self, run: StoredRun, arm: int, grader: GraderInfo, conversations: Collection[str] | None = None
+    ) -> Took:
+        """What the turns of the arm at this position took where this grader scored them.
+
+        With `conversations`, only those of these names count.
+        """
+        with intact(self.path):
+            return took(self._arm_id(run, arm), grader, conversations, self._database)
+
     def view(self, name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
         """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""
         columns = self.view_columns(name)
@@ -332,7 +341,7 @@ class Runs:
 
     def _work(self, arm: int, sums: bool) -> Row:
         """How the steps of an arm ended and, if wanted, what they add up to."""
-        added = "".join(f", total({name}) AS {name}" for name in _WORK if sums)
+        added = f", {USAGE}" if sums else ""
         [work] = self._rows(
             "SELECT count(*) AS steps, count(predictions.error) AS failed, min(role) AS role,"
             f" max(role) AS other{added}"
@@ -348,16 +357,9 @@ class Runs:
         return ArmSums(own.counts, speed, own.error_types, own.faults)
 
     def _speed(self, arm: Row, work: Row, costs: Costs) -> Speed:
-        clock = self._rows(
-            "SELECT total(wall_s) AS wall_s, total(tools_s) AS tools_s, total(scoring_s) AS scoring_s,"
-            " CASE WHEN count(cpu_s) = count(*) THEN total(cpu_s) END AS cpu_s"
-            " FROM turns WHERE arm = ?",
-            arm["id"],
-        )[0]
+        [clock] = self._rows(f"SELECT {CLOCK} FROM turns WHERE arm = ?", arm["id"])
         clock["wall_s"] += arm["store_s"]
-        # SQLite's total() is a float even of integers.
-        tokens = {name: int(value) for name, value in work.items() if not name.endswith("_s")}
-        return Speed(**{**work, **tokens, **clock, **asdict(costs)}, store_s=arm["store_s"])
+        return replace(speed_from(work, clock), **asdict(costs), store_s=arm["store_s"])
 
     def _arm_id(self, run: StoredRun, position: int) -> int:
         row = self._rows("SELECT id FROM arms WHERE run = ? AND position = ?", run.id, position)[0]

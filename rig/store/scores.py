@@ -1,10 +1,8 @@
 """Reading scores. Several graders can score a conversation; a run stands by one of them, its own."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
-from itertools import groupby
-from operator import itemgetter
 from sys import intern
 from typing import Any
 
@@ -22,7 +20,15 @@ OWN_SCORES = f"SELECT id, arm, conversation, repeat, {', '.join(_GRADER)} FROM s
 OF_IDS = "(SELECT value FROM json_each(?))"
 """The ids of a JSON list."""
 
-_COUNTS = f"SELECT score, name, value FROM counts WHERE score IN {OF_IDS} ORDER BY score, name"
+# SQLite rounds numbers that are not whole where it writes them as text, so these are read as they are.
+_COUNTS = f"""
+    SELECT score, json_group_object(name, value) FILTER (WHERE typeof(value) <> 'real')
+    FROM counts WHERE score IN {OF_IDS} GROUP BY 1
+"""
+_REALS = f"""
+    SELECT score, name, value FROM counts
+    WHERE score IN {OF_IDS} AND typeof(value) = 'real' ORDER BY score, name
+"""
 _TOTALS = f"""
     SELECT name, total(value), total(typeof(value) <> 'integer')
     FROM counts WHERE score IN {OF_IDS} GROUP BY 1
@@ -36,16 +42,22 @@ _EXACT = 2**53
 """Below this, sums of whole numbers are exact as floating-point numbers."""
 
 
-def counts_of(scores: Iterable[int], database: Database) -> dict[int, Counts]:
-    """The counts that go with scores, by their ids. Those that are alike are one object."""
-    ids = list(scores)
-    found: dict[int, Counts] = {score: {} for score in ids}
-    known: dict[Any, Counts] = {}
-    for score, rows in groupby(database.execute(_COUNTS, [json.dumps(ids)]), itemgetter(0)):
-        counts = tuple([row[1:] for row in rows])
-        if counts not in known:
-            known[counts] = {intern(name): value for name, value in counts}
-        found[score] = known[counts]
+def counts_of(
+    scores: Collection[int], database: Database, known: dict[Any, Counts] | None = None
+) -> dict[int, Counts]:
+    """The counts that go with scores, by their ids. Those that are alike, or `known`, are one object."""
+    asked = [json.dumps(list(scores))]
+    reals: dict[int, list[tuple[str, float]]] = {}
+    for score, name, value in database.execute(_REALS, asked):
+        reals.setdefault(score, []).append((name, value))
+    found: dict[int, Counts] = {score: {} for score in scores}
+    known = {} if known is None else known
+    for score, text in database.execute(_COUNTS, asked):
+        key = text, *reals.get(score, ())
+        if key not in known:
+            counts = json.loads(text) | dict(key[1:])
+            known[key] = {intern(name): counts[name] for name in sorted(counts)}
+        found[score] = known[key]
     return found
 
 

@@ -106,3 +106,16 @@ def test_sums_of_an_arm_are_exact_whatever_is_added(tmp_path: Path) -> None:
             assert arm.counts["soft_successes"] == sum(each["soft_successes"] for each in cells)
             assert arm.counts["actions"] == 12 * (2**63 - 1)
             assert score.counts == arm.counts
+
+
+@pytest.mark.parametrize("share", [0.46795476594943197, 0.5308934685835069, 1 / 3, 5e-324, 2**53 + 2.0])
+def test_shares_are_read_to_their_last_digit(tmp_path: Path, share: float) -> None:
+    """SQLite would round some of them where it writes numbers as text."""
+    path = _store(tmp_path, 1)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE counts SET value = ? WHERE name = 'soft_successes'", [share])
+    with Runs.open(path) as runs:
+        run = runs.get("latest")
+        grader = run.arms[0].grader
+        assert grader is not None
+        assert {cell.counts["soft_successes"] for cell in runs.scored_cells(run, grader)} == {share}
