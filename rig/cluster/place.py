@@ -1,8 +1,11 @@
 """Ray: how many actors there is room for, and how to call them. The only file that imports it."""
 
+import faulthandler
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from socket import create_connection
 from time import monotonic, sleep
 from typing import Any
 
@@ -16,6 +19,9 @@ from rig.people.words import counted
 
 MOST = 1_024
 """Actors at most."""
+
+ANSWERS_S = 10.0
+"""How many seconds a cluster may take to accept a connection."""
 
 
 def placed(load: Callable[[Notify], Model], where: str) -> Callable[[Notify], Model]:
@@ -127,15 +133,26 @@ def _connected(address: str) -> Any:
         raise RigError("--on ray needs Ray; install it with `pip install 'rig[ray]'`") from None
     if ray.is_initialized():
         return ray
+    if sys.__stderr__ and not faulthandler.is_enabled():
+        # Ray would give it sys.stderr, which the live view has replaced by what is no file.
+        faulthandler.enable(sys.__stderr__, all_threads=False)
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     # What else Ray has to say of lost nodes goes to the terminal of whoever watches; the crew says it.
     ray._private.worker.print_to_stdstream = lambda *_, **__: None
     try:
         if address:
+            _knock(address)
             ray.init(address=address, **quiet)
         else:
             ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, OverflowError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise RigError(f"--on ray:{address}: no cluster answers: {reason}; see docs/cluster.md") from None
     return ray
+
+
+def _knock(address: str) -> None:
+    """Raises OSError if nobody listens at HOST:PORT. Ray itself would go on trying for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdecimal():
+        create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()

@@ -116,7 +116,7 @@ class _Run:
             is_whole = False
         else:
             if self._writer is None:
-                raise RigError("; ".join(self._failures.values()))
+                raise RigError("; ".join(dict.fromkeys(self._failures.values())))
             if is_whole:
                 self._writer.finish()
                 if self._deciding and self._deciding.is_complete:

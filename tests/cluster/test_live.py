@@ -1,0 +1,37 @@
+"""A run on Ray in the live view of a real terminal, whose streams are no files for Ray to write to."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+from terminals import RIG, Terminal
+
+from rig.store import Runs
+
+pytestmark = [
+    pytest.mark.terminal,
+    pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed"),
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+
+
+def test_the_live_view_shows_a_run_on_ray(terminal: Terminal, tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    terminal.resize(120, 40)
+    terminal.type(f"{RIG} run oracle --suite easy --limit 4 --similarity exact --on ray --runs {store}")
+    screen = terminal.wait("success 100.0%", "4/4")
+    assert "AddAlarm" in screen
+    terminal.press("q")
+    terminal.wait("finished", "is stored in")
+    with Runs.open(store) as runs:
+        run = runs.get("latest")
+        assert (run.turns_done, run.arms[0].failure) == (run.turns, None)
+
+
+def test_a_cluster_that_does_not_answer_is_named_once(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.resize(120, 40)
+    store = tmp_path / "runs.sqlite"
+    terminal.type(f"{RIG} run oracle oracle --on ray:127.0.0.1:1 --docs full --docs names --runs {store}")
+    screen = terminal.wait("see docs/cluster.md")
+    assert screen.count("no cluster answers") == 1
