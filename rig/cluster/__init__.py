@@ -3,6 +3,6 @@
 Importing this package does not import Ray and opens nothing; `placed` and what it returns do.
 """
 
-from rig.cluster.place import placed
+from rig.cluster.place import leave, placed
 
-__all__ = ["placed"]
+__all__ = ["leave", "placed"]

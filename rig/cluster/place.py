@@ -35,6 +35,15 @@ def placed(load: Callable[[Notify], Model], where: str) -> Callable[[Notify], Mo
     return partial(_crew, load, address)
 
 
+def leave() -> None:
+    """Disconnect from Ray where this process is connected, and end a cluster that it began.
+
+    Otherwise such a cluster would be killed with the thread that began it, and leave processes behind.
+    """
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
+
+
 def _crew(load: Callable[[Notify], Model], address: str, notify: Notify) -> Model:
     return Crew(OnRay(load, address), notify)
 

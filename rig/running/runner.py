@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import fields, replace
 from time import perf_counter, process_time
 
-from rig import engine
+from rig import cluster, engine
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
@@ -88,6 +88,8 @@ class _Run:
         finally:
             if self._writer is not None:
                 self._writer.close()
+            if self._plan.is_elsewhere:
+                cluster.leave()
 
     def emit(self, event: Event) -> None:
         clock = perf_counter()
