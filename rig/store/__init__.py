@@ -1,7 +1,6 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
 from rig.store.attempts import ARM as FAILED_ARM
-from rig.store.cells import ScoredCell, ScoredTurn
 from rig.store.connect import StoreError, backup, check_writable
 from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
@@ -18,7 +17,8 @@ from rig.store.records import (
     StoredScore,
     Transcript,
 )
-from rig.store.took import Took
+from rig.store.scored.cells import ScoredCell, ScoredTurn
+from rig.store.scored.took import Took
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
 from rig.store.wholes import Merged, delete_run, is_store, merge
 from rig.store.writer import RunWriter

@@ -18,7 +18,6 @@ from rig.meters import Costs
 from rig.metrics import Declaration
 from rig.people.words import did_you_mean
 from rig.store.attempts import ATTEMPTS, FAILED_TURNS
-from rig.store.cells import ScoredCell, errors_of, scored_cells
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import Holder
 from rig.store.records import (
@@ -32,7 +31,8 @@ from rig.store.records import (
     Transcript,
 )
 from rig.store.rows import step_from_row
-from rig.store.scores import (
+from rig.store.scored.cells import ScoredCell, errors_of, scored_cells
+from rig.store.scored.scores import (
     OWN_SCORES,
     counts_of,
     faults_of,
@@ -42,7 +42,7 @@ from rig.store.scores import (
     scores_of,
     suite_scores_of,
 )
-from rig.store.took import CLOCK, USAGE, Took, speed_from, took
+from rig.store.scored.took import CLOCK, USAGE, Took, speed_from, took
 from rig.store.views import EXPORTED
 from rig.tasks import Task
 
