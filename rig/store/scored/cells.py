@@ -14,7 +14,7 @@ from sqlite_utils import Database
 
 from rig.metrics import Counts
 from rig.store.records import GraderInfo
-from rig.store.scored.scores import OF_IDS, counts_of
+from rig.store.scored.scores import BY_GRADER, OF_IDS, counts_of
 
 
 class ScoredTurn(NamedTuple):
@@ -66,10 +66,7 @@ _CONVERSATIONS = (
     "SELECT id, name, source, suite, known_turns FROM conversations WHERE run = ? ORDER BY position"
 )
 
-_SCORES = """
-    SELECT id, conversation, repeat, own FROM scores
-    WHERE arm = :arm AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)
-"""
+_SCORES = f"SELECT id, conversation, repeat, own FROM scores WHERE arm = :arm AND {BY_GRADER}"
 
 # Both in the order of an index, so nothing is sorted.
 _ENDS = """
@@ -87,8 +84,7 @@ _OWN = {"of": "predictions", "join": ""}
 _LATER = {
     "of": "verdicts",
     "join": "JOIN verdicts ON verdicts.prediction = predictions.id AND verdicts.score IN"
-    " (SELECT id FROM scores WHERE scores.arm = :arm"
-    " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity))",
+    f" (SELECT id FROM scores WHERE scores.arm = :arm AND {BY_GRADER})",
 }
 """Where the verdicts on calls are: of a run's own score beside them, of others in a table."""
 

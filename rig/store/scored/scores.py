@@ -17,6 +17,9 @@ _GRADER = [field.name for field in fields(GraderInfo)]
 
 OWN_SCORES = f"SELECT id, arm, conversation, repeat, {', '.join(_GRADER)} FROM scores WHERE own"
 
+BY_GRADER = "(grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
+"""Whether a score is a grader's, whose names are asked as `GraderInfo.as_json` has them."""
+
 OF_IDS = "(SELECT value FROM json_each(?))"
 """The ids of a JSON list."""
 
@@ -112,7 +115,7 @@ def scores_of(run: str, database: Database) -> list[StoredScore]:
         ids = database.execute(
             "SELECT scores.id FROM scores JOIN arms ON arms.id = arm"
             " WHERE run = :run AND position = :position"
-            " AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
+            f" AND {BY_GRADER}"
             " ORDER BY own DESC, scores.id",
             {"run": run, "position": position, **grader.as_json()},
         )

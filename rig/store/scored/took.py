@@ -10,6 +10,7 @@ from sqlite_utils import Database
 from rig.events import Speed
 from rig.models import Usage
 from rig.store.records import GraderInfo
+from rig.store.scored.scores import BY_GRADER
 
 USAGE = ", ".join(f"total(predictions.{field.name}) AS {field.name}" for field in fields(Usage))
 """What steps add up to, in SQL."""
@@ -25,14 +26,14 @@ _OF = """
     FROM scores CROSS JOIN turns
         ON (turns.arm, turns.conversation, turns.repeat) = (scores.arm, scores.conversation, scores.repeat)
         {join}
-    WHERE scores.arm = :arm AND (grader, grader_version, similarity) = (:grader, :grader_version, :similarity)
+    WHERE scores.arm = :arm AND {grader}
         AND (:names IS NULL OR scores.conversation IN (
             SELECT conversations.id FROM conversations JOIN json_each(:names) ON name = value
             WHERE run = (SELECT run FROM arms WHERE id = :arm)
         ))
 """
-_OF_TURNS = _OF.format(join="")
-_OF_STEPS = _OF.format(join="JOIN predictions ON predictions.turn = turns.id")
+_OF_TURNS = _OF.format(join="", grader=BY_GRADER)
+_OF_STEPS = _OF.format(join="JOIN predictions ON predictions.turn = turns.id", grader=BY_GRADER)
 
 
 class Took(NamedTuple):
