@@ -15,7 +15,7 @@ import click
 from rig.cli import cli
 from rig.store.describe import described
 from rig.store.views import EXPORTED
-from tui.keys import markdown
+from tui.widgets.keys import markdown
 
 TARGET = Path(__file__).with_name("cli.md")
 STORE = Path(__file__).with_name("store.md")

@@ -11,14 +11,13 @@ from textual.worker import WorkerFailed
 from rig.displays.signs import is_ascii
 from rig.people.config import own_keys
 from tui.commands import KeyCommands
-from tui.keys import Section, bindings_of, remapped
-from tui.leave import Leave, Resume
-from tui.messages import ConversationOpened, RunsOpened
-from tui.screens.base import RigScreen
+from tui.screens.base import Leave, Resume, RigScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen
 from tui.screens.runs import RunsScreen
 from tui.themes import THEMES, default_theme, next_theme
+from tui.widgets.keys import Section, bindings_of, remapped
+from tui.widgets.messages import ConversationOpened, RunsOpened
 
 
 class RigApp(App[Leave | Resume]):

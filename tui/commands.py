@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from tui.keys import display
+from tui.widgets.keys import display
 
 
 class Command(NamedTuple):

@@ -1,13 +1,15 @@
-"""The application over stored runs: `rig watch`."""
+"""The application over stored runs: `rig watch` and `rig runs --tui`."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from rig.errors import RigError
 from rig.replay import Player
+from rig.store import Runs
 from tui.app import RigApp
-from tui.leave import Leave, Resume
 from tui.live.replay import Replay
-from tui.screens.base import RigScreen
+from tui.screens.base import Leave, Resume, RigScreen
+from tui.screens.runs import RunsScreen
 from tui.screens.watch import WatchScreen
 from tui.terminal import guarded, has_terminal
 from tui.tour import TourScreen
@@ -48,3 +50,15 @@ def show(first: RigScreen[None], stop: Callable[[], None]) -> Leave | Resume | N
     if app.fault is not None:
         raise app.fault
     return left
+
+
+def browse(store: Path) -> Resume | None:
+    """Let somebody choose among the stored runs, until they leave.
+
+    A run that is to be gone on with is returned. Raises RigError if there is no terminal, or no store.
+    """
+    with Runs.open(store):
+        # A store that cannot be read is said in a line, before there is a screen.
+        pass
+    left = show(RunsScreen(store), lambda: None)
+    return left if isinstance(left, Resume) else None

@@ -25,7 +25,7 @@ from rig.running.options import Options
 from rig.running.plan import Arm
 from rig.running.planning import plan
 from rig.running.runner import run
-from tui.live.display import TuiDisplay
+from tui.display import TuiDisplay
 
 CHUNK = 4
 STEP = 10

@@ -54,7 +54,7 @@ def command(
         click.echo(printable(f"{store} is copied to {copy}"))
         return
     if live:
-        chosen = importlib.import_module("tui.runs").browse(store)
+        chosen = importlib.import_module("tui.watch").browse(store)
         if chosen is not None:
             go_on(context, chosen.run, store)
         return

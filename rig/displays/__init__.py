@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rig.displays.base import Display
 
 _DISPLAYS: "dict[str, Callable[[TextIO], Display]]" = {
-    "tui": lambda stream: import_module("tui.live.display").TuiDisplay(),
+    "tui": lambda stream: import_module("tui.display").TuiDisplay(),
     "plain": lambda stream: import_module("rig.displays.plain").PlainDisplay(stream),
     "log": lambda stream: import_module("rig.displays.log").LogDisplay(stream),
     "none": lambda stream: import_module("rig.displays.none").NoDisplay(),

@@ -30,8 +30,8 @@ from rig.store import Transcript
 from rig.verdicts import CallPlace, Difference, Verdict
 from tui.live.blocks import Form, block, plain
 from tui.live.transcript import Transcript as LiveTranscript
-from tui.stored.pages.story import write_step
 from tui.stored.record import StepRecord
+from tui.stored.story import write_step
 from tui.text.lines import Tint
 from tui.text.page_writer import PageWriter
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-import tui.live.display
+import tui.display
 import tui.terminal
 from rig.displays.plain import PlainDisplay
 from rig.errors import RigError
 from rig.events import Emit, Event
 from rig.running.control import Control
-from tui.live.display import TuiDisplay, _stop
+from tui.display import TuiDisplay, _stop
 from tui.live.feed import Feed
 from tui.terminal import signals_stop
 
@@ -48,9 +48,9 @@ def views(monkeypatch: pytest.MonkeyPatch, watch: Callable[[Feed, Control], Exce
     def nothing() -> Iterator[None]:
         yield
 
-    monkeypatch.setattr(tui.live.display, "has_terminal", lambda: True)
+    monkeypatch.setattr(tui.display, "has_terminal", lambda: True)
     monkeypatch.setattr(tui.terminal, "terminal_guard", lambda keys, painted: nothing())
-    monkeypatch.setattr(tui.live.display, "_watch", watch)
+    monkeypatch.setattr(tui.display, "_watch", watch)
 
 
 def to_the_end(feed: Feed, control: Control) -> None:

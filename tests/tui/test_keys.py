@@ -14,9 +14,8 @@ from textual.binding import Binding
 import tui.screens
 from rig.events import Event, PersonAsked, Where
 from tui.app import RigApp
-from tui.leave import Leave
 from tui.screens.ask import AskScreen, QuitScreen
-from tui.screens.base import RigScreen
+from tui.screens.base import Leave, RigScreen
 from tui.screens.conversation import ConversationScreen
 from tui.screens.help import HelpScreen
 from tui.screens.run import RunScreen

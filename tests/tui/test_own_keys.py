@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from tui.app import RigApp
-from tui.keys import Section, display, remapped
 from tui.screens.base import RigScreen
+from tui.widgets.keys import Section, display, remapped
 
 
 async def test_an_action_has_the_key_that_the_user_gave_it() -> None:

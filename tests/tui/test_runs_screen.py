@@ -16,9 +16,9 @@ from rig.models import Prediction, Request
 from rig.running.control import Control
 from rig.running.runner import run as run_plan
 from rig.store import Runs
-from tui.leave import Resume
 from tui.screens.adjudication import AdjudicationScreen
 from tui.screens.ask import AskScreen
+from tui.screens.base import Resume
 from tui.screens.conversation import ConversationScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.text import TextScreen

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rig.events import Event, Speed, TurnFinished, Where
-from tui.leave import Leave
 from tui.screens.ask import AskScreen, QuitScreen
+from tui.screens.base import Leave
 from tui.screens.run import LINGER_S
 
 Watch = Callable[[list[Event]], Any]

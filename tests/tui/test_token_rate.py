@@ -3,7 +3,7 @@
 import pytest
 
 from rig.verdicts import StepPlace
-from tui.live.token_rate import TokenRate
+from tui.live.live_run import TokenRate
 
 
 def test_it_is_told_from_the_second_look_on() -> None:

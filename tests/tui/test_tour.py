@@ -9,10 +9,10 @@ from patience import eventually
 from rig.paths import DEMO
 from rig.replay import Player
 from tui.app import RigApp
-from tui.keys import display
 from tui.live.blocks import plain
 from tui.live.replay import Replay
 from tui.tour import STEPS, TourScreen
+from tui.widgets.keys import display
 from tui.widgets.lines import Lines
 
 

@@ -1,13 +1,14 @@
 """Conversations that are not in memory, read from the store when somebody wants to see them."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 
 from rig.displays.steps import errors_of
-from rig.events import ConversationFinished, ConversationStarted, Event, Speed, Where
-from rig.store import Runs
+from rig.events import ConversationFinished, ConversationStarted, Event, PieceGenerated, Speed, Where
+from rig.replay import turn_moments
+from rig.store import Runs, Transcript
 from tui.live.state import ConversationState, RunState
-from tui.stored.events import turn_events
 
 MOST = 8
 """Conversations that are kept once they were read."""
@@ -65,3 +66,13 @@ class ConversationCache:
         self._read[where] = found
         while len(self._read) > MOST:
             self._read.popitem(last=False)
+
+
+def turn_events(where: Where, transcript: Transcript, turn: int) -> Iterator[Event]:
+    """The events within the assistant turn at position `turn`, which has been played.
+
+    There are no pieces of text among them: a prediction has it whole.
+    """
+    for moment in turn_moments(where, transcript.conversation, transcript.turns[turn]):
+        if not isinstance(moment.event, PieceGenerated):
+            yield moment.event

@@ -9,15 +9,15 @@ from textual.binding import BindingType
 from rig.displays.pages.adjudication import QUESTION, question_text
 from rig.errors import RigError
 from rig.rescore import Adjudication, Unsettled
-from tui.keys import Section, bindings_of
-from tui.messages import Rearranged
 from tui.screens import keys
 from tui.screens.base import RigScreen
 from tui.text.inert import inert, inert_line
 from tui.text.lines import BLANK, Line, Span, Tint, spread
 from tui.text.page_writer import PageWriter
 from tui.widgets.keybar import KeyBar
+from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
+from tui.widgets.messages import Rearranged
 from tui.widgets.page import Page
 
 

@@ -8,7 +8,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.leave import Leave
+from tui.screens.base import Leave
 from tui.text.inert import inert
 
 

@@ -1,11 +1,13 @@
-"""What every screen of rig has: its keys in sections, and a way to leave."""
+"""What every screen of rig has: its keys in sections, and the ways to leave."""
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 from textual.screen import Screen, ScreenResultType
 
 from rig.displays.signs import Glyph
-from tui.keys import Section
+from tui.widgets.keys import Section
 
 
 class RigScreen(Screen[ScreenResultType]):
@@ -36,3 +38,19 @@ class RigScreen(Screen[ScreenResultType]):
 
     def action_leave(self) -> None:
         self.leave()
+
+
+class Leave(Enum):
+    """What happens to the run."""
+
+    STOP = "stop"
+    """It stops and keeps what it has; it can be resumed."""
+    DETACH = "detach"
+    """It goes on with plain progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """The stored run of this id is to be gone on with once the terminal is given back."""
+
+    run: str

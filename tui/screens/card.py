@@ -9,10 +9,10 @@ from textual.screen import ModalScreen
 
 from rig.displays.pages.card import Card
 from rig.displays.pages.card import Line as CardLine
-from tui.messages import Rearranged
 from tui.text.inert import inert_line
 from tui.text.lines import BLANK, Line, Tint
 from tui.widgets.lines import Lines
+from tui.widgets.messages import Rearranged
 
 QUIT = "quit"
 _MARGIN = 2

@@ -10,21 +10,20 @@ from textual.containers import Horizontal, Vertical
 from rig.errors import RigError
 from rig.events import Where
 from rig.rescore import Effects
-from tui.keys import Section, bindings_of
 from tui.live.blocks import plain
-from tui.messages import Rearranged, RowPicked, ViewPicked
 from tui.screens import keys
 from tui.screens.ask import WriteScreen
 from tui.screens.paged import PagedScreen
-from tui.stored.copies import file_name, stored_json, write_new
+from tui.stored.copies import file_name, step_json, stored_json, write_new
 from tui.stored.outline import SIGNS, sign_of
-from tui.stored.pages.copying import step_json
 from tui.stored.reader import Reader, View
 from tui.stored.record import Record, read_columns, read_record
 from tui.text.inert import inert_line
 from tui.text.lines import BLANK, Span, Tint, spread
 from tui.widgets.keybar import KeyBar
+from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
+from tui.widgets.messages import Rearranged, RowPicked, ViewPicked
 from tui.widgets.outline import Outline
 from tui.widgets.page import Page
 from tui.widgets.search_bar import SearchBar

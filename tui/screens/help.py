@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from rig.displays.signs import Glyph
-from tui.keys import Key, Section, keys_of
+from tui.widgets.keys import Key, Section, keys_of
 
 
 class HelpScreen(ModalScreen[None]):

@@ -2,7 +2,7 @@
 
 from textual.binding import Binding
 
-from tui.keys import Section
+from tui.widgets.keys import Section
 
 
 def _key(

@@ -2,8 +2,8 @@
 
 from textual.screen import ScreenResultType
 
-from tui.messages import SearchChanged
 from tui.screens.base import RigScreen
+from tui.widgets.messages import SearchChanged
 from tui.widgets.page import Page
 from tui.widgets.search_bar import SearchBar
 

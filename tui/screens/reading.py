@@ -8,10 +8,10 @@ from tui.live.board import Board
 from tui.live.conversation_cache import ConversationCache, read
 from tui.live.live_run import LiveRun
 from tui.live.state import ConversationState, Status
-from tui.messages import ArmPicked, ConversationPicked, FilterPicked, Scrolled, SearchChanged
 from tui.screens.copying import CopyActions
 from tui.screens.steering import SteeringScreen
 from tui.text.inert import inert
+from tui.widgets.messages import ArmPicked, ConversationPicked, FilterPicked, Scrolled, SearchChanged
 from tui.widgets.search_bar import SearchBar
 from tui.widgets.side_by_side import SideBySide, turns_of
 from tui.widgets.transcript import TranscriptView

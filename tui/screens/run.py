@@ -16,24 +16,24 @@ from rig.errors import RigError
 from rig.events import ArmFinished, Event, Notice
 from rig.rates import Estimate, estimates
 from rig.store import Runs
-from tui.keys import Section, bindings_of
 from tui.live.glyphs import SIGNS
 from tui.live.live_run import LiveRun
 from tui.live.pace import Pace, Spending
 from tui.live.state import ConversationState, Status, StoredBefore
-from tui.messages import Answered, ConversationOpened, Rearranged, RunsOpened
 from tui.screens import keys
 from tui.screens.ask import QuitScreen
 from tui.screens.card import QUIT, CardScreen
 from tui.screens.reading import ReadingScreen
 from tui.screens.text import TextScreen
-from tui.stored.groups import heat_map
+from tui.stored.run import heat_map
 from tui.text.inert import inert
 from tui.widgets.answer import AnswerBar, Script
 from tui.widgets.arms import Arms
 from tui.widgets.conversations import ConversationGrid, ConversationList
 from tui.widgets.expectations import Expectations
 from tui.widgets.keybar import KeyBar
+from tui.widgets.keys import Section, bindings_of
+from tui.widgets.messages import Answered, ConversationOpened, Rearranged, RunsOpened
 from tui.widgets.meters import Meters
 from tui.widgets.search_bar import SearchBar
 from tui.widgets.side_by_side import Side, SideBySide, turns_of

@@ -14,24 +14,23 @@ from textual.screen import ModalScreen
 from rig.errors import RigError
 from rig.replay import Player
 from rig.store import Runs, StoredRun, delete_run
-from tui.keys import Section, bindings_of
-from tui.leave import Resume
 from tui.live.replay import Replay
-from tui.messages import Rearranged, RowOpened, RowPicked, SearchChanged
 from tui.screens import keys
 from tui.screens.adjudication import AdjudicationScreen
 from tui.screens.ask import Answer, AskScreen
-from tui.screens.base import RigScreen
+from tui.screens.base import Resume, RigScreen
 from tui.screens.text import TextScreen
 from tui.screens.watch import WatchScreen
 from tui.stored.compare_process import CompareProcess
-from tui.stored.pages.run import write_run
+from tui.stored.run import write_run
 from tui.stored.run_list import StoredRunList
 from tui.text.inert import inert, inert_line
 from tui.text.lines import BLANK, Span, Tint, spread
 from tui.text.page_writer import PageWriter
 from tui.widgets.keybar import KeyBar
+from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
+from tui.widgets.messages import Rearranged, RowOpened, RowPicked, SearchChanged
 from tui.widgets.run_list import SIGNS, RunList
 from tui.widgets.search_bar import SearchBar
 

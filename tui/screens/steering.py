@@ -1,10 +1,9 @@
 """Screens from which a run is steered: paused, stopped, skipped, left."""
 
 from rig.events import Where
-from tui.leave import Leave
 from tui.live.live_run import LiveRun
 from tui.screens.ask import Answer, AskScreen, QuitScreen
-from tui.screens.base import RigScreen
+from tui.screens.base import Leave, RigScreen
 from tui.text.inert import inert_line
 
 

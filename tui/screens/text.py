@@ -5,13 +5,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tui.keys import Section, bindings_of
-from tui.messages import Rearranged
 from tui.screens.paged import PagedScreen
 from tui.text.inert import inert_line
 from tui.text.lines import Span, Tint, spread
 from tui.widgets.keybar import KeyBar
+from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
+from tui.widgets.messages import Rearranged
 from tui.widgets.page import Page
 from tui.widgets.search_bar import SearchBar
 

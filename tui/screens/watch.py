@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tui.keys import Section, bindings_of
 from tui.live.replay import Replay, speed_text
 from tui.screens.run import RunScreen
 from tui.text.inert import inert
+from tui.widgets.keys import Section, bindings_of
 
 _REPLAY = Section(
     "Replay",

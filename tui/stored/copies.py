@@ -12,6 +12,7 @@ from rig.store import Runs, Transcript
 from tui.live.blocks import Form, block, plain
 from tui.live.state import ConversationState
 from tui.live.transcript import Draft
+from tui.stored.record import StepRecord
 from tui.text.inert import inert
 
 _WIDTH = 122
@@ -81,3 +82,28 @@ def write_new(directory: Path, name: str, text: str) -> Path:
 
 def _indented(value: JsonObject) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def step_json(step: StepRecord) -> str:
+    """The call, with what came back and the verdict; the reply; or the error with the raw text."""
+    prediction = step.prediction
+    fields: JsonObject
+    if prediction.call is not None:
+        fields = {"name": prediction.call.name, "arguments": prediction.call.arguments}
+        if step.executed is not None:
+            outcome = step.executed.outcome
+            fields["response"], fields["exception"] = outcome.response, outcome.exception
+        if step.verdict is not None:
+            fields["verdict"] = step.verdict.as_json()
+    elif prediction.reply is not None:
+        fields = {"reply": prediction.reply}
+    else:
+        fields = {
+            "error": str(prediction.error),
+            "detail": prediction.error_detail,
+            "raw": prediction.raw,
+        }
+    try:
+        return _indented(fields)
+    except RecursionError:
+        return prediction.raw

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from rig.rescore import Effects
+from tui.stored.arms import write_arms
 from tui.stored.outline import Row, outline
-from tui.stored.pages.arms import write_arms
-from tui.stored.pages.raw import write_raw
-from tui.stored.pages.story import write_conversation, write_step_page, write_turn
-from tui.stored.pages.timings import write_times_of_steps, write_times_of_turns
-from tui.stored.pages.tokens import write_token_counts, write_tokens
-from tui.stored.pages.world import write_world
 from tui.stored.record import Record, StepRecord
+from tui.stored.story import write_conversation, write_step_page, write_turn
+from tui.stored.timings import write_times_of_steps, write_times_of_turns
+from tui.stored.tokens import write_raw, write_token_counts, write_tokens
+from tui.stored.world import write_world
 from tui.text.lines import BLANK, Line
 from tui.text.page_writer import PageWriter
 

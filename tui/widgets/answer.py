@@ -4,11 +4,11 @@ from textual import events
 from textual.widgets import Input
 
 from rig.events import PersonAsked
-from tui.messages import Answered
 from tui.text.flow import wrap
 from tui.text.inert import inert_line
 from tui.text.lines import BLANK, Line, Tint
 from tui.widgets.lines import Lines
+from tui.widgets.messages import Answered
 
 
 class Script(Lines):

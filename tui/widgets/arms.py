@@ -12,11 +12,11 @@ from rig.displays.signs import CURSOR
 from rig.metrics import Declaration
 from tui.live.glyphs import IN_ORDER, cell
 from tui.live.state import ArmState, ConversationState, RunState
-from tui.messages import ArmPicked
 from tui.text.bars import bar
 from tui.text.inert import inert_line
 from tui.text.lines import Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
+from tui.widgets.messages import ArmPicked
 
 _NAME = 30
 

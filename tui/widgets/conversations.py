@@ -11,10 +11,10 @@ from rig.events import Where
 from tui.live.board import Board, Row
 from tui.live.glyphs import cell, sign_of
 from tui.live.state import ConversationState, RunState, Status
-from tui.messages import ConversationPicked
 from tui.text.inert import inert_line
 from tui.text.lines import BLANK, Line, Span, Tint, fit, spread
 from tui.widgets.lines import Lines
+from tui.widgets.messages import ConversationPicked
 
 
 class _Look(NamedTuple):

@@ -2,8 +2,8 @@
 
 from textual import events
 
-from tui.keys import display
 from tui.text.lines import Line, Span, Tint, width_of
+from tui.widgets.keys import display
 from tui.widgets.lines import Lines
 
 _GAP = "  "

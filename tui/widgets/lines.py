@@ -11,8 +11,8 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.messages import Rearranged
 from tui.text.lines import Line, Tint, width_of
+from tui.widgets.messages import Rearranged
 
 _KEPT = 256
 """Strips that a widget keeps: more than the lines of a high terminal."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from textual import events
 
 from rig.displays.signs import CURSOR
-from tui.messages import RowPicked
 from tui.stored.outline import Row
 from tui.text.inert import inert_line
 from tui.text.lines import Line, Span, Tint, spread
 from tui.widgets.lines import Lines
+from tui.widgets.messages import RowPicked
 
 
 class Outline(Lines):

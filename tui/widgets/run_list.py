@@ -5,11 +5,11 @@ from textual import events
 from rig.displays import signs
 from rig.displays.numbers import headline, out_of
 from rig.store import StoredRun
-from tui.messages import RowOpened, RowPicked
 from tui.stored.run_list import StoredRunList
 from tui.text.inert import inert_line
 from tui.text.lines import Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
+from tui.widgets.messages import RowOpened, RowPicked
 
 STATES = {each.word: each for each in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
 

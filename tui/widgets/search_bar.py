@@ -3,7 +3,7 @@
 from textual import events
 from textual.widgets import Input
 
-from tui.messages import SearchChanged
+from tui.widgets.messages import SearchChanged
 
 
 class SearchBar(Input):

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from textual import events
 
-from tui.messages import ViewPicked
 from tui.text.lines import Line, Span, Tint, width_of
 from tui.widgets.lines import Lines
+from tui.widgets.messages import ViewPicked
 
 
 class Tabs(Lines):

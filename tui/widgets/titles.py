@@ -5,11 +5,11 @@ from rig.displays.signs import DOT
 from tui.live.board import Board, Filter
 from tui.live.glyphs import sign_of
 from tui.live.state import ConversationState, RunState
-from tui.messages import FilterPicked
 from tui.text.bars import progress
 from tui.text.inert import inert_line
 from tui.text.lines import Line, Span, Tint, spread
 from tui.widgets.lines import Lines
+from tui.widgets.messages import FilterPicked
 
 
 class Title(Lines):

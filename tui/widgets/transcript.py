@@ -9,10 +9,10 @@ from tui.live.blocks import Form
 from tui.live.column import Column
 from tui.live.state import ConversationState
 from tui.live.transcript import Entry
-from tui.messages import Scrolled
 from tui.text.lines import Line, Tint, without_first
 from tui.text.search import Search
 from tui.widgets.lines import Lines
+from tui.widgets.messages import Scrolled
 
 
 class TranscriptView(Lines):

@@ -121,7 +121,7 @@ def _options(command: click.Command, verb: str, settings: Settings) -> Iterator[
 def _actions() -> dict[str, str]:
     """The keys of every action of the live views, by the action's name."""
     app = importlib.import_module("tui.app").RigApp
-    for name in ("tui.live.display", "tui.watch", "tui.runs"):
+    for name in ("tui.display", "tui.watch"):
         importlib.import_module(name)
     screens = [app, *_below(importlib.import_module("tui.screens.base").RigScreen)]
     sections = [section for screen in screens for section in screen.KEYS]

@@ -1,9 +1,14 @@
-"""A stored run in short: what was run, and the same numbers as `rig show`."""
+"""A stored run in short, with the numbers of `rig show`, and its heat map."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from rig.calls import Json
 from rig.displays.numbers import clock_time, out_of
 from rig.displays.pages.summary import summary
-from rig.store import StoredRun
+from rig.errors import RigError
+from rig.store import Runs, StoredRun
 from tui.text.inert import inert_line
 from tui.text.lines import Tint, fit
 from tui.text.page_writer import PageWriter
@@ -48,3 +53,23 @@ def write_run(page: PageWriter, run: StoredRun) -> None:
 
 def _plain(value: Json) -> str:
     return "/".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def heat_map(store: Path, run: str) -> str:
+    """What is stored of a run by now, in as many ways as there is more than one group. Raises RigError."""
+    with Runs.open(store) as runs:
+        found = "\n\n".join(_parts(runs, run))
+    return found or "No conversation of this run is scored yet."
+
+
+def _parts(runs: Runs, run: str) -> Iterator[str]:
+    # Loads what compares arms, which a live view has no other use for.
+    from rig.compare.board.groups import WAYS, groups_of
+    from rig.displays.pages.groups import groups_text
+
+    stored = runs.get(run)
+    for by in WAYS:
+        with suppress(RigError):
+            found = groups_of(runs, stored, by)
+            if by == "tool" or len(found.rows) > 1:
+                yield groups_text(found)

@@ -6,8 +6,8 @@ from rig.displays import signs
 from rig.displays.steps import Called, Differing, Failed, Judged, Replied, Returned, TurnHeading, expected
 from rig.rescore import Effects
 from rig.verdicts import CallPlace
-from tui.stored.pages.world import write_effect
 from tui.stored.record import Record, StepRecord
+from tui.stored.world import write_effect
 from tui.text.inert import inert_line
 from tui.text.lines import Span, Tint
 from tui.text.page_writer import Label, PageWriter, json_spans, line_spans

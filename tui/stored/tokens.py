@@ -1,4 +1,4 @@
-"""Tokens as they were generated: how likely each was, and where the grammar left no choice."""
+"""An answer as it was generated: its tokens with their likelihoods, and its raw text."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,9 @@ from rig.displays.signs import ELLIPSIS
 from rig.models import Prediction
 from rig.people.words import counted
 from tui.stored.record import StepRecord
-from tui.text.inert import inert_line
+from tui.text.inert import inert, inert_line
 from tui.text.lines import Span, Tint, fit
-from tui.text.page_writer import PageWriter
+from tui.text.page_writer import FULL, PageWriter
 
 MOST = 1_000
 """Tokens of a step that are shown."""
@@ -156,3 +156,20 @@ def _percent_and_text(token: Token) -> str:
 
 def _quoted(text: str) -> str:
     return f'"{inert_line(text)}"' if text else "(part of a character)"
+
+
+def write_raw(page: PageWriter, step: StepRecord, *, with_title: bool = False) -> None:
+    """The raw text of a step, whole, with its line breaks; why it ended."""
+    prediction = step.prediction
+    raw = prediction.raw
+    title = f"step {step.step + 1}" if with_title else "as generated"
+    page.title(title, (f"  {counted(len(raw), 'character')}, ended: {prediction.finish_reason}", Tint.MUTED))
+    if with_title:
+        page.lines.append(fit([(f" {inert_line(step.words)}", Tint.CALL)], page.width))
+    page.gap()
+    if not raw:
+        page.note("(empty)")
+        return
+    page.flush([(inert(raw[:FULL]), Tint.PLAIN)])
+    if len(raw) > FULL:
+        page.note(f"{ELLIPSIS} {counted(len(raw) - FULL, 'more character')}")

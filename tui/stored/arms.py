@@ -6,8 +6,8 @@ from itertools import zip_longest
 from rig.displays.signs import SIDE
 from rig.events import Where
 from tui.stored.outline import sign_of
-from tui.stored.pages.story import write_conversation, write_step
 from tui.stored.record import Record
+from tui.stored.story import write_conversation, write_step
 from tui.text.inert import inert_line
 from tui.text.lines import BLANK, Line, Span, Tint, fit, width_of
 from tui.text.page_writer import PageWriter
