@@ -18,7 +18,7 @@ _LOADED = 0.02
 @cache
 def _whole() -> tuple[bytes, int]:
     """A small model, and where its header ends, as far as damage is likelier there."""
-    from tests.tiny_gguf import write
+    from tests.support.tiny_gguf import write
 
     with TemporaryDirectory() as place:
         data = write(Path(place) / "tiny.gguf").read_bytes()

@@ -22,7 +22,7 @@ from pathlib import Path
 from time import process_time
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 import graded_talks  # noqa: E402
 import small_talks  # noqa: E402
