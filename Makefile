@@ -1,7 +1,7 @@
-# rig: `make run` evaluates the default model, `make test` runs the tests. Both set up what they need first.
+# rig: `make run` evaluates the default model, `make test` runs the quick tests, `make test-all` all. Both set up what they need first.
 #
 #   GPU=cuda|metal|vulkan   build llama.cpp for a GPU (GPU=cpu goes back); kept until another is asked for
-#   MODEL=, SUITE=, ARGS=   what `make run` evaluates, and further options of `rig run`; ARGS of `make test`: pytest's
+#   MODEL=, SUITE=, ARGS=   what `make run` evaluates, and further options of `rig run`; ARGS of the tests: pytest's
 #   PYTHON=                 the Python that .venv is made with (3.11 to 3.13)
 
 PYTHON ?= python3
@@ -32,7 +32,7 @@ endif
 # pip keeps one compiled wheel per version, whatever it was compiled for: a build that was asked for is made anew.
 FROM_SOURCE := $(if $(GPU),--no-cache-dir --no-binary llama-cpp-python)
 
-.PHONY: run test lint docs bench setup
+.PHONY: run test test-all lint docs bench setup
 .DELETE_ON_ERROR:
 
 # Set up, then evaluate the default model on the easy suite, live in the terminal.
@@ -43,7 +43,12 @@ run: setup
 setup: $(VENV)/.rig
 	@$(BIN)/rig models pull smollm2-135m
 
+# What takes about a second or less, with few examples of each property: a few minutes.
 test: setup $(VENV)/.dev
+	@$(BIN)/pytest -n auto --dist worksteal -m "not slow" $(ARGS)
+
+# Everything: the real model, real terminals, servers and browsers, and all examples.
+test-all: setup $(VENV)/.dev
 	@$(BIN)/pytest -n auto --dist loadfile $(ARGS)
 
 lint: $(VENV)/.dev

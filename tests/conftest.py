@@ -20,12 +20,12 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 # Time says nothing on a machine that does other things. What must pass before a change lands is the same each
 # time; everybody else's tests look at other cases each time.
 settings.register_profile(
-    "rig",
+    "all",
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("rig")
+settings.register_profile("quick", settings.get_profile("all"), max_examples=25)
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
@@ -33,10 +33,13 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Block sockets before any test module is imported. Local (AF_UNIX) sockets stay: asyncio needs them.
+    """Choose how many examples a property is tried with, and block sockets before tests are imported.
+
+    Local (AF_UNIX) sockets stay: asyncio needs them.
 
     Signs are shown in ASCII, here and in processes that tests start, whatever terminal they run in.
     """
+    settings.load_profile("quick" if config.option.markexpr == "not slow" else "all")
     os.environ["RIG_ASCII"] = "1"
     signs.use(ascii_only=True)
 

@@ -31,6 +31,7 @@ def test_icc3_is_that_of_the_paper_that_defines_it() -> None:
             assert icc3(one, other) == pytest.approx(by_mean_squares(one, other))
 
 
+@pytest.mark.slow
 @given(SHARES, SHARES)
 def test_both_measures_are_what_others_compute(first: agreement.Vector, second: agreement.Vector) -> None:
     if first.std() and second.std():

@@ -37,10 +37,12 @@ def run(model: str, directory: Path, *options: str) -> dict[str, object]:
     return dict(arm)
 
 
+@pytest.mark.slow
 def test_the_oracle_needs_no_network(tmp_path: Path) -> None:
     assert run("oracle", tmp_path)["success_rate"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_model_and_the_similarity_of_texts_need_no_network(tmp_path: Path, smollm2: Path) -> None:
     short = (
@@ -61,6 +63,7 @@ def test_a_model_and_the_similarity_of_texts_need_no_network(tmp_path: Path, smo
     assert isolated(["-c", script], tmp_path).stdout == "True\n"
 
 
+@pytest.mark.slow
 def test_the_doctor_needs_no_network(tmp_path: Path, smollm2: Path) -> None:
     done = isolated(["-m", "rig", "doctor"], tmp_path)
     assert done.returncode == 0, done.stdout

@@ -167,6 +167,7 @@ def _no_constant(name: str) -> None:
     raise AssertionError(f"{name} is no JSON")
 
 
+@pytest.mark.slow
 @given(_VALUES)
 def test_json_is_json(value: object) -> None:
     read = json.loads(json_text(value), parse_constant=_no_constant)  # type: ignore[arg-type]

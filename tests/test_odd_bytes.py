@@ -165,6 +165,7 @@ def test_what_is_no_file_is_refused_unread_wherever_rig_reads(
         local_registry()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [60, 100, 450, 900])
 def test_values_nested_deep_are_played_and_shown_or_refused(tmp_path: Path, rig: Rig, depth: int) -> None:
     source = json.loads(json.dumps(small_talks.conversations()[0].source))

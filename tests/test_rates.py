@@ -45,6 +45,7 @@ def test_success_is_covered_whatever_the_true_rate(n: int) -> None:
     assert min(covered) > 0.92
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scenario",
     [

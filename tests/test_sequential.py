@@ -106,6 +106,7 @@ def test_of_a_whole_suite_the_loss_is_known_even_after_an_order_that_rejects_it(
     assert found.bounds == "loss is 55.6"
 
 
+@pytest.mark.slow
 @given(suites, sizes, st.integers(1, 30), st.sampled_from([None, 30]))
 @settings(deadline=None)
 def test_the_sequence_is_all_the_losses_that_are_not_rejected(
@@ -126,6 +127,7 @@ def test_the_sequence_is_all_the_losses_that_are_not_rejected(
             assert not low + 1e-9 < loss < high - 1e-9
 
 
+@pytest.mark.slow
 @given(suites, sizes)
 def test_the_more_is_seen_the_narrower_the_sequence_and_the_higher_the_evidence(
     suite: list[float], size: float
@@ -142,6 +144,7 @@ def test_the_more_is_seen_the_narrower_the_sequence_and_the_higher_the_evidence(
             assert (now.found, now.decided) == (before.found, before.decided)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 1.0]), st.booleans()), max_size=30), sizes)
 def test_what_is_not_known_never_adds_to_the_evidence(suite: list[tuple[float, bool]], size: float) -> None:
     """Whichever differences are left out, at no look is there more evidence than with all of them."""

@@ -67,6 +67,7 @@ def guess(call: Call, secrets: Path, *arguments: object) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_a_method_with_a_user_and_metrics_of_its_own_runs_and_is_compared(call: Call, secrets: Path) -> None:
     played = guess(call, secrets)
     better, worse = played["arms"]
@@ -85,6 +86,7 @@ def test_a_method_with_a_user_and_metrics_of_its_own_runs_and_is_compared(call: 
     assert "6" in call("runs")
 
 
+@pytest.mark.slow
 def test_both_voices_are_shown_whoever_made_them(call: Call, secrets: Path, tmp_path: Path) -> None:
     guess(call, secrets)
     shown = call("show", "latest", "number 13", "--arm", "bisecting", plugins=("guessing.py",))
@@ -100,6 +102,7 @@ def test_both_voices_are_shown_whoever_made_them(call: Call, secrets: Path, tmp_
     assert {step["role"] for step in steps} == {"assistant", "user"}
 
 
+@pytest.mark.slow
 def test_what_was_stored_with_a_plugin_says_that_it_is_missing(call: Call, secrets: Path) -> None:
     guess(call, secrets)
     fault = call("show", "latest", "number 13", code=2)
@@ -109,6 +112,7 @@ def test_what_was_stored_with_a_plugin_says_that_it_is_missing(call: Call, secre
     )
 
 
+@pytest.mark.slow
 def test_a_method_that_was_stopped_goes_on_at_the_first_turn_that_is_not_stored(
     call: Call, secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,12 +145,14 @@ run(plan(options, Path("runs.sqlite")), emit, control)
     ]
 
 
+@pytest.mark.slow
 def test_what_was_played_is_scored_again(call: Call, secrets: Path) -> None:
     guess(call, secrets)
     again = json.loads(call("score", "latest", "--json", plugins=("guessing.py",)))
     assert [arm["total"]["metrics"]["hit_rate"] for arm in again["arms"]] == [1.0, pytest.approx(2 / 6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
@@ -170,6 +176,7 @@ def test_what_a_method_does_not_offer_is_one_line(
     assert fault in call(*arguments, plugins=("guessing.py",), code=2)
 
 
+@pytest.mark.slow
 def test_models_are_screened_by_what_a_method_knows_to_be_right(
     call: Call, secrets: Path, tmp_path: Path
 ) -> None:
@@ -187,6 +194,7 @@ def test_models_are_screened_by_what_a_method_knows_to_be_right(
     assert "the method reviewing has no models that know what is right" in fault
 
 
+@pytest.mark.slow
 def test_options_that_only_the_method_knows_make_arms(call: Call, secrets: Path) -> None:
     arms = guess(call, secrets, "--set", "most=1", "--set", "most=2")["arms"]
     assert [arm["arm"] for arm in arms] == [
@@ -195,6 +203,7 @@ def test_options_that_only_the_method_knows_make_arms(call: Call, secrets: Path)
     assert [arm["guesses_each"] <= most for arm, most in zip(arms, (1, 2, 1, 2), strict=True)] == [True] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
@@ -212,11 +221,13 @@ def test_what_the_method_does_not_know_is_one_line(
     assert fault in call(*asked, plugins=("guessing.py",), code=2)
 
 
+@pytest.mark.slow
 def test_a_role_that_nobody_plays_is_one_line(call: Call, secrets: Path) -> None:
     asked = ("run", "bisecting", "--suite", secrets)
     assert "who plays the user? Give --role user=MODEL" in call(*asked, plugins=("guessing.py",), code=2)
 
 
+@pytest.mark.slow
 @live
 def test_a_judge_is_driven_stored_and_shown_as_a_model_is(
     call: Call, secrets: Path, tmp_path: Path, terminal: Terminal
@@ -239,6 +250,7 @@ def test_a_judge_is_driven_stored_and_shown_as_a_model_is(
     terminal.wait("counting: number 1", "passes", "Was this short?")
 
 
+@pytest.mark.slow
 @live
 def test_a_toolbox_in_a_folder_is_used_by_the_method_that_is_there(
     call: Call, tmp_path: Path, terminal: Terminal
@@ -269,6 +281,7 @@ def test_a_toolbox_in_a_folder_is_used_by_the_method_that_is_there(
     terminal.wait("AddNote", "Buy stamps")
 
 
+@pytest.mark.slow
 @live
 def test_an_answer_format_is_one_more_arm_of_the_same_file(
     call: Call, tmp_path: Path, terminal: Terminal
@@ -290,6 +303,7 @@ def test_an_answer_format_is_one_more_arm_of_the_same_file(
     assert "tagged" in fault
 
 
+@pytest.mark.slow
 @live
 def test_the_live_view_shows_both_voices_and_the_methods_own_metrics(
     terminal: Terminal, secrets: Path, tmp_path: Path

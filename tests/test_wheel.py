@@ -59,6 +59,7 @@ def test_everything_a_run_needs_is_inside(wheel: Path) -> None:
     assert not [name for name in inside if name.endswith(".gguf")]
 
 
+@pytest.mark.slow
 def test_the_installed_files_are_the_ones_used(elsewhere: Path, site: Path) -> None:
     script = "import rig.paths as p; print(p.CONVERSATIONS, p.WORLD_DATABASE, p.REGISTRY, p.WORLD_SEED)"
     done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
@@ -67,6 +68,7 @@ def test_the_installed_files_are_the_ones_used(elsewhere: Path, site: Path) -> N
         assert Path(place).exists()
 
 
+@pytest.mark.slow
 def test_the_oracle_is_right_about_everything_from_an_empty_folder(elsewhere: Path) -> None:
     done = rig("run", "oracle", "--suite", "easy", "--display", "none", "--json")
     assert done.returncode == 0, done.stderr
@@ -89,6 +91,7 @@ def test_models_live_in_the_folder_one_is_in(
     assert rows["own"]["quantization"] == "Q4_1"
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_the_installation_whole(
     elsewhere: Path, smollm2: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def test_every_campaign_has_a_slice_and_a_line_in_the_documentation() -> None:
     assert {name for name in campaigns if f"`{name}`" not in page} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLICES)
 def test_a_slice_is_survived(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -19,6 +19,7 @@ Rig = Callable[..., Any]
 SMALL = ("--only", "AddAlarm-easy", "--prefixes", 2, "--max-tokens", 5, "--threads", 1, "--n-ctx", 24_576)
 
 
+@pytest.mark.slow
 def test_the_engine_is_measured_against_its_floor(rig: Rig, tiny: Callable[..., Path]) -> None:
     done = rig("bench", tiny(), *SMALL, "--repeats", 1, "--parallel", 2, "--peers", "none", "--json")
     assert done.code == 0, done.err
@@ -45,6 +46,7 @@ def test_the_engine_is_measured_against_its_floor(rig: Rig, tiny: Callable[..., 
     assert [prompt["id"] for prompt in found["prompts"]] == ["AddAlarm-easy/1/0", "AddAlarm-easy/3/0"]
 
 
+@pytest.mark.slow
 def test_prompts_can_be_carried_elsewhere_and_back(
     rig: Rig, tiny: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -73,6 +75,7 @@ def test_prompts_can_be_carried_elsewhere_and_back(
     assert "inside llama.cpp" in done.out
 
 
+@pytest.mark.slow
 def test_a_profile_adds_up_to_the_wall_time(rig: Rig, tiny: Callable[..., Path]) -> None:
     small = ("--only", "AddAlarm-easy", "--max-tokens", 5, "--threads", 1, "--n-ctx", 24_576)
     done = rig("bench", tiny(), *small, "--profile", "--json")
@@ -95,6 +98,7 @@ def test_a_profile_adds_up_to_the_wall_time(rig: Rig, tiny: Callable[..., Path])
     assert found["wall_s"] >= found["speed"]["decode_s"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [

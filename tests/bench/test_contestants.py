@@ -44,6 +44,7 @@ def installed(name: str) -> Entry:
     return entry
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rig", *(entry.name for entry in PEERS)])
 def test_all_answer_what_the_schema_allows(make_job: MakeJob, tmp_path: Path, name: str) -> None:
     installed(name)
@@ -65,6 +66,7 @@ def test_all_answer_what_the_schema_allows(make_job: MakeJob, tmp_path: Path, na
     assert set(outcome.versions) == set(ENTRIES[name].packages)
 
 
+@pytest.mark.slow
 def test_what_is_rendered_is_what_the_engine_reads(make_job: MakeJob) -> None:
     """From conversations and from the file that was made of them, the engine does the very same."""
     settled = render(make_job("render"))

@@ -15,6 +15,7 @@ from rig.errors import RigError
 TOKENS = st.lists(st.lists(st.integers(0, 300_000), min_size=1).map(tuple), min_size=1).map(tuple)
 
 
+@pytest.mark.slow
 @given(
     texts=st.lists(st.text(), max_size=5),
     segments=TOKENS,

@@ -20,6 +20,7 @@ from rig.errors import RigError
 MakeJob = Callable[..., Job]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "parallel"), [("llama-bpe", 1), ("llama-bpe", 2), ("gemma3-spm", 1), ("mamba-bpe", 1)]
 )

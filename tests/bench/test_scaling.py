@@ -35,6 +35,7 @@ def test_a_long_conversation_only_ever_grows(scaling: ModuleType) -> None:
     assert len({point.context for point in points}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["turns", "tools", "sequences"])
 def test_every_question_gets_a_table(
     scaling: ModuleType, monkeypatch: pytest.MonkeyPatch, tiny: object, question: str

@@ -164,6 +164,7 @@ def test_nothing_may_follow_the_end(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "compress"), [(".tar.gz", gzip.compress), (".tar.xz", lzma.compress)])
 def test_a_small_file_that_unpacks_to_a_large_one(
     tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes]

@@ -191,6 +191,7 @@ def install(
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=home)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real_pip")
 def test_it_installs_with_python_alone(placed: Path, tmp_path: Path) -> None:
     done = install(placed, PIP_INDEX_URL="http://192.0.2.1/", PYTHONPATH="/nowhere")

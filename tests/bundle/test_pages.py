@@ -18,6 +18,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_page_is_there(pages: Path) -> None:
     for source in (
         "README.md",

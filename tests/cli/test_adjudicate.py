@@ -74,6 +74,7 @@ def test_what_is_unclear_is_listed_once_with_its_conversation(store: Path, rig: 
     assert first["said"] == [{"role": "user", "text": "Remind me to water the ferns tomorrow."}]
 
 
+@pytest.mark.slow
 def test_answers_make_new_scores_beside_the_old(store: Path, rig: Rig) -> None:
     say(store, water=True, call=True, feed=False)
     rig("score", "latest")
@@ -120,6 +121,7 @@ def test_what_is_no_answer_is_one_line(store: Path, rig: Rig, line: str) -> None
     assert len(done.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_ten_pairs_are_answered_in_two_sittings(store: Path, rig: Rig, terminal: Terminal) -> None:
     """In a real terminal: five answers, one left open, leave, come back, the rest."""
     terminal.type(f"{RIG} adjudicate latest --runs {store}; echo left")

@@ -48,6 +48,7 @@ def test_it_is_small_and_loads_no_engine() -> None:
     assert done.stdout.splitlines()[-1] == "set()"
 
 
+@pytest.mark.slow
 @pytest.mark.terminal
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 def test_on_a_terminal_it_is_told_in_the_live_view(tmp_path: Path) -> None:

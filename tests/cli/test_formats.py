@@ -43,6 +43,7 @@ def test_info_says_what_a_template_does_not_do_and_how_to_give_another(rig: Rig,
     assert "rig's form: the chat template does not show" in rig("models", "info", plain, "--tools").out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL, reason="no folder of chat templates; set RIG_CHAT_TEMPLATES")
 @pytest.mark.parametrize("name", sorted(REAL))
 def test_info_is_one_screen_for_every_public_template(rig: Rig, tmp_path: Path, name: str) -> None:

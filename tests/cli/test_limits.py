@@ -24,6 +24,7 @@ def store(tmp_path: Path) -> Path:
     return stored_runs.write(tmp_path / "runs.sqlite")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_streams_that_whoever_starts_rig_has_closed_are_not_missed(tmp_path: Path, closed: str) -> None:
     """What is printed to them does not get into files that are opened in their places."""

@@ -59,6 +59,7 @@ def test_list_info_and_verify_know_it(rig: Rig, models: Path) -> None:
     assert (done.code, "is not the file that was made here" in done.out) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_run_says_it_everywhere(rig: Rig, models: Path, tmp_path: Path) -> None:
     small_talks.write(tmp_path)
     rig("models", "quantize", "tiny", "--to", "q8_0")

@@ -27,6 +27,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 TALKS = ("--conversations", "conversations", "--world", "databases", "--tools", "exact", "--threads", "1")
 
 
+@pytest.mark.slow
 def test_a_column_for_each_model_and_a_file_with_every_choice(rig: Rig, place: Path) -> None:
     done = rig("screen", "base", "other", *TALKS, "--output", "screen.json")
     assert done.code == 0, done.err
@@ -55,6 +56,7 @@ def test_json_has_the_figures(rig: Rig, place: Path) -> None:
     assert "steps" not in base
 
 
+@pytest.mark.slow
 def test_against_a_run_it_asks_as_the_run_did(rig: Rig, place: Path) -> None:
     limits = ("--max-tokens", "24", "--max-calls", "1", "--parallel", "1", "--similarity", "exact")
     assert rig("run", "base", "other", *TALKS, *limits, "--display", "none").code == 0

@@ -72,6 +72,7 @@ def test_a_run_goes_on_with_the_options_it_began_with(folder: Path, rig: Rig) ->
     assert _settings(rig)["limit"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

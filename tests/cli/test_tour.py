@@ -16,6 +16,7 @@ def test_without_a_terminal_it_says_so_in_a_line(rig: Callable[..., Any]) -> Non
     assert not done.out
 
 
+@pytest.mark.slow
 @pytest.mark.terminal
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 def test_it_asks_for_keys_and_leaves_nothing_behind(tmp_path: Path) -> None:

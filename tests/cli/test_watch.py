@@ -118,6 +118,7 @@ def watcher(path: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_whoever_watches_a_run_that_is_killed_is_told_how_to_go_on(
     writer: "subprocess.Popen[bytes]", tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ def test_whoever_watches_a_run_that_is_killed_is_told_how_to_go_on(
         assert "next      rig run --resume abcde" in out
 
 
+@pytest.mark.slow
 def test_whoever_leaves_does_not_disturb_the_run(writer: "subprocess.Popen[bytes]", tmp_path: Path) -> None:
     process = watcher(tmp_path / "runs.sqlite")
     assert process.stdout is not None

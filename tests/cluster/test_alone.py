@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import tiny_gguf
 
 HEARD = """
@@ -31,6 +32,7 @@ def heard(folder: Path, *arguments: str) -> str:
     return done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_run_of_this_machine_imports_no_ray_and_opens_no_socket(tmp_path: Path) -> None:
     model = str(tiny_gguf.write(tmp_path / "tiny.gguf"))
     short = ("--max-tokens", "4", "--max-calls", "1", "--threads", "1")

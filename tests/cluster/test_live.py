@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_the_live_view_shows_a_run_on_ray(terminal: Terminal, tmp_path: Path) -> None:
     store = tmp_path / "runs.sqlite"
     terminal.resize(120, 40)
@@ -44,6 +45,7 @@ def _children(store: Path) -> list[str]:
     return [arguments for _, parent, arguments in found if parent in runs and "ray" in arguments]
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_is_named_once(terminal: Terminal, tmp_path: Path) -> None:
     terminal.resize(120, 40)
     store = tmp_path / "runs.sqlite"

@@ -63,6 +63,7 @@ def predictions(store: Path) -> list[Any]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["worker", "node"])
 def test_whatever_is_lost_the_predictions_are_the_same(played: Played, without: list[Any], lost: str) -> None:
     assert f"{lost} actors 2\n" in played.said

@@ -97,6 +97,7 @@ def test_it_is_json_and_the_same_every_time(store: Path) -> None:
     assert found["pairs"][0]["verdict"]["kind"] in set(VerdictKind)
 
 
+@pytest.mark.slow
 def test_the_order_in_which_conversations_were_played_is_of_no_account(store: Path) -> None:
     play(store, model(N, {0, 5}), model(N, {1, 2, 7}), number=N)
     other = store.with_name("other.sqlite")
@@ -161,6 +162,7 @@ def test_an_impossible_alpha_is_refused(store: Path, alpha: float) -> None:
         compared(store, alpha=alpha)
 
 
+@pytest.mark.slow
 def test_repeats_count_as_one_conversation(store: Path) -> None:
     """Twice as many plays of the same conversations say no more about conversations."""
     wrong = {(0, 0), (0, 1), (1, 0), (2, 2)}

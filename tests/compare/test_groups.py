@@ -109,6 +109,7 @@ def test_marks_grow_with_the_share() -> None:
     assert mark(Share()) == " "
 
 
+@pytest.mark.slow
 @pytest.mark.terminal
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 def test_the_live_view_shows_the_heat_map(played: str, terminal: Terminal) -> None:

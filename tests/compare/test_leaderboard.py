@@ -18,6 +18,7 @@ Rig = Callable[..., Any]
 PLAY = ("--suite", "queries", "--display", "none", "--json")
 
 
+@pytest.mark.slow
 def test_arms_of_all_runs_stand_by_their_metrics_with_what_differs(rig: Rig) -> None:
     rig("run", "oracle", *PLAY, "--limit", "3")
     rig("run", "oracle", *PLAY, "--limit", "2", "--search", "dfs_w3")

@@ -48,12 +48,14 @@ def _found(scenario: Scenario) -> dict[str, tuple[float, float]]:
     return shares
 
 
+@pytest.mark.slow
 def test_equal_arms_raise_a_false_alarm_in_one_suite_of_twenty_at_most() -> None:
     for metric, (alarms, covered) in _found(NULL).items():
         assert alarms <= 0.05 + MARGIN, metric
         assert 0.95 - MARGIN <= covered <= 0.98, metric
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_where_arms_differ() -> None:
     for metric, (found, covered) in _found(WORSE).items():
         assert found >= 0.95, metric

@@ -89,6 +89,7 @@ def test_pairs_must_be_whole(base: Path, adapter: Path) -> None:
         inspect_adapter(adapter)
 
 
+@pytest.mark.slow
 @given(share=st.floats(0, 1, exclude_max=True))
 def test_a_truncated_adapter_is_one_line(tmp_path_factory: pytest.TempPathFactory, share: float) -> None:
     folder = tmp_path_factory.mktemp("cut")
@@ -213,6 +214,7 @@ def test_an_adapter_of_the_registrys_own_is_the_only_one(base: Path, adapter: Pa
     assert names == ["tiny", "tiny+changed", "tiny+changed:0.5"]
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_scale_of_0_is_the_real_base_bit_for_bit(smollm2: Path, tmp_path: Path, ask: Ask) -> None:
     adapter = tiny_gguf.write_adapter(tmp_path / "any.lora", smollm2, rank=2, alpha=0.02)

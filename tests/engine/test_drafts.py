@@ -126,6 +126,7 @@ def drafts_near(truth: Sequence[int]) -> st.SearchStrategy[list[int]]:
     )
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=25)
 def test_no_draft_however_wrong_changes_an_answer(
@@ -235,6 +236,7 @@ def test_drafts_follow_every_grammar(open_model: Open, tiny_path: Write, ask: As
     assert got.usage.accepted_tokens > 0
 
 
+@pytest.mark.slow
 def test_a_draft_model_proposes_and_decides_nothing(open_model: Open, tiny_path: Write, ask: Ask) -> None:
     """Itself as its own draft model, and one that says something else."""
     truths = [open_model(tiny_path(), max_tokens=40).predict(request, ignore) for request in requests(ask)]

@@ -33,6 +33,7 @@ def essence(prediction: Prediction) -> tuple[object, ...]:
     return prediction.raw, prediction.error, prediction.token_ids, prediction.logprobs
 
 
+@pytest.mark.slow
 def test_every_finished_answer_is_valid(
     open_model: Open, tiny_path: Write, kind: dict[str, Any], ask: Ask
 ) -> None:
@@ -324,6 +325,7 @@ def test_files_llama_cpp_cannot_load_are_one_line(open_model: Open, tmp_path: Pa
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_real_model_answers_in_form(open_model: Open, smollm2: Path, ask: Ask) -> None:
     model = open_model(smollm2, max_tokens=60)

@@ -52,6 +52,7 @@ def _answers(store: Path, path: Path, order: tuple[int, ...] = (0, 1, 2), **choi
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_the_order_of_conversations_and_the_caches_change_no_bit(
     tmp_path: Path,

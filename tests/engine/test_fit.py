@@ -241,6 +241,7 @@ def test_the_plan_in_one_line_and_as_json(model: GgufInfo) -> None:
         assert shown["missing"] == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     free=st.lists(st.floats(0, 40), max_size=4),

@@ -137,6 +137,7 @@ def test_layers_that_keep_keys_and_values(
     assert (info.kv_bytes(256) is None) == (per_token is None)
 
 
+@pytest.mark.slow
 def test_agrees_with_the_gguf_package_on_the_real_model(smollm2: Path) -> None:
     ours, theirs = read_header(smollm2), GGUFReader(smollm2)
     assert [(t.name, t.elements, t.bytes, t.type) for t in ours.tensors] == [
@@ -263,6 +264,7 @@ def test_every_truncation_is_noticed(write_gguf: WriteGguf) -> None:
         assert "truncated" in refusal(path)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damage_anywhere_gives_an_answer_or_one_line(write_gguf: WriteGguf, data: st.DataObject) -> None:

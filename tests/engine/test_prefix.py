@@ -299,6 +299,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(tiny_path: Callable[..., P
     bench.close()
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_hit_and_miss_on_the_real_model(smollm2: Path) -> None:
     random = np.random.default_rng(3)

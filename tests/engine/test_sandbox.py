@@ -44,6 +44,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     process.end()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE)
 def test_a_template_that_wants_too_much_is_one_line(source: str) -> None:
@@ -54,6 +55,7 @@ def test_a_template_that_wants_too_much_is_one_line(source: str) -> None:
     assert ChatTemplate(tiny_gguf.CHATML).system
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hasty")
 def test_what_hides_until_a_conversation_is_long_ends_the_step_alone() -> None:
     hidden = tiny_gguf.CHATML + "{% if messages | length > 4 %}" + LOOPS + "{% endif %}"
@@ -76,6 +78,7 @@ def test_answers_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None
     process._answered.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hasty")
 def test_a_template_that_is_known_to_want_too_much_is_not_run_again() -> None:
     source = LOOPS + "{# again #}"
@@ -110,6 +113,7 @@ def test_a_process_that_is_gone_is_replaced() -> None:
     assert process.render("{{ x }}", [], [], {"x": "after"}) == "after"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hasty")
 def test_a_file_with_such_a_template_is_refused_in_a_line(rig: Callable[..., Any], tmp_path: Path) -> None:
     tiny_gguf.write(tmp_path / "tiny.gguf", template=tiny_gguf.CHATML + LOOPS)

@@ -147,6 +147,7 @@ def test_without_a_grammar_every_token_is_open(
     assert free.logprob < held.logprob
 
 
+@pytest.mark.slow
 def test_every_number_is_that_of_a_slow_reference(
     teach: Callable[..., Teacher], tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +284,7 @@ def test_equal_vocabularies_have_equal_names(teach: Callable[..., Teacher], tiny
     assert length_of(rig_format().spans("x")) == len('{"r')
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_what_a_real_model_generates_greedily_is_exactly_as_likely_and_greedy(
     open_model: Open, teach: Callable[..., Teacher], smollm2: Path, ask: Ask

@@ -155,6 +155,7 @@ def test_a_process_that_really_is_short_of_memory_goes_down(info: GgufInfo) -> N
     assert told[0].startswith("no memory for a context of 8192, batches of 512")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba"])
 @pytest.mark.parametrize("flash_attention", [True, False])
 def test_the_arithmetic_agrees_with_llama_cpps_own_count(

@@ -44,6 +44,7 @@ def say(model: LlamaCppModel, words: str) -> str:
     return model.predict(request, lambda _: None).raw
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux says what is mapped")
 def test_the_second_role_takes_a_context_and_no_weights(smollm2: Path) -> None:
     first = load(smollm2, SETTINGS, "assistant", lambda _: None)
@@ -58,6 +59,7 @@ def test_the_second_role_takes_a_context_and_no_weights(smollm2: Path) -> None:
     first.close()
 
 
+@pytest.mark.slow
 def test_each_answers_as_if_it_were_alone(smollm2: Path, two: tuple[LlamaCppModel, LlamaCppModel]) -> None:
     first, second = two
     words = ["What is the capital of France?", "Name a colour.", "What is the capital of France?"]
@@ -70,6 +72,7 @@ def test_each_answers_as_if_it_were_alone(smollm2: Path, two: tuple[LlamaCppMode
     assert together[0][0] == together[0][1]
 
 
+@pytest.mark.slow
 def test_weights_are_freed_with_the_last_who_has_them(smollm2: Path) -> None:
     first = open_weights(smollm2, 0)
     second = open_weights(smollm2, 0)

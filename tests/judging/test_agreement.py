@@ -62,6 +62,7 @@ def test_who_always_says_the_same_or_guesses_is_at_chance() -> None:
     assert undecided.value == 0
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=10)
 @given(st.lists(st.integers(0, 1), min_size=2, max_size=30))
 def test_agreement_with_oneself_is_whole(truth: list[int]) -> None:

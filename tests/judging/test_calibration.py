@@ -86,6 +86,7 @@ def test_a_judge_of_places_is_at_chance_and_flips(tmp_path: Path) -> None:
     assert (always.is_chance, always.accuracy.value) == (True, pytest.approx(0.5))
 
 
+@pytest.mark.slow
 def test_what_a_calibration_came_to_is_said_with_every_run_of_the_judge(rig: Rig, tmp_path: Path) -> None:
     write([Answers("one", "G1", ONE), Answers("two", "G1", TWO)], tmp_path / "answers")
     store = tmp_path / "runs.sqlite"
@@ -128,6 +129,7 @@ def test_what_a_calibration_came_to_is_said_with_every_run_of_the_judge(rig: Rig
     )
 
 
+@pytest.mark.slow
 def test_rules_are_calibrated_from_the_command_line(rig: Rig) -> None:
     done = rig("judge", "calibrate", "--evaluator", "truth", "--display", "none", "--json").json
     assert [done[name]["kappa"]["value"] for name in ("answers", "pairs")] == [1, 1]

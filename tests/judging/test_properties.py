@@ -102,6 +102,7 @@ def test_one_vote_decides_by_itself(answer: AnswerStatus, task: TaskStatus, rule
     assert answer != "Solved" or found.passes
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(VOTES, st.sampled_from(RULESETS), st.text(max_size=5))
 def test_rates_do_not_depend_on_the_order_of_votes_unless_coins_are_tossed(
@@ -566,6 +567,7 @@ def test_any_json_is_a_file_of_results_or_a_fault_in_one_line(data: Any) -> None
 LABELS = st.lists(st.tuples(st.sampled_from([0, 1, None]), st.sampled_from([0, 1])), min_size=2, max_size=20)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(LABELS)
 def test_kappa_is_symmetric_and_within_its_interval(pairs: list[tuple[Any, Any]]) -> None:

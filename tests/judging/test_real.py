@@ -45,6 +45,7 @@ def _rows(store: Path) -> list[tuple[object, ...]]:
         ).fetchall()
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_killed_at_any_vote_the_real_judge_goes_on_with_every_vote_kept(
     smollm2: Path, tmp_path: Path

@@ -100,6 +100,7 @@ def test_recorded_answers_are_written_again_byte_for_byte(rig: Rig, tmp_path: Pa
         assert json.dumps(found) == json.dumps({name: recorded[name] for name in found})
 
 
+@pytest.mark.slow
 @needs_public_data
 def test_several_test_sets_keep_their_own_ids(rig: Rig, tmp_path: Path) -> None:
     results = PUBLIC / "toolbench" / "results"

@@ -43,6 +43,7 @@ def test_json_is_read_as_it_is(tmp_path_factory: pytest.TempPathFactory, value: 
     assert read(place)[0].value == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

@@ -28,6 +28,7 @@ def blocks() -> Iterator[Block]:
     return (Block(found["kind"], found["before"], found["text"]) for found in BLOCK.finditer(PAGE))
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_tutorial_works_as_it_stands(
     rig: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, smollm2: Path

@@ -368,6 +368,7 @@ def add_n(db, n: int):
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_as_if_nothing_had_been(
     rig: Callable[..., Any], folder: Make, tmp_path: Path
 ) -> None:
@@ -430,6 +431,7 @@ def test_the_hash_of_the_tools_is_in_the_fingerprint(rig: Callable[..., Any], fo
     assert (gone.code, gone.err.count("\n")) == (2, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_four_conversations_at_once(rig: Callable[..., Any], tmp_path: Path, smollm2: Path) -> None:
     place = tmp_path / "rooms"

@@ -400,6 +400,7 @@ def test_its_numbers_are_those_of_the_store_from_the_first_on(
     assert (last.arm_counts, last.speed.steps) == (arm.counts, 8)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_is_said_to_be_and_followed_again_once_resumed(
     tmp_path: Path, play: Callable[[Player], Playing]
 ) -> None:
@@ -438,6 +439,7 @@ small_talks.play(small_talks.plan(Path(sys.argv[1]), Scripted(answer)))
 """
 
 
+@pytest.mark.slow
 def test_a_run_whose_process_is_killed_is_said_to_have_broken_off(
     tmp_path: Path, play: Callable[[Player], Playing]
 ) -> None:
@@ -460,6 +462,7 @@ def test_a_run_whose_process_is_killed_is_said_to_have_broken_off(
     assert (path.read_bytes(), log.read_bytes()) == before
 
 
+@pytest.mark.slow
 def test_watching_leaves_the_store_as_it_is(tmp_path: Path, play: Callable[[Player], Playing]) -> None:
     path = tmp_path / "runs.sqlite"
     writing = Writing(path)

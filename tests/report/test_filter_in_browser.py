@@ -57,6 +57,7 @@ def _until_unpacked(browser: Page) -> None:
     )
 
 
+@pytest.mark.slow
 def test_only_what_differs(browser: Page, report: Path) -> None:
     browser.open(report)
     _until_unpacked(browser)

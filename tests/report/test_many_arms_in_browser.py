@@ -46,6 +46,7 @@ def report(tmp_path_factory: pytest.TempPathFactory, request: Any) -> tuple[Path
     return folder / "report.html", request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 1400])
 def test_no_column_is_cut_off_on_a_desk(browser: Page, report: tuple[Path, int], width: int) -> None:
     browser.open(report[0], width)

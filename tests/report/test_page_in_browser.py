@@ -69,6 +69,7 @@ def page(browser: Page, report: Path) -> Page:
     return browser
 
 
+@pytest.mark.slow
 def test_it_asks_for_nothing_but_itself_and_the_console_stays_empty(page: Page, report: Path) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     page.evaluate("document.querySelectorAll('*').forEach((each) => each.dispatchEvent(new Event('click')))")

@@ -86,6 +86,7 @@ def test_every_number_of_the_comparison_is_on_the_page(rig: Rig, material: Mater
         assert value in shown, value
 
 
+@pytest.mark.slow
 def test_it_is_the_same_every_time(store: Path, material: Material) -> None:
     with Runs.open(store) as runs:
         again = gather(runs, ["latest"])
@@ -105,6 +106,7 @@ def test_nothing_in_it_points_elsewhere(material: Material) -> None:
     assert "@import" not in text
 
 
+@pytest.mark.slow
 def test_a_conversation_shows_what_was_said_once_and_every_arm_beside_the_others(material: Material) -> None:
     text = page(material)
     start = text.index("<b>talk01</b>")
@@ -132,6 +134,7 @@ def _unpacked(text: str) -> str:
     return gzip.decompress(base64.b64decode(packed)).decode()
 
 
+@pytest.mark.slow
 def test_transcripts_are_packed_before_they_are_cut_to_make_a_page_small(
     tmp_path: Path,
 ) -> None:
@@ -166,6 +169,7 @@ def test_one_arm_will_do(store: Path) -> None:
         assert render(material, form)
 
 
+@pytest.mark.slow
 def test_repeats_are_counted_and_the_first_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     play(path, model(4), model(4, {(1, 0), (1, 2)}), number=4, repeats=3)
@@ -255,6 +259,7 @@ def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.slow
 def test_the_verb_writes_what_the_name_says(rig: Rig, store: Path, tmp_path: Path) -> None:
     for form in FORMATS:
         out = tmp_path / f"report.{form}"

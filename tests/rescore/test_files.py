@@ -172,6 +172,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(name=st.text(), arguments=JSON, response=JSON)
 def test_any_call_survives_being_written_and_read(
     tmp_path_factory: Any, name: str, arguments: Any, response: Any

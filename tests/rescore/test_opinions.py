@@ -59,6 +59,7 @@ def test_an_opinion_is_what_the_model_called(
         assert text in str(request.messages)
 
 
+@pytest.mark.slow
 def test_a_real_model_says_yes_or_no_and_why(question: Unsettled, smollm2: Path) -> None:
     long = "<|im_end|> They mean the same. " * 5_000
     with closing(Opinions(load(smollm2, EngineSettings(parallel=1), "small", lambda _: None))) as opinions:
@@ -70,6 +71,7 @@ def test_a_real_model_says_yes_or_no_and_why(question: Unsettled, smollm2: Path)
         assert opinion.reason
 
 
+@pytest.mark.slow
 def test_an_opinion_is_shown_and_nothing_is_answered_by_it(
     rig: Callable[..., Any], store: Path, smollm2: Path
 ) -> None:

@@ -153,6 +153,7 @@ def test_adapters_that_cannot_be_meant_are_one_line_before_the_run(place: Path) 
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_run_with_adapters_is_stored_as_such_and_planned_again(place: Path) -> None:
     tiny = tiny_gguf.write(place / "tiny.gguf", n_ctx=8192)
     a = _lora(place, "a.lora", tiny)

@@ -95,6 +95,7 @@ def test_the_share_that_was_kept_is_shown(place: Path, rig: Rig) -> None:
     assert "drafted" not in rig("show", played, "--runs", str(place / "runs.sqlite")).out
 
 
+@pytest.mark.slow
 def test_arms_with_drafts_that_were_interrupted_go_on(place: Path) -> None:
     """The sibling comes from the store, so a resumed run has it too."""
     expected = steps(place, play(place, draft=("none", "sibling")))
@@ -111,6 +112,7 @@ def test_arms_with_drafts_that_were_interrupted_go_on(place: Path) -> None:
     assert all(accepted for _, accepted in drafts(place, planned.run)[1:])
 
 
+@pytest.mark.slow
 def test_a_run_until_a_verdict_drafts_what_the_arm_before_answered(place: Path) -> None:
     """Arms take turns there, in blocks: the first one's answers are in the store by then."""
     choices = {"until": "verdict", "loss": 5.0, "kv": ("f16", "q8_0")}

@@ -52,6 +52,7 @@ def test_events_of_one_conversation_are_ordered_and_those_of_several_interleave(
         assert turns == sorted(turns)
 
 
+@pytest.mark.slow
 def test_the_times_of_turns_add_up_to_no_more_than_the_run_took(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     model = Scripted(small_talks.erratic, slots=3, chunk=5, delay_s=0.002)

@@ -74,6 +74,7 @@ def _uninterrupted() -> Any:
         return small_talks.content(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", range(1, 16))
 def test_killed_after_any_turn_a_run_goes_on_as_if_it_had_not_been(tmp_path: Path, count: int) -> None:
     path = tmp_path / "runs.sqlite"
@@ -86,6 +87,7 @@ def test_killed_after_any_turn_a_run_goes_on_as_if_it_had_not_been(tmp_path: Pat
     assert small_talks.stored(path).state == "finished"
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
 def test_killed_any_number_of_times_it_comes_to_the_same(counts: list[int]) -> None:
@@ -239,6 +241,7 @@ def _process(path: Path, how: str, delay: float) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", _SLOW, str(path), how, str(delay)], env=environment)
 
 
+@pytest.mark.slow
 def test_killed_for_real_at_any_moment_a_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     how, kills = "start", 0
@@ -272,6 +275,7 @@ def _until_true(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_write_one_run_but_may_share_a_store(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     with _process(path, "start", delay=0.02) as child:

@@ -45,6 +45,7 @@ def _turns(store: Path) -> int:
         return 0
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_killed_and_resumed_the_real_model_predicts_the_same(smollm2: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole.sqlite"

@@ -193,6 +193,7 @@ def test_where_all_was_played_after_all_nothing_needs_to_be_said(store: Path) ->
     assert str(stored.arms[1].decided).startswith("loss of 20 points shown, e > 1,000,000, after 24")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [frozenset(), frozenset(ORDER[1::3])])
 @pytest.mark.parametrize("turns", [1, 7, 20, 33, 50])
 def test_stopped_at_any_moment_a_run_goes_on_to_the_same_end(
@@ -289,6 +290,7 @@ def test_another_metric_than_success_is_refused(store: Path) -> None:
 outcomes = st.lists(st.lists(st.booleans(), min_size=8, max_size=8), min_size=4, max_size=4)
 
 
+@pytest.mark.slow
 @given(outcomes)
 @settings(max_examples=30, deadline=None)
 def test_the_order_of_the_arms_is_of_no_account(outcomes: list[list[bool]]) -> None:

@@ -31,6 +31,7 @@ def test_the_last_one_counts_whichever_text_came_first(given_: list[tuple[str, s
     assert turned.sha256 == answers.sha256
 
 
+@pytest.mark.slow
 @given(text=st.text())
 def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.mktemp("answers") / "a.jsonl"

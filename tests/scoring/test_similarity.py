@@ -45,6 +45,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "paraphrase", "other", "kind"), PAIRS)
 def test_minilm_tells_a_paraphrase_from_another_text(
     minilm: MiniLM, text: str, paraphrase: str, other: str, kind: Text
@@ -66,6 +67,7 @@ def test_what_is_no_text_is_like_nothing(minilm: MiniLM, value: object) -> None:
     assert minilm(value, "a fern") == minilm("a fern", value) == minilm(value, value) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -85,6 +87,7 @@ def test_any_string_has_a_similarity(minilm: MiniLM, text: str) -> None:
     assert 0 <= minilm.wording(BODY, text, "water the ferns") <= 1
 
 
+@pytest.mark.slow
 def test_it_is_the_same_from_many_threads(minilm: MiniLM) -> None:
     texts = [f"water {number} ferns" for number in range(12)]
     with ThreadPoolExecutor(4) as pool:
@@ -102,6 +105,7 @@ def test_a_zero_or_broken_vector_is_like_nothing() -> None:
     assert cosine(one, np.array([np.nan, 1, 1])) == cosine(one, np.array([np.inf, 1, 1])) == 0
 
 
+@pytest.mark.slow
 def test_loading_says_nothing() -> None:
     program = "from rig.scoring.similarity import load; assert load('minilm')('a fern', 'the fern') > 0.5"
     done = subprocess.run(

@@ -52,6 +52,7 @@ def test_the_documented_thresholds_are_those_that_decide() -> None:
     assert all(unclear[kind] <= same[kind] for kind in KINDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["fresh", "attacks"])
 def test_pairs_written_to_mislead_are_judged_within_the_goals(folder: str) -> None:
     minilm = MiniLM()

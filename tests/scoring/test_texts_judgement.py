@@ -226,6 +226,7 @@ def test_a_text_is_the_same_as_itself(kind: Text, text: str) -> None:
     assert meaning(text, f"  {text}\n", kind=kind, likeness=1.0) is Meaning.SAME
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

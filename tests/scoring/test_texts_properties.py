@@ -57,6 +57,7 @@ def test_merging_loses_no_word(text: str) -> None:
     assert sorted(part for word in merged(words) for part in word.stem.split()) == before
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(KIND, TEXTS, TEXTS)
 def test_wording_is_a_symmetric_probability(minilm: MiniLM, kind: Text, first: str, second: str) -> None:
@@ -87,6 +88,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
 def test_long_and_hostile_texts_are_read_in_a_moment(text: str) -> None:
     other = " ".join(f"other{n} Else{n} {n + 9}" for n in range(8_000))

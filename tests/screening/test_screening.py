@@ -232,6 +232,7 @@ def test_an_interval_counts_conversations_not_calls() -> None:
     assert reach == pytest.approx(2.0227 * numbers.std() / np.sqrt(40), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_intervals_of_correlated_calls_cover_the_truth() -> None:
     """2,000 simulated suites of 30 conversations with 1 to 5 calls whose differences share a part."""
     random = np.random.default_rng(1)

@@ -61,6 +61,7 @@ def fetch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fetch]:
         server.terminate()
 
 
+@pytest.mark.slow
 def test_the_store_is_there_with_its_descriptions(fetch: Fetch) -> None:
     home, database, view = fetch("", "runs", "runs/turn_results")
     assert "<title>rig" in home

@@ -117,6 +117,7 @@ def limited(place: Path, size: int, *arguments: str) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1_000, 70_000, 250_000, 600_000, 900_000])
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, size: int) -> None:
     place = tmp_path / "runs.sqlite"
@@ -143,6 +144,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, size: int) ->
 VERBS = (("runs",), ("runs", "--json"), ("show", "latest"), ("show", "latest", "alarms"))
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_one_line(tmp_path: Path, rig: Rig) -> None:
     """Bits are flipped all over the file; whatever is read is a result or one line, never a traceback."""
     path, damaged = tmp_path / "runs.sqlite", tmp_path / "damaged.sqlite"

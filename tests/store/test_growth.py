@@ -51,6 +51,7 @@ READERS: dict[str, Callable[[Runs, StoredRun], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_more_conversations_are_no_more_questions_and_as_much_more_work(tmp_path: Path, reader: str) -> None:
     few, many, most = (_asked(_store(tmp_path, number), READERS[reader]) for number in (6, 24, 96))

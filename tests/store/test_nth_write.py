@@ -58,6 +58,7 @@ def tables(path: Path) -> dict[str, int]:
         return {name: database.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for (name,) in names}
 
 
+@pytest.mark.slow
 def test_every_write_that_makes_a_store_may_fail(tmp_path: Path) -> None:
     """Whichever it is, the file is empty afterwards, as if it had never been begun."""
     path = tmp_path / "runs.sqlite"
@@ -74,6 +75,7 @@ def test_every_write_that_makes_a_store_may_fail(tmp_path: Path) -> None:
     assert tables(path)["turns"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lasts", "step"), [(False, 1), (True, 7)], ids=["once", "from then on"])
 def test_every_write_of_a_short_run_may_fail(tmp_path: Path, empty: Path, lasts: bool, step: int) -> None:
     whole = shutil.copy(empty, tmp_path / "whole.sqlite")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import small_talks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,6 +77,7 @@ failures = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(executed_steps(), max_size=4), replies | failures)
 def test_a_turn_is_read_as_it_was_written(tmp_path_factory, steps: list[Step], last: Step) -> None:

@@ -22,6 +22,7 @@ def made() -> list[Conversation]:
     return list(conversations(1, COUNT))
 
 
+@pytest.mark.slow
 def test_a_seed_is_a_lesson(made: list[Conversation]) -> None:
     again = list(conversations(1, 20))
     assert again == made[:20]

@@ -141,6 +141,7 @@ def _plainly(
         return model(tokens, places, state, sees)[0], None
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_real_model_is_llama_cpps(
     smollm2: Path, tmp_path: Path, llama_cpp_logits: Callable[..., Floats]

@@ -22,6 +22,7 @@ def test_runs_and_names_are_found() -> None:
     assert names([{"name": "Ada", "calls": [[{"task": "Rest"}]], "text": "no"}]) == {"ada", "rest"}
 
 
+@pytest.mark.slow
 def test_nothing_in_common_with_the_own_suites(made: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
     _holds(made, list(files(*OWN)), "own suites", capsys)
 

@@ -34,6 +34,7 @@ def _train(tiny: Path, out: Path, *more: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_training(tiny: Path, tmp_path: Path, llama_cpp_logits: Callable[..., Floats]) -> None:
     curve = _train(tiny, tmp_path / "out", "--steps", str(STEPS))
     assert [line["step"] for line in curve] == list(range(1, STEPS + 1))
@@ -48,6 +49,7 @@ def test_training(tiny: Path, tmp_path: Path, llama_cpp_logits: Callable[..., Fl
     assert not np.array_equal(llama_cpp_logits(tiny, tokens), llama_cpp_logits(tiny, tokens, adapter))
 
 
+@pytest.mark.slow
 def test_going_on_is_the_same_as_never_stopping(tiny: Path, tmp_path: Path) -> None:
     whole = _train(tiny, tmp_path / "whole", "--steps", "6", "--refresh", "1")
     _train(tiny, tmp_path / "parts", "--steps", "6", "--refresh", "1", "--stop-after", "4")
@@ -59,6 +61,7 @@ def test_going_on_is_the_same_as_never_stopping(tiny: Path, tmp_path: Path) -> N
     assert all(np.array_equal(ours[name][1], theirs[name][1]) for name in ours)
 
 
+@pytest.mark.slow
 def test_a_training_by_the_clock_ends_with_its_rate_at_nothing(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +76,7 @@ def test_a_training_by_the_clock_ends_with_its_rate_at_nothing(
     assert (tmp_path / "out" / "adapter.gguf").exists()
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_from_an_adapter(tiny: Path, tmp_path: Path) -> None:
     first = _train(tiny, tmp_path / "first", "--steps", "10", "--decay", "0.1")
     adapter = tmp_path / "first" / "adapter.gguf"
@@ -102,6 +106,7 @@ def test_conversations_are_packed_in_order() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_lessons_are_rendered_once_and_trained_without_llama_cpp(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def tool(schema: dict[str, Any], required: bool = True) -> Tool:
     return Tool("Take", "Hands", "", parameters, "", False, Match(), lambda world, **given: dict(given))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(declarations(), JSON)
 def test_any_value_fits_any_declaration_or_is_refused(schema: dict[str, Any], value: Any) -> None:
@@ -78,6 +79,7 @@ def test_any_value_fits_any_declaration_or_is_refused(schema: dict[str, Any], va
     assert executed.exception is None or len(executed.exception) <= 503
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(declarations(), JSON)
 def test_it_agrees_with_jsonschema_whatever_is_declared(schema: dict[str, Any], value: Any) -> None:

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 import unclear_talks
 from terminals import RIG, Terminal
 
 from rig.scoring import answers_file, read_answers
 
 
+@pytest.mark.slow
 def test_pairs_are_answered_left_and_come_back_to(tmp_path: Path, terminal: Terminal) -> None:
     store = tmp_path / "runs.sqlite"
     unclear_talks.play(store, clear=6)

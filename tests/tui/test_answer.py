@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from rig.events import Event, PersonAsked, Where
 from tui.widgets.answer import AnswerBar, Script
 
@@ -17,6 +19,7 @@ def asked(turn: int) -> PersonAsked:
     return PersonAsked(HERE, turn, 0, "user", SCRIPT, (), ("[fail]",))
 
 
+@pytest.mark.slow
 async def test_what_is_typed_is_said_and_what_is_typed_too_early_waits(
     watch: Watch, mid_run: list[Event]
 ) -> None:
@@ -43,6 +46,7 @@ async def test_what_is_typed_is_said_and_what_is_typed_too_early_waits(
         listener.join()
 
 
+@pytest.mark.slow
 async def test_the_script_is_beside_the_transcript_and_cannot_steer_the_terminal(
     watch: Watch, mid_run: list[Event]
 ) -> None:

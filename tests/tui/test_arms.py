@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import counted
+import pytest
 
 from rig.errors import ErrorKind
 from rig.events import ArmFinished, Event, Speed, Where
@@ -31,6 +32,7 @@ async def test_each_arm_has_a_bar_and_its_numbers(watch: Watch, three_arms: list
         assert "out of memory" in plain(watched.run.query_one(Arms).lines)
 
 
+@pytest.mark.slow
 async def test_an_arm_that_only_the_machine_has_failed_is_not_evaluated(watch: Watch, stream: Any) -> None:
     events = stream(3, arms=2)
     events.success(0)
@@ -76,6 +78,7 @@ async def test_a_conversation_is_a_row_with_the_differing_first(
         assert "differing 1 of 12" in watched.screen
 
 
+@pytest.mark.slow
 async def test_keys_and_clicks_move_between_arms(watch: Watch, three_arms: list[Event]) -> None:
     watched = watch(three_arms)
     async with watched.app.run_test(size=(120, 40)) as pilot:
@@ -160,6 +163,7 @@ async def test_as_many_arms_stand_side_by_side_as_fit(watch: Watch, stream: Any)
         assert all(len(line) <= 80 for line in plain(sides.lines).splitlines())
 
 
+@pytest.mark.slow
 async def test_a_single_arm_has_no_keys_for_several(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test() as pilot:

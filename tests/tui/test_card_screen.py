@@ -39,6 +39,7 @@ async def card_of(pilot: Pilot[Any]) -> CardScreen:
     return screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
 async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int, int]) -> None:
     screen = begin(store)
@@ -57,6 +58,7 @@ async def test_a_key_shows_it_and_enter_leads_back(store: Path, size: tuple[int,
         assert pilot.app.is_running
 
 
+@pytest.mark.slow
 async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(60, 10)) as pilot:
@@ -72,6 +74,7 @@ async def test_what_does_not_fit_is_scrolled_to(store: Path) -> None:
         await eventually(lambda: pilot.app.screen is screen)
 
 
+@pytest.mark.slow
 async def test_leaving_it_leaves_the_run(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
@@ -83,6 +86,7 @@ async def test_leaving_it_leaves_the_run(store: Path) -> None:
         await eventually(lambda: not pilot.app.is_running)
 
 
+@pytest.mark.slow
 async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
@@ -91,6 +95,7 @@ async def test_it_comes_by_itself_once_a_run_that_was_watched_ends(store: Path) 
         assert isinstance(pilot.app.screen, CardScreen)
 
 
+@pytest.mark.slow
 async def test_it_does_not_come_over_somebody_who_reads(store: Path) -> None:
     screen = begin(store)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:
@@ -101,6 +106,7 @@ async def test_it_does_not_come_over_somebody_who_reads(store: Path) -> None:
         assert pilot.app.screen is screen
 
 
+@pytest.mark.slow
 async def test_it_does_not_come_where_nothing_was_told(store: Path) -> None:
     screen = begin(store, at_end=True)
     async with RigApp(screen).run_test(size=(100, 30)) as pilot:

@@ -45,6 +45,7 @@ async def test_it_opens_at_the_conversation_as_a_whole(store: Path) -> None:
         assert seen.app.focused is None
 
 
+@pytest.mark.slow
 async def test_steps_turns_and_failures_are_gone_through(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown) as seen:
@@ -68,6 +69,7 @@ async def test_steps_turns_and_failures_are_gone_through(store: Path) -> None:
         await seen.shows("unexpected action", "+ added     alarms")
 
 
+@pytest.mark.slow
 async def test_every_view_has_a_digit_and_tab_goes_round(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown) as seen:
@@ -91,6 +93,7 @@ async def test_every_view_has_a_digit_and_tab_goes_round(store: Path) -> None:
         await seen.shows("[6 arms]")
 
 
+@pytest.mark.slow
 async def test_other_arms_and_conversations_are_a_key_away(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown) as seen:
@@ -113,6 +116,7 @@ async def test_other_arms_and_conversations_are_a_key_away(store: Path) -> None:
         await seen.shows("reminders")
 
 
+@pytest.mark.slow
 async def test_a_page_is_scrolled_and_a_step_copied(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown, size=(80, 12)) as seen:
@@ -146,6 +150,7 @@ def long_winded(request: Request) -> Prediction:
     return replied("word " * 4_000)
 
 
+@pytest.mark.slow
 async def test_long_texts_are_shown_whole_when_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(path, Scripted(long_winded)))
@@ -205,6 +210,7 @@ async def test_a_world_that_cannot_be_had_does_not_hide_the_rest(store: Path) ->
         await seen.shows("not JSON")
 
 
+@pytest.mark.slow
 async def test_turns_appear_while_the_conversation_is_played(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     go, control = threading.Semaphore(0), Control()
@@ -237,6 +243,7 @@ def talkative(request: Request) -> Prediction:
     return replied("That is all.")
 
 
+@pytest.mark.slow
 async def test_a_long_conversation_is_gone_through_without_delay(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     settings = Settings(max_calls=50)
@@ -262,6 +269,7 @@ async def test_a_long_conversation_is_gone_through_without_delay(tmp_path: Path)
         assert outline.scroll_offset.y < 30
 
 
+@pytest.mark.slow
 async def test_words_are_searched_in_a_page(store: Path) -> None:
     shown = screen(store)
     async with seeing(shown, size=(80, 12)) as seen:
@@ -289,6 +297,7 @@ async def test_words_are_searched_in_a_page(store: Path) -> None:
         await seen.until(lambda: not shown.page.search.term)
 
 
+@pytest.mark.slow
 async def test_what_is_read_is_written_to_files(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(store.parent)
     shown = screen(store)

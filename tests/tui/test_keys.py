@@ -177,6 +177,7 @@ def test_every_binding_has_a_pilot(kind: type[Any]) -> None:
         assert keys == {key.split(" ")[0] for key in PILOTS.get(kind, {})}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "pilot"),
     [(key, pilot) for table in PILOTS.values() for key, pilot in table.items()],
@@ -239,6 +240,7 @@ async def test_a_click_on_the_footer_presses_the_key(watch: Watch, mid_run: list
         assert watched.control.is_paused
 
 
+@pytest.mark.slow
 async def test_the_palette_offers_what_is_possible(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(100, 30)) as driver:

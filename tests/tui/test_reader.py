@@ -213,6 +213,7 @@ def test_what_is_not_there_is_a_fault_in_a_line(store: Path) -> None:
         record(store, conversation="nope")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(
     st.sampled_from(["alarms", "reminders", "login"]),

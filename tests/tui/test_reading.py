@@ -76,6 +76,7 @@ async def test_a_filter_takes_in_what_happens(watch: Watch, stream: Any) -> None
         assert "failed 1 of 4" in watched.screen
 
 
+@pytest.mark.slow
 async def test_conversations_are_a_list_a_grid_or_out_of_the_way(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 24)) as pilot:
@@ -121,6 +122,7 @@ async def test_turns_are_gone_through(watch: Watch, mid_run: list[Event]) -> Non
         assert transcript.scroll_offset.y < first
 
 
+@pytest.mark.slow
 async def test_words_are_searched_as_they_are_written(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 16)) as pilot:
@@ -144,6 +146,7 @@ async def test_words_are_searched_as_they_are_written(watch: Watch, mid_run: lis
         assert "n" not in watched.app.screen.active_bindings
 
 
+@pytest.mark.slow
 async def test_a_search_looks_into_what_is_not_shown(watch: Watch, stream: Any) -> None:
     run = stream(conversations=1)
     where = run.start(0)
@@ -158,6 +161,7 @@ async def test_a_search_looks_into_what_is_not_shown(watch: Watch, stream: Any) 
         assert "needle" in painted(watched.run.query_one(TranscriptView))
 
 
+@pytest.mark.slow
 async def test_calls_are_chosen_shown_in_full_and_copied(watch: Watch, stream: Any) -> None:
     run = stream(conversations=1)
     where = run.start(0)
@@ -186,6 +190,7 @@ async def test_calls_are_chosen_shown_in_full_and_copied(watch: Watch, stream: A
         assert "copied First, 54 characters" in watched.said
 
 
+@pytest.mark.slow
 async def test_a_click_chooses_a_call_and_another_shows_all_of_it(watch: Watch, stream: Any) -> None:
     run = stream(conversations=1)
     where = run.start(0)
@@ -217,6 +222,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Event]:
     return small_talks.play(small_talks.plan(Path("runs.sqlite"), Scripted(script), repeats=2))
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_too_long_is_copied_from_the_store(watch: Watch, stored: list[Event]) -> None:
     watched = watch(stored)
     async with watched.app.run_test(size=(100, 40)) as pilot:
@@ -225,6 +231,7 @@ async def test_a_call_that_is_too_long_is_copied_from_the_store(watch: Watch, st
         assert json.loads(watched.copied[0])["arguments"] == {"time": "é" * 9_000}
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_too_long_and_not_stored_is_not_copied_in_part(
     watch: Watch, stored: list[Event]
 ) -> None:
@@ -238,6 +245,7 @@ async def test_a_call_that_is_too_long_and_not_stored_is_not_copied_in_part(
         assert not watched.copied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "ending"), [("j", "json"), ("t", "txt"), ("p", "svg")])
 async def test_a_conversation_is_written_to_a_new_file(
     watch: Watch, stored: list[Event], tmp_path: Path, key: str, ending: str
@@ -259,6 +267,7 @@ async def test_a_conversation_is_written_to_a_new_file(
         assert "AddAlarm" in text
 
 
+@pytest.mark.slow
 async def test_a_file_that_cannot_be_written_is_said_to_be(
     watch: Watch, stored: list[Event], tmp_path: Path
 ) -> None:
@@ -297,6 +306,7 @@ async def test_what_cannot_be_read_says_why(watch: Watch, stored: list[Event], t
         await watched.until(lambda: "not a database" in watched.screen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [50, 80, 130])
 async def test_the_ground_truth_is_shown_and_hidden_at_any_width(
     watch: Watch, mid_run: list[Event], width: int
@@ -340,6 +350,7 @@ async def test_the_ground_truth_follows_a_call_that_makes_room(watch: Watch, str
         assert [line.split()[-1] for line in watched.screen.splitlines() if "+ match" in line] == ["2", "1"]
 
 
+@pytest.mark.slow
 async def test_a_long_conversation_stays_within_its_share_of_memory(watch: Watch, stream: Any) -> None:
     run = stream(conversations=1, turns=500)
     where = run.start(0)
@@ -360,6 +371,7 @@ async def test_a_long_conversation_stays_within_its_share_of_memory(watch: Watch
         assert watched.run.query_one(TranscriptView).scroll_offset.y == 0
 
 
+@pytest.mark.slow
 async def test_what_is_typed_after_the_words_is_not_searched(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 16)) as pilot:

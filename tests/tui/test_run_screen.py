@@ -48,6 +48,7 @@ async def test_it_shows_the_run_as_it_is(watch: Watch, mid_run: list[Event]) -> 
             assert watched.number(title).startswith(number), title
 
 
+@pytest.mark.slow
 async def test_it_follows_what_happens_until_the_reader_moves(watch: Watch, stream: Any) -> None:
     run = stream(conversations=3)
     watched = watch(run.events)
@@ -73,6 +74,7 @@ async def test_it_follows_what_happens_until_the_reader_moves(watch: Watch, stre
         assert "following" not in watched.screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "name"),
     [
@@ -113,6 +115,7 @@ async def test_a_click_reads_a_conversation(watch: Watch, mid_run: list[Event]) 
         assert watched.run.reading == Where(0, "AddReminder-easy")
 
 
+@pytest.mark.slow
 async def test_the_transcript_scrolls_by_key(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 16)) as pilot:
@@ -183,6 +186,7 @@ async def test_help_lists_every_key_that_does_something(watch: Watch, mid_run: l
         assert watched.app.screen is watched.run
 
 
+@pytest.mark.slow
 async def test_it_is_resized_while_it_streams(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test(size=(80, 24)) as pilot:
@@ -205,6 +209,7 @@ async def test_a_long_list_keeps_the_followed_conversation_in_sight(watch: Watch
         assert "|> Conversation438" in watched.screen
 
 
+@pytest.mark.slow
 async def test_a_resumed_run_counts_only_its_own_time(watch: Watch, stream: Any) -> None:
     run = stream(conversations=4)
     started = run.events[0]
@@ -225,6 +230,7 @@ async def test_a_resumed_run_counts_only_its_own_time(watch: Watch, stream: Any)
         assert watched.number("left") == "0:30"
 
 
+@pytest.mark.slow
 async def test_notices_and_failures_of_arms_are_announced(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test() as pilot:

@@ -48,6 +48,7 @@ def ids(store: Path) -> list[str]:
         return [run.id for run in runs.all()]
 
 
+@pytest.mark.slow
 async def test_runs_are_listed_with_the_numbers_of_the_one_at_the_cursor(store: Path) -> None:
     shown = RunsScreen(store)
     async with seeing(shown) as seen:
@@ -64,6 +65,7 @@ async def test_runs_are_listed_with_the_numbers_of_the_one_at_the_cursor(store: 
         await seen.shows("run abcde")
 
 
+@pytest.mark.slow
 async def test_a_run_is_opened_as_it_stands_and_left_again(store: Path) -> None:
     shown = RunsScreen(store)
     async with seeing(shown) as seen:
@@ -94,6 +96,7 @@ async def test_unclear_texts_of_a_run_are_asked_about(store: Path) -> None:
         await seen.until(lambda: isinstance(seen.app.screen, RunsScreen))
 
 
+@pytest.mark.slow
 async def test_a_filter_is_written_kept_and_ended(store: Path) -> None:
     shown = RunsScreen(store)
     async with seeing(shown) as seen:
@@ -113,6 +116,7 @@ async def test_a_filter_is_written_kept_and_ended(store: Path) -> None:
         await seen.until(lambda: len(shown.run_list.visible) == 3)
 
 
+@pytest.mark.slow
 async def test_an_interrupted_run_is_resumed_by_whoever_opened_the_view(store: Path) -> None:
     shown = RunsScreen(store)
     async with seeing(shown) as seen:
@@ -169,6 +173,7 @@ async def test_the_mouse_chooses_and_opens(store: Path) -> None:
         await seen.until(lambda: isinstance(seen.app.screen, WatchScreen))
 
 
+@pytest.mark.slow
 async def test_what_others_store_and_leave_behind_is_taken_in(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     small_talks.play(small_talks.plan(path, small_talks.oracle(), run="aaaaa"))
@@ -228,6 +233,7 @@ async def test_a_run_that_others_deleted_is_said(store: Path) -> None:
         assert "no such file" in seen.said[1]
 
 
+@pytest.mark.slow
 async def test_runs_are_compared_in_a_text_to_read(store: Path) -> None:
     shown = RunsScreen(store)
     async with seeing(shown, size=(60, 16)) as seen:
@@ -264,6 +270,7 @@ async def test_runs_are_compared_in_a_text_to_read(store: Path) -> None:
         assert seen.app.screen is shown
 
 
+@pytest.mark.slow
 async def test_what_is_compared_are_the_marked_runs(store: Path) -> None:
     shown = RunsScreen(store)
     async with seeing(shown) as seen:

@@ -29,6 +29,7 @@ async def test_pause_and_go_on(watch: Watch, mid_run: list[Event]) -> None:
         assert watched.app.screen.active_bindings["p"].binding.description == "pause"
 
 
+@pytest.mark.slow
 async def test_a_pause_does_not_make_the_rest_longer(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run[:3])
     async with watched.app.run_test(size=(170, 24)) as pilot:
@@ -87,6 +88,7 @@ async def test_stopping_asks_first(watch: Watch, mid_run: list[Event]) -> None:
         assert not {"S", "p", "s"} & set(watched.app.screen.active_bindings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys", [["q", "s"], ["q", "enter"], ["ctrl+c", "s"], ["ctrl+c", "ctrl+c"], ["ctrl+q", "s"]]
 )
@@ -113,6 +115,7 @@ async def test_quitting_can_leave_the_run_going(watch: Watch, mid_run: list[Even
     assert not watched.control.is_stopped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [["q", "c"], ["q", "escape"], ["q", "q"], ["q", "down", "down", "enter"]])
 async def test_quitting_can_be_taken_back(watch: Watch, mid_run: list[Event], keys: list[str]) -> None:
     watched = watch(mid_run)
@@ -123,6 +126,7 @@ async def test_quitting_can_be_taken_back(watch: Watch, mid_run: list[Event], ke
     assert not watched.control.is_stopped
 
 
+@pytest.mark.slow
 async def test_a_followed_run_that_is_stored_nowhere_ends_the_view_after_a_moment(
     watch: Watch, whole_run: list[Event]
 ) -> None:
@@ -134,6 +138,7 @@ async def test_a_followed_run_that_is_stored_nowhere_ends_the_view_after_a_momen
         await watched.until(lambda: not watched.app.is_running)
 
 
+@pytest.mark.slow
 async def test_a_reader_may_stay_after_the_end(watch: Watch, whole_run: list[Event]) -> None:
     watched = watch(whole_run)
     async with watched.app.run_test() as pilot:
@@ -158,6 +163,7 @@ async def test_a_question_that_lost_its_reason_goes_away(watch: Watch, whole_run
         await watched.until(lambda: watched.app.screen is watched.run)
 
 
+@pytest.mark.slow
 async def test_a_run_that_breaks_off_ends_the_view_at_once(watch: Watch, mid_run: list[Event]) -> None:
     watched = watch(mid_run)
     async with watched.app.run_test() as pilot:

@@ -33,6 +33,7 @@ def ids(store: Path) -> list[str]:
         return [run.id for run in runs.all()]
 
 
+@pytest.mark.slow
 def test_stored_runs_are_chosen_from_read_and_deleted(terminal: Terminal, tmp_path: Path) -> None:
     store = stored_runs.write(tmp_path / "runs.sqlite")
     small_talks.play(small_talks.plan(store, small_talks.oracle(), run="fghij"))
@@ -64,6 +65,7 @@ def test_stored_runs_are_chosen_from_read_and_deleted(terminal: Terminal, tmp_pa
     terminal.wait("same terminal")
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_resumed_from_the_list(terminal: Terminal, tmp_path: Path) -> None:
     terminal.type(f"{RIG} run oracle --similarity exact --repeats 100 --runs runs.sqlite; echo code $?")
     terminal.wait("following", "#1")
@@ -82,6 +84,7 @@ def test_an_interrupted_run_is_resumed_from_the_list(terminal: Terminal, tmp_pat
         assert [run.state for run in runs.all()] == ["finished"]
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_there_is_one_line(terminal: Terminal) -> None:
     terminal.type(f"{RIG} runs --tui --runs nowhere.sqlite; echo code $?")
     assert "rig: nowhere.sqlite: no such file" in terminal.wait("code 2")
@@ -91,6 +94,7 @@ def test_a_store_that_is_not_there_is_one_line(terminal: Terminal) -> None:
     terminal.wait("--tui is for people", "code 2")
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_watched_again_at_any_speed(terminal: Terminal, tmp_path: Path) -> None:
     stored_runs.write(tmp_path / "runs.sqlite")
     terminal.type(f"{RIG} watch --speed 0.25 --runs runs.sqlite; echo code $?")
@@ -141,6 +145,7 @@ def writer(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     process.wait()
 
 
+@pytest.mark.slow
 def test_two_watch_a_run_at_once_and_neither_disturbs_it(
     writer: "subprocess.Popen[bytes]", terminal: Terminal, other: Terminal, tmp_path: Path
 ) -> None:
@@ -179,6 +184,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_page_that_crashes_leaves_the_run_and_the_terminal_in_order(
     terminal: Terminal, tmp_path: Path
 ) -> None:

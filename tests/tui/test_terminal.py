@@ -38,6 +38,7 @@ def stored(tmp_path: Path) -> Callable[[], dict[str, object]]:
     return newest
 
 
+@pytest.mark.slow
 def test_a_run_is_watched_to_its_end(terminal: Terminal, stored: Callable[[], dict[str, object]]) -> None:
     terminal.type(
         "stty -g > before; " + RIG + " run oracle --runs runs.sqlite; echo code $?; stty -g > after"
@@ -54,6 +55,7 @@ def test_a_run_is_watched_to_its_end(terminal: Terminal, stored: Callable[[], di
     terminal.wait("same terminal")
 
 
+@pytest.mark.slow
 def test_keys_work_while_a_run_goes_on_and_stopping_keeps_the_store(
     terminal: Terminal, stored: Callable[[], dict[str, object]]
 ) -> None:
@@ -92,6 +94,7 @@ def test_keys_work_while_a_run_goes_on_and_stopping_keeps_the_store(
     assert int(str(stored()["turns_done"])) >= done
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_in_plain_lines_when_its_view_is_left(
     terminal: Terminal, stored: Callable[[], dict[str, object]]
 ) -> None:
@@ -106,6 +109,7 @@ def test_a_run_goes_on_in_plain_lines_when_its_view_is_left(
     assert stored()["state"] == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["TERM", "INT"])
 def test_a_signal_stops_the_run_and_restores_the_terminal(terminal: Terminal, name: str) -> None:
     terminal.type("stty -g > before; " + RIG + " run oracle --repeats 400 --runs runs.sqlite; echo code $?")
@@ -117,6 +121,7 @@ def test_a_signal_stops_the_run_and_restores_the_terminal(terminal: Terminal, na
     terminal.wait("same terminal")
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_a_terminal_in_order_and_a_store_to_resume_from(
     terminal: Terminal, stored: Callable[[], dict[str, object]], tmp_path: Path
 ) -> None:
@@ -157,6 +162,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_view_that_crashes_leaves_the_run_and_the_terminal_in_order(
     terminal: Terminal, stored: Callable[[], dict[str, object]], tmp_path: Path
 ) -> None:
@@ -180,6 +186,7 @@ def _holds_a_turn(store: Path) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_view_whose_terminal_is_gone_ends_and_its_run_can_be_resumed(
     stored: Callable[[], dict[str, object]], tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def test_lines_break_at_words_and_long_words_anywhere() -> None:
     assert [line[0][0] for line in wrap([("日本語の", Tint.PLAIN)], 5)] == ["日本", "語の"]
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(),

@@ -37,6 +37,7 @@ def test_every_step_fits_into_a_terminal_of_80_cells() -> None:
         assert len(step.then) + len(STEPS) + 4 <= 80
 
 
+@pytest.mark.slow
 async def test_each_key_leads_to_the_next_step(tour: TourScreen) -> None:
     async with RigApp(tour).run_test(size=(80, 24)) as pilot:
         while not tour.state.failures:

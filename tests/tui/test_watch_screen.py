@@ -82,6 +82,7 @@ def played(seen: Seen) -> int:
     return seen.screen.state.turns_done
 
 
+@pytest.mark.slow
 async def test_a_stored_run_is_told_again(store: Path) -> None:
     async with seeing(Player(store, "abcde", speed=math.inf, stay=True)) as seen:
         await seen.shows("finished", "3/3", "turn 2 of 2", "Good day 4.", "recall", " 0.0%")
@@ -90,6 +91,7 @@ async def test_a_stored_run_is_told_again(store: Path) -> None:
         assert {one.status for one in seen.screen.state.conversations.values()} == {Status.FAILED}
 
 
+@pytest.mark.slow
 async def test_it_takes_its_time_and_says_how_long(store: Path) -> None:
     async with seeing(Player(store, "abcde", stay=True)) as seen:
         await seen.shows("replay 1x", "reads the prompt", "8:00")
@@ -108,6 +110,7 @@ async def test_speed_is_changed_by_keys(store: Path) -> None:
         assert played(seen) == 0
 
 
+@pytest.mark.slow
 async def test_a_paused_replay_says_at_once_how_long_it_takes_at_another_speed(store: Path) -> None:
     async with seeing(Player(store, "abcde", stay=True)) as seen:
         await seen.shows("reads the prompt", "8:00")
@@ -118,6 +121,7 @@ async def test_a_paused_replay_says_at_once_how_long_it_takes_at_another_speed(s
         await seen.until(lambda: re.search(r"\b(4:00|3:5\d)\b", seen.text))
 
 
+@pytest.mark.slow
 async def test_it_is_paused_stepped_and_let_go_on(store: Path) -> None:
     async with seeing(Player(store, "abcde", stay=True)) as seen:
         await seen.shows("reads the prompt")
@@ -133,6 +137,7 @@ async def test_it_is_paused_stepped_and_let_go_on(store: Path) -> None:
         await seen.shows("finished")
 
 
+@pytest.mark.slow
 async def test_one_goes_to_any_conversation_and_back(store: Path) -> None:
     async with seeing(Player(store, "abcde", stay=True)) as seen:
         await seen.shows("reads the prompt")
@@ -152,6 +157,7 @@ async def test_one_goes_to_any_conversation_and_back(store: Path) -> None:
         await seen.shows("> alarms", "0/3")
 
 
+@pytest.mark.slow
 async def test_leaving_ends_the_telling(store: Path) -> None:
     player = Player(store, "abcde", stay=True)
     async with seeing(player) as seen:
@@ -161,6 +167,7 @@ async def test_leaving_ends_the_telling(store: Path) -> None:
     assert seen.screen.replay.feed._closed
 
 
+@pytest.mark.slow
 async def test_a_run_in_progress_is_attached_to(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     go = threading.Semaphore(0)
@@ -190,6 +197,7 @@ async def test_a_run_in_progress_is_attached_to(tmp_path: Path) -> None:
         assert "rig run --resume abcde" in seen.screen.state.notices[0]
 
 
+@pytest.mark.slow
 async def test_who_comes_between_two_conversations_has_the_numbers_at_once(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     go, control = threading.Semaphore(3), Control()
@@ -212,6 +220,7 @@ async def test_who_comes_between_two_conversations_has_the_numbers_at_once(tmp_p
         writing.join(PATIENCE_S)
 
 
+@pytest.mark.slow
 async def test_a_store_that_goes_away_is_said_in_a_line(store: Path) -> None:
     player = Player(store, "abcde", stay=True)
     delete_run(store, "abcde")

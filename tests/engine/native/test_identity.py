@@ -41,6 +41,7 @@ def made(each: Known, source: random.Random) -> tuple[tuple[ToolDoc, ...], list[
     return docs, [native_templates.call(source, docs) for _ in range(each.count(source))]
 
 
+@pytest.mark.slow
 @tried(5 * TRIALS)
 def test_what_is_shown_of_a_call_is_read_as_this_call(each: Known, source: random.Random) -> None:
     docs, calls = made(each, source)
@@ -51,6 +52,7 @@ def test_what_is_shown_of_a_call_is_read_as_this_call(each: Known, source: rando
     assert list(form.read(shown).calls) == calls, shown
 
 
+@pytest.mark.slow
 @tried(5 * TRIALS)
 def test_what_is_written_is_read_and_damaged_calls_are_not(each: Known, source: random.Random) -> None:
     docs, calls = made(each, source)
@@ -97,6 +99,7 @@ def _accepts(writer: Writer, grammar: Grammar, language: Language, text: str) ->
     return constraint.complete or bool(constraint.allowed()[ends].any())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("special", [False, True], ids=["text", "special tokens"])
 @tried(max(TRIALS // 2, 1))
 def test_the_grammar_accepts_calls_with_variants_and_no_damaged_ones(
@@ -132,6 +135,7 @@ def test_the_grammar_accepts_calls_with_variants_and_no_damaged_ones(
         form.read(changed)
 
 
+@pytest.mark.slow
 def test_every_public_template_is_known_but_those_that_say_nothing_of_tools() -> None:
     for name, source in SOURCES.items():
         template = ChatTemplate(source)

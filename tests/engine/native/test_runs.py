@@ -91,6 +91,7 @@ def answered(model: LlamaCppModel, request: Request) -> tuple[Prediction, list[P
 FIRST = sorted(OWN) if not REAL else NAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST)
 def test_every_template_runs_and_a_finished_call_is_valid(
     run: Callable[..., LlamaCppModel], name: str

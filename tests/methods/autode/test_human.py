@@ -47,6 +47,7 @@ def test_a_person_on_plain_lines_reads_the_script_and_what_is_said(rig: Rig) -> 
     assert (arm["f1"], arm["fingerprint"]["role.user.engine"]) == (1, "human")
 
 
+@pytest.mark.slow
 def test_whoever_leaves_goes_on_later_with_the_same_turn(rig: Rig) -> None:
     left = typed("450 euros to Samir Haddad\n", *ASKED, *TWO, "--display", "plain", code=130)
     assert "stopping" in left.stdout
@@ -74,6 +75,7 @@ def test_a_person_is_no_model_to_be_evaluated(rig: Rig) -> None:
 LIVE = ("run", "oracle", "--method", "dynamic", "--suite", "easy", "--similarity", "exact", "--user", "human")
 
 
+@pytest.mark.slow
 def test_a_person_talks_in_tooltalks_world_and_comes_back(rig: Rig) -> None:
     asked = (*LIVE, "--only", "AddAlarm-easy", "--display", "plain")
     left = typed("ten to five\n", *asked, code=130)
@@ -104,6 +106,7 @@ def leave(terminal: Terminal) -> None:
     terminal.wait("rig run --resume")
 
 
+@pytest.mark.slow
 @pytest.mark.terminal
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 def test_a_person_in_the_live_view_from_the_first_word_to_the_last(
@@ -132,6 +135,7 @@ def test_a_person_in_the_live_view_from_the_first_word_to_the_last(
     assert cells[1]["metrics"]["user_failed_rate"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.terminal
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 def test_a_person_in_the_live_view_of_tooltalks_world(rig: Rig, terminal: Terminal, tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def test_runs_of_ones_own_have_tables_too(rig: Rig) -> None:
     assert agreed["rows"][0]["methods"] == ["static", "scripted user"]
 
 
+@pytest.mark.slow
 def test_arms_of_several_runs_are_tabulated_together_and_reported(
     rig: Rig, autode: Path, dialogues: dict[str, Scenario], tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ def counts(store: Path) -> list[Any]:
         ).fetchall()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [AUTODE, (*AUTODE, "--set", "compat=true", "--set", "max_rounds=1"), LIVE],

@@ -86,6 +86,7 @@ def rows(tables: list[Any], title: str, **wanted: Any) -> list[Any]:
     return [row for row in table["rows"] if all(row.get(key) == value for key, value in wanted.items())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_upstreams(tables: list[Any], name: str) -> None:
     (row,) = rows(tables, "Table 1", arm=name)

@@ -102,6 +102,7 @@ EXTRA = called("AddReminder", {"task": "buy a trumpet", "due_date": "2031-01-02 
 TASK = "AddAlarm-easy"
 
 
+@pytest.mark.slow
 def test_the_oracle_brings_every_world_to_its_end_and_says_everything(rig: Rig) -> None:
     for suite, number in (("easy", 28), ("hard", 50)):
         asked = ("run", "oracle", "--suite", suite, "--method", "dynamic", "--similarity", "exact")
@@ -242,6 +243,7 @@ def test_the_user_ends_it(setup: DynamicSetup) -> None:
     assert gone.score.counts["user_failed"] == 1
 
 
+@pytest.mark.slow
 def test_a_resumed_conversation_goes_on_in_the_same_world(setup: DynamicSetup) -> None:
     task = max(tasks().values(), key=lambda each: each.ground_truth_count)
     whole = Live(setup, task)
@@ -251,6 +253,7 @@ def test_a_resumed_conversation_goes_on_in_the_same_world(setup: DynamicSetup) -
         assert [turn.steps for turn in resumed.turns] == [turn.steps for turn in whole.turns]
 
 
+@pytest.mark.slow
 def test_calls_are_judged_as_they_are_made(setup: DynamicSetup) -> None:
     live = Live(setup, tasks()[TASK])
     judged = [event for event in live.events if isinstance(event, CallJudged)]

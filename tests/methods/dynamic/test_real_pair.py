@@ -15,6 +15,7 @@ KILLED_AT = 46
 """Which event: between what the user says in the second turn, and the end of the assistant's answer."""
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_both_roles_from_one_file_resumed_after_a_kill(rig: Rig, smollm2: Path, tmp_path: Path) -> None:
     asked = ("run", str(smollm2), "--user", str(smollm2), *OPTIONS.split(), *SMALL.split())

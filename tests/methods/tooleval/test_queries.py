@@ -57,6 +57,7 @@ def calls_in(request: Request) -> list[CallMessage]:
     return [message for message in request.messages if isinstance(message, CallMessage)]
 
 
+@pytest.mark.slow
 def test_the_suite_has_queries_of_three_kinds_and_no_fault(queries: dict[str, Query]) -> None:
     assert check(SUITE, ToolEval().settings(_DEFAULTS)).faults == ()
     counts = {path.stem: len(load(path)) for path in SUITE.glob("*.json")}
@@ -72,6 +73,7 @@ def test_the_suite_has_queries_of_three_kinds_and_no_fault(queries: dict[str, Qu
     assert parse(queries["later-alarm"].source, "here", "queries") == queries["later-alarm"]
 
 
+@pytest.mark.slow
 def test_the_oracle_passes_everything_by_either_search(rig: Rig) -> None:
     arms = rig(
         *("run", "oracle", "--suite", "queries", "--search", "cot@1", "--search", "dfs_w2"),

@@ -165,6 +165,7 @@ def test_whatever_a_model_does_every_node_has_its_own_world(way: str, script: li
     assert_worlds(episode.found, query, setup)
 
 
+@pytest.mark.slow
 def test_the_oracle_wins_by_the_rule_that_asks_nobody_and_ties_with_itself(rig: Rig, tmp_path: Path) -> None:
     store, quiet = tmp_path / "runs.sqlite", ("--display", "none", "--json")
     poor = searched(store, after(1, finish("Sorry.")), "cot@1", *TEN, name="poor").id

@@ -228,6 +228,7 @@ def test_a_right_call_early_is_no_fault_unless_turns_are_graded_apart() -> None:
     assert kinds == [(K.MADE_UP, 5), (K.MISSING_CALL, 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["default", "upstream", "per-turn"])
 def test_whatever_is_done_a_failure_has_a_fault_and_a_success_has_none(mode: Mode) -> None:
     calls: list[Any] = [ALARM, NOTE, SEARCH, Call("LogoutUser"), Call("Nothing"), Call("AddAlarm", None)]

@@ -41,6 +41,7 @@ def calls(draw: st.DrawFn) -> Call:
     return Call(name, arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compat", [False, True], ids=["default", "upstream"])
 @given(trail=st.lists(calls(), min_size=1, max_size=8), logged_in=st.booleans())
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

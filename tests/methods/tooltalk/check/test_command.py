@@ -12,6 +12,7 @@ from rig.paths import CONVERSATIONS
 Command = Callable[..., Any]
 
 
+@pytest.mark.slow
 def test_the_shipped_suites(rig: Command) -> None:
     done = rig("check")
     assert done.code == 0
@@ -19,6 +20,7 @@ def test_the_shipped_suites(rig: Command) -> None:
     assert all(line.endswith("no faults") for line in done.out.splitlines())
 
 
+@pytest.mark.slow
 def test_json(rig: Command) -> None:
     done = rig("check", "--json")
     assert done.code == 0
