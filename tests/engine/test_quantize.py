@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import tiny_gguf
@@ -178,10 +179,7 @@ def test_any_name_is_read_as_it_was_written(name: str, parent: str) -> None:
         tensors={"Q8_0": 2, "F32": 1},
         llama_cpp="1",
     )
-    with pytest.MonkeyPatch.context() as patch:
-        import tempfile
-
-        folder = tempfile.mkdtemp()
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         patch.setattr(local_models, "models_directory", lambda: Path(folder))
         record(entry)
         assert local_registry() == {"x.gguf": entry}

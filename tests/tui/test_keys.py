@@ -25,7 +25,7 @@ from tui.text.lines import Tint
 from tui.widgets.answer import AnswerBar
 from tui.widgets.conversations import ConversationGrid
 from tui.widgets.expectations import Expectations
-from tui.widgets.search_bar import SearchBar
+from tui.widgets.page import SearchBar
 from tui.widgets.side_by_side import SideBySide
 from tui.widgets.transcript import TranscriptView
 

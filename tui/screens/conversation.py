@@ -25,9 +25,8 @@ from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
 from tui.widgets.messages import Rearranged, RowPicked, ViewPicked
 from tui.widgets.outline import Outline
-from tui.widgets.page import Page
-from tui.widgets.search_bar import SearchBar
-from tui.widgets.tabs import Tabs
+from tui.widgets.page import Page, SearchBar
+from tui.widgets.titles import Tabs
 
 _WIDTH = 122
 """Cells of a page written as text."""

@@ -4,8 +4,7 @@ from textual.screen import ScreenResultType
 
 from tui.screens.base import RigScreen
 from tui.widgets.messages import SearchChanged
-from tui.widgets.page import Page
-from tui.widgets.search_bar import SearchBar
+from tui.widgets.page import Page, SearchBar
 
 
 class PagedScreen(RigScreen[ScreenResultType]):

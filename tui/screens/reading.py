@@ -12,7 +12,7 @@ from tui.screens.copying import CopyActions
 from tui.screens.steering import SteeringScreen
 from tui.text.inert import inert
 from tui.widgets.messages import ArmPicked, ConversationPicked, FilterPicked, Scrolled, SearchChanged
-from tui.widgets.search_bar import SearchBar
+from tui.widgets.page import SearchBar
 from tui.widgets.side_by_side import SideBySide, turns_of
 from tui.widgets.transcript import TranscriptView
 

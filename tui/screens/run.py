@@ -35,7 +35,7 @@ from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import Section, bindings_of
 from tui.widgets.messages import Answered, ConversationOpened, Rearranged, RunsOpened
 from tui.widgets.meters import Meters
-from tui.widgets.search_bar import SearchBar
+from tui.widgets.page import SearchBar
 from tui.widgets.side_by_side import Side, SideBySide, turns_of
 from tui.widgets.titles import BoardTitle, Header, Title
 from tui.widgets.transcript import TranscriptView

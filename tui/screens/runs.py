@@ -31,8 +31,8 @@ from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
 from tui.widgets.messages import Rearranged, RowOpened, RowPicked, SearchChanged
+from tui.widgets.page import SearchBar
 from tui.widgets.run_list import SIGNS, RunList
-from tui.widgets.search_bar import SearchBar
 
 LOOK_S = 1.0
 """How often to see whether the store changed."""

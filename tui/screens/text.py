@@ -12,8 +12,7 @@ from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import Section, bindings_of
 from tui.widgets.lines import Lines
 from tui.widgets.messages import Rearranged
-from tui.widgets.page import Page
-from tui.widgets.search_bar import SearchBar
+from tui.widgets.page import Page, SearchBar
 
 _TEXT = Section(
     "Text",
