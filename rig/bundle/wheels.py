@@ -24,10 +24,11 @@ from packaging.requirements import Requirement
 from packaging.tags import sys_tags
 from packaging.utils import canonicalize_name
 
+from rig import DISTRIBUTION
 from rig.errors import RigError
 from rig.paths import CHECKOUT
 
-ROOTS = ("rig", "pip")
+ROOTS = (DISTRIBUTION, "pip")
 """What is installed on the other machine, and what installs it there."""
 
 LEFT_OUT: Mapping[str, tuple[str, ...]] = {"torch": ("torch/test/", "torch/include/", "torch/bin/test_")}
@@ -95,7 +96,10 @@ def _closure(
 ) -> dict[str, Distribution]:
     """What is needed on this platform, by canonical name, with the extras that others ask for."""
     found: dict[str, Distribution] = {}
-    left = [*((name, "", "a bundle") for name in ROOTS), *(("rig", extra, "a bundle") for extra in extras)]
+    left = [
+        *((name, "", "a bundle") for name in ROOTS),
+        *((DISTRIBUTION, extra, "a bundle") for extra in extras),
+    ]
     done = set()
     while left:
         name, extra, wanted_by = left.pop()
@@ -116,7 +120,7 @@ def _closure(
 def _packed(name: str, installed: Distribution, folder: Path) -> Path:
     """Write the wheel of an installed distribution."""
     origin = json.loads(installed.read_text("direct_url.json") or "{}")
-    if name == "rig" and CHECKOUT is not None:
+    if name == DISTRIBUTION and CHECKOUT is not None:
         members = [*_of_checkout(CHECKOUT), *_of_record(name, installed, only_metadata=True)]
     elif origin.get("dir_info", {}).get("editable"):
         raise RigError(f"{name} is installed as editable; give a wheel of it with --wheel, or install it")

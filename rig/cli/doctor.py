@@ -13,7 +13,7 @@ import click
 import psutil
 from packaging.requirements import Requirement
 
-from rig import __version__, methods
+from rig import DISTRIBUTION, __version__, methods
 from rig.cli.output import print_json, printable
 from rig.displays.numbers import file_size
 from rig.engine.built import built_for
@@ -107,7 +107,7 @@ def _python() -> Iterator[Finding]:
 def _libraries() -> Iterator[Finding]:
     """The declared requirements of the installed rig, checked against what is installed."""
     try:
-        wanted = [Requirement(line) for line in requires("rig") or []]
+        wanted = [Requirement(line) for line in requires(DISTRIBUTION) or []]
     except PackageNotFoundError:
         yield Finding("libraries", "warn", "rig itself is not installed", "install it: pip install -e .")
         return

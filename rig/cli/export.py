@@ -55,7 +55,7 @@ def command(
 
     RUN is an id or its first characters, a name given with --name, or `latest`. For ToolTalk you get a folder
     for each model and repeat, which `rig score` can read; for AutoDE, a file for each model. Files hold
-    finished conversations only. Parquet needs `pip install 'rig[parquet]'`.
+    finished conversations only. Parquet needs `pip install pyarrow`.
 
     \b
     Examples:

@@ -139,7 +139,7 @@ def _connected(address: str) -> Any:
     try:
         import ray
     except ImportError:
-        raise RigError("--on ray needs Ray; install it with `pip install 'rig[ray]'`") from None
+        raise RigError("--on ray needs Ray; install it with `pip install ray`") from None
     if ray.is_initialized():
         return ray
     if sys.__stderr__ and not faulthandler.is_enabled():

@@ -58,7 +58,7 @@ def write_parquet(runs: Runs, run: StoredRun, view: str, path: Path) -> int:
         arrow = import_module("pyarrow")
         parquet = import_module("pyarrow.parquet")
     except ImportError as error:
-        raise RigError("--format parquet needs pyarrow: pip install 'rig[parquet]'") from error
+        raise RigError("--format parquet needs pyarrow: pip install pyarrow") from error
     if path.exists():
         raise RigError(f"{path}: exists; choose a new file")
     kinds: dict[str, set[type]] = {name: set() for name in runs.view_columns(view)}

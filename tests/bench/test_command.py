@@ -209,7 +209,7 @@ def test_what_is_not_installed_is_skipped_with_the_way_to_get_it(
     said: list[str] = []
     peers = ("llama-cpp-server", "llama-server", "outlines")
     found = benchmarks.bench(Options(str(tiny()), peers=peers, repeats=2, parallel=1), said.append)
-    assert "pip install 'rig[bench]'" in found.skipped["llama-cpp-server"]
+    assert "pip install '.[bench]'" in found.skipped["llama-cpp-server"]
     assert list(found.skipped) == ["llama-cpp-server"]
     assert found.failures == {"llama-server": "ended by signal 11 and said nothing"}
     # The second pass goes backwards, so that drift cancels out.

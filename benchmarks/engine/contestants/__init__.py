@@ -10,7 +10,7 @@ from benchmarks.engine.job import Answer, Job
 from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import JsonObject
 
-INSTALL = "pip install 'rig[bench]' -c constraints.txt"
+INSTALL = "pip install '.[bench]' -c constraints.txt"
 """What brings every peer."""
 
 

@@ -71,9 +71,7 @@ def read_documents(workbook: Path) -> dict[str, ApiDocument]:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
-        raise RigError(
-            f'{workbook}: to read it, rig needs openpyxl: pip install "rig[autode]" (or pip install openpyxl)'
-        ) from error
+        raise RigError(f"{workbook}: to read it, rig needs openpyxl: pip install openpyxl") from error
     try:
         book = load_workbook(workbook, read_only=True, data_only=True)
         return {api.name: api for sheet in _SHEETS for api in _of_sheet(book[sheet])}
