@@ -10,6 +10,7 @@ from typing import Any
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.errors import RigError
 from rig.files import read_text
+from rig.methods.base import Loaded
 from rig.methods.bfcl.checker import Truth
 from rig.methods.bfcl.writing import written
 from rig.tasks import ExpectedTurn
@@ -94,28 +95,45 @@ def folder_of_data(place: str) -> Path:
     )
 
 
-def load(place: Path) -> list[Entry]:
-    """The entries of a file, or of all files of a folder that are of one turn. Raises RigError."""
-    files = _files(place)
-    found = [entry for category, file in files.items() for entry in _entries(file, category)]
-    if not found:
-        raise RigError(f"{place}: holds no BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
-    return found
+def load(place: Path) -> Loaded:
+    """The entries of a file, or of all files of a folder that are of one turn; faults of those that are none.
+
+    Raises RigError if there is no entry at all, or a file cannot be read.
+    """
+    entries: list[Entry] = []
+    faults: list[str] = []
+    for category, file in _files(place).items():
+        for source, where in _sources(file, category):
+            try:
+                entries.append(parse(source, where, category))
+            except RigError as error:
+                faults.append(str(error))
+    if not entries:
+        raise RigError(
+            next(
+                iter(faults),
+                f"{place}: holds no BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}",
+            )
+        )
+    return Loaded(entries, faults)
 
 
 def parse(source: JsonObject, where: str, suite: str) -> Entry:
     """An entry from what is stored of it. Raises RigError."""
     try:
-        entry = source["entry"]
-        return Entry(
-            str(entry["id"]),
-            suite or str(entry["id"]).rpartition("_")[0],
-            [{"role": each["role"], "content": each["content"]} for each in entry["question"][0]],
-            [_function(each) for each in entry["function"]],
-            [dict(each) for each in source["truth"]],
+        given = source["entry"]
+        entry = Entry(
+            str(given["id"]),
+            suite or str(given["id"]).rpartition("_")[0],
+            [{"role": message["role"], "content": message["content"]} for message in given["question"][0]],
+            [_function(function) for function in given["function"]],
+            [dict(call) for call in source["truth"]],
             source,
         )
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+        # An entry whose truth cannot be read as calls would end a run that has begun.
+        entry.answer()
+        return entry
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError) as error:
         raise RigError(f"{where}: no entry of BFCL: {type(error).__name__}: {error}") from error
 
 
@@ -125,18 +143,27 @@ def _function(declared: JsonObject) -> JsonObject:
 
 
 def _first(allowed: list[Any]) -> Any:
-    """The first value that is allowed; each member of an object has values of its own."""
-    return _concrete(allowed[0])
+    """The first value that is allowed.
+
+    Members of an object, and of an object in a list, have alternatives of their own. BFCL's checker compares
+    those as they stand, so an object within an alternative is a plain value.
+    """
+    value = allowed[0]
+    if isinstance(value, list):
+        return [_members(element) if isinstance(element, dict) else element for element in value]
+    return _members(value) if isinstance(value, dict) else value
 
 
-def _concrete(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: _concrete(each[0])
-            for key, each in value.items()
-            if not isinstance(each, list) or (each and each[0] != "")
-        }
-    return [_concrete(each) for each in value] if isinstance(value, list) else value
+def _members(allowed: Mapping[str, Any]) -> JsonObject:
+    """An object with the first alternative of each member, without those that are better left out.
+
+    Where a member has no list of alternatives no answer is right, and it is given as it stands.
+    """
+    return {
+        name: alternatives[0] if isinstance(alternatives, list) else alternatives
+        for name, alternatives in allowed.items()
+        if not isinstance(alternatives, list) or (alternatives and alternatives[0] != "")
+    }
 
 
 def _files(place: Path) -> dict[str, Path]:
@@ -147,15 +174,17 @@ def _files(place: Path) -> dict[str, Path]:
     return {category: found[category] for category in CATEGORIES if category in found}
 
 
-def _entries(file: Path, category: str) -> Iterator[Entry]:
+def _sources(file: Path, category: str) -> Iterator[tuple[JsonObject, str]]:
+    """Each entry with its truth, and where it stands."""
     answers = file.parent / ANSWERS / file.name
     is_known = not category.endswith(_WITHOUT_TRUTH)
-    truths = {each["id"]: each["ground_truth"] for each in lines(answers)} if is_known else {}
+    truths = {answer["id"]: answer for answer in lines(answers)} if is_known else {}
     for number, entry in enumerate(lines(file), 1):
         where = f"{file}: line {number}"
         if is_known and entry["id"] not in truths:
             raise RigError(f"{where}: {answers} has no answer to {entry['id']}")
-        yield parse({"entry": entry, "truth": truths.get(entry["id"], [])}, where, category)
+        truth = truths[entry["id"]].get("ground_truth") if is_known else []
+        yield {"entry": entry, "truth": truth}, where
 
 
 def lines(file: Path, key: str = "id") -> list[JsonObject]:

@@ -4,6 +4,7 @@ An answer passes if it was given with Finish, the world ended as the query's own
 answer names every fact.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from rig.toolbox.diff import RecordChange
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 
-VERSION = "1"
+VERSION = "2"
 """Of the scores; to be raised with any change that can change one."""
 
 DECLARATION = Declaration(
@@ -53,7 +54,7 @@ class Judgement:
     def __init__(self, simulator: Callable[[], Simulator]) -> None:
         self._open = simulator
         self._simulator: Simulator | None = None
-        self._wanted: dict[str, frozenset[Change]] = {}
+        self._wanted: dict[str, Counter[Change]] = {}
 
     def score(self, query: Query, settings: Any, turns: Sequence[PlayedTurn]) -> Score:
         """What a search was worth."""
@@ -96,35 +97,37 @@ class Judgement:
             self._simulator = self._open()
         return self._simulator
 
-    def wanted(self, query: Query) -> frozenset[Change]:
+    def wanted(self, query: Query) -> Counter[Change]:
         """How the world shall be different in the end."""
         if query.name not in self._wanted:
             calls = [ExecutedCall(call, Outcome()) for call in query.calls]
             self._wanted[query.name] = self.changes(query, calls)
         return self._wanted[query.name]
 
-    def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> frozenset[Change]:
+    def changes(self, query: Query, calls: Sequence[ExecutedCall]) -> Counter[Change]:
         """How the world differs after these calls, ignoring the ids it gave out, and what was sent.
+
+        A change that was made twice counts twice: two equal alarms differ from one.
 
         An action that leaves no record, such as sending a message, counts by its arguments.
         """
         simulator = self.simulator
         simulator.start(*query.start)
         before = simulator.snapshot()
-        sent: set[Change] = set()
+        sent: Counter[Change] = Counter()
         for each in calls:
             if not simulator.toolbox.is_action(each.name):
                 continue
             last = simulator.snapshot()
             done = simulator.execute(Call(each.name, without_token(each.arguments)))
             if done.exception is None and not self._records(last):
-                sent.add(("sent", each.name, _plain(without_token(each.arguments))))
-        return frozenset((*self._records(before), *sent))
+                sent["sent", each.name, _plain(without_token(each.arguments))] += 1
+        return self._records(before) + sent
 
-    def _records(self, before: Snapshot) -> set[Change]:
+    def _records(self, before: Snapshot) -> Counter[Change]:
         """The records that are different from before."""
         found = self.simulator.diff(before, self.simulator.snapshot())
-        return {_change(each) for each in found.changes if not each.is_bookkeeping}
+        return Counter(_change(each) for each in found.changes if not each.is_bookkeeping)
 
 
 def final_words(step: Step) -> str:

@@ -218,7 +218,6 @@ def test_what_holds_no_calls_is_never_executed(result: Any) -> None:
         ("{", "line 1: not JSON"),
         ("[]", "line 1: no object with an id"),
         ('{"id": "simple_python_9", "question": [[]], "function": []}', "has no answer to simple_python_9"),
-        ('{"id": "simple_python_0", "question": 5, "function": []}', "line 1: no entry of BFCL"),
     ],
 )
 def test_data_that_are_none(checkout: Path, text: str, fault: str) -> None:
@@ -303,3 +302,55 @@ def test_what_goes_wrong_has_its_kind(
     [entry] = data.load(checkout / f"BFCL_v4_{category}.json")
     score = score_output(entry, calls, Settings(), failed=failed)
     assert [fault.kind for fault in score.faults] == ([] if kind is None else [kind])
+
+
+def _category(checkout: Path, category: str, entries: dict[str, Any]) -> None:
+    """Replace a category by entries of one tool, each with its truth."""
+    name = f"BFCL_v4_{category}.json"
+    rows = [{"id": key, "question": ASK, "function": [ADD]} for key in entries]
+    answers = [{"id": key, "ground_truth": truth} for key, truth in entries.items()]
+    (checkout / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (checkout / "possible_answer" / name).write_text("".join(f"{json.dumps(row)}\n" for row in answers))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        [{"x": [1]}],
+        [{"x": [{"y": 1}]}],
+        [{"x": [{"y": [1]}]}],
+        [{"x": [{"y": {"z": None}}, {"y": 2}]}],
+        [{"x": [[1, {"y": 2}]], "w": ["", 3]}],
+        [{"x": [[]], "w": [{}]}],
+        [{}],
+    ],
+    ids=repr,
+)
+def test_the_truth_of_nested_objects_is_right(rig: Callable[..., Any], checkout: Path, how: Any) -> None:
+    _category(checkout, "live_parallel", {"live_parallel_0": [{"math.add": {"a": [1], "how": how}}]})
+    done = rig("run", "oracle", "--suite", checkout, "--display", "none", "--json")
+    assert (done.code, done.json["arms"][0]["live_parallel"]) == (0, 1.0)
+
+
+def test_an_entry_that_cannot_be_played_is_named_and_the_others_are(
+    rig: Callable[..., Any], checkout: Path
+) -> None:
+    right = [{"math.add": {"a": [1]}}]
+    broken = {"live_parallel_1": None, "live_parallel_2": [{"math.add": 3}], "live_parallel_3": [{}]}
+    _category(checkout, "live_parallel", {"live_parallel_0": right, **broken})
+    found = data.load(checkout)
+    assert [entry.name for entry in found if entry.suite == "live_parallel"] == ["live_parallel_0"]
+    assert [fault.split(": ")[1] for fault in found.faults] == ["line 2", "line 3", "line 4"]
+    done = rig("run", "oracle", "--suite", checkout, "--display", "none", "--json")
+    assert (done.code, done.json["arms"][0]["live_parallel"]) == (0, 1.0)
+    assert done.err.count("no entry of BFCL") == 3
+
+
+def test_a_truth_that_no_answer_meets_is_a_failure_and_ends_no_run(
+    rig: Callable[..., Any], checkout: Path
+) -> None:
+    _category(
+        checkout, "live_parallel", {"live_parallel_0": [{"math.add": {"a": [1], "how": [{"x": {"y": 1}}]}}]}
+    )
+    done = rig("run", "oracle", "--suite", checkout, "--display", "none", "--json")
+    assert (done.code, done.json["arms"][0]["live_parallel"]) == (0, 0.0)

@@ -252,6 +252,28 @@ def test_ids_that_differ_are_no_difference(queries: dict[str, Query]) -> None:
     assert judgement.changes(query, wrong) != judgement.wanted(query)
 
 
+def test_an_action_made_twice_is_harm(queries: dict[str, Query]) -> None:
+    """Of every query: the right calls, with each one that makes or sends something made once more."""
+    judgement = Judgement(setup_of()._twin)
+    doubled = 0
+    for query in queries.values():
+        wanted = judgement.wanted(query)
+        for call in query.calls:
+            if call.name.startswith(("Add", "Create", "Send", "Register")):
+                calls = [ExecutedCall(made, Outcome()) for made in (*query.calls, call)]
+                changes = judgement.changes(query, calls)
+                if call.name in ("CreateEvent", "RegisterUser") and changes == wanted:
+                    continue  # refused by the simulator the second time
+                doubled += 1
+                assert changes - wanted, (query.name, call)
+    assert doubled >= 26
+
+
+def test_a_search_that_acts_twice_does_not_pass(queries: dict[str, Query]) -> None:
+    twice = score(queries["later-alarm"], scripted(*MOVED, MOVED[1], finish("Done.")))
+    assert (twice["passes"], twice["world_wrong"], twice["harmed"]) == (0, 1, 1)
+
+
 def bad(**more: Any) -> dict[str, Any]:
     row = json.loads((SUITE / "one-tool.json").read_text())["queries"][0]
     return {**row, **more}
