@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from terminals import Terminal
 
+from rig import opening
 from rig.displays import signs
 from rig.errors import RigError
 
@@ -80,6 +81,14 @@ def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("RIG_RUNS", str(tmp_path_factory.mktemp("runs") / "runs.sqlite"))
 
 
+@pytest.fixture(autouse=True)
+def own_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all files that tests of this session make, which stores of theirs may name."""
+    place = tmp_path_factory.getbasetemp()
+    opening.name(place)
+    return place
+
+
 @pytest.fixture(scope="session")
 def smollm2() -> Path:
     """The real SmolLM2-135M-Instruct. Its absence is a failure: the tests are not run without a model."""
@@ -138,15 +147,15 @@ class Finished:
 
 
 @pytest.fixture
-def rig(capfd: pytest.CaptureFixture[str]) -> Callable[..., Finished]:
-    """Runs the command line in this process: `rig("models", "list")`."""
+def rig(capfd: pytest.CaptureFixture[str], own_files: Path) -> Callable[..., Finished]:
+    """Runs the command line in this process: `rig("models", "list")`. Stores may name files of the tests."""
     from rig.cli import main
 
     def run(*arguments: object) -> Finished:
         capfd.readouterr()
         code = 0
         try:
-            main([str(argument) for argument in arguments])
+            main([*(("--open", str(own_files)) if arguments else ()), *map(str, arguments)])
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         out, err = capfd.readouterr()

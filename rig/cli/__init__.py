@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import click
 
-from rig import __version__
+from rig import __version__, opening
 from rig.cli.options.verbs import HELP_NAMES, Verbs
 from rig.cli.output import open_standard_streams, printable, shortened, unbroken_output
 from rig.displays import signs
@@ -97,13 +97,20 @@ def _bench_elsewhere(arguments: tuple[str, ...]) -> None:
     " $RIG_PLUGINS. Runs its code.",
 )
 @click.option(
+    "--open",
+    "opened",
+    multiple=True,
+    metavar="PATH",
+    help="Let a verb open this file, or what is in this folder, where a run store names it.",
+)
+@click.option(
     "--ascii",
     "ascii_only",
     is_flag=True,
     help="Draw with ASCII characters only. $RIG_ASCII=1 and some locales do the same.",
 )
 @click.pass_context
-def cli(context: click.Context, plugins: tuple[str, ...], ascii_only: bool) -> None:
+def cli(context: click.Context, plugins: tuple[str, ...], opened: tuple[str, ...], ascii_only: bool) -> None:
     """Find out which local model file you can trust with tools.
 
     rig plays conversations to your GGUF files, lets each model call tools in a mock world, checks every
@@ -118,6 +125,9 @@ def cli(context: click.Context, plugins: tuple[str, ...], ascii_only: bool) -> N
     """  # noqa: D301 - for click
     from rig.cli.options import settings
 
+    opening.forget()
+    for place in opened:
+        opening.name(place)
     if ascii_only:
         os.environ[signs.ASCII_VARIABLE] = "1"
     signs.use(ascii_only=signs.wants_ascii(os.environ, sys.stdout.encoding))

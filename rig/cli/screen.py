@@ -21,6 +21,7 @@ from rig.files import json_text, write
 from rig.methods.base import Docs, History, Method, Tools
 from rig.paths import runs_file
 from rig.running.options import Options
+from rig.running.planning import require_opened
 from rig.store import Runs
 from rig.tasks import Task, select
 
@@ -180,6 +181,8 @@ def _as_stored(
         run = arms[0].run
         tasks = stored.conversations(run)
         chosen = Options.from_json(run.settings)
+        given = {name for name, value in options.items() if value}
+        require_opened(run, chosen, methods.get(run.declaration.method), given)
     varied: dict[str, Any] = {
         name: (value,) for name, value in _of_arm(arms[0].arm.fingerprint or {}).items()
     }

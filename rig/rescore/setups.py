@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rig import methods
+from rig import methods, opening, plugins
 from rig.episodes import Step
 from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
@@ -21,10 +21,13 @@ def setup_of(
     """The method of a stored run, ready as it was but for what is `given` by name and is not None.
 
     `answers` is the file of what people said of unclear texts. Raises RigError for what the method does not
-    know, and for what cannot be had.
+    know, for what cannot be had, and for files that the run names and the user does not.
     """
     method = methods.get(run.declaration.method)
-    return _ready(method, Options.from_json(run.settings), threshold, answers, given)
+    stored = Options.from_json(run.settings)
+    left = {name: values for name, values in stored.values(method).items() if given.get(name) is None}
+    opening.require_named(run.id, left, plugins.registered().toolboxes)
+    return _ready(method, stored, threshold, answers, given)
 
 
 def settings_of(run: StoredRun) -> tuple[Settings, ...]:
@@ -33,7 +36,9 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     Raises RigError for what the method does not know.
     """
     method = methods.get(run.declaration.method)
-    values = {name: found[0] for name, found in Options.from_json(run.settings).values(method).items()}
+    stored = Options.from_json(run.settings).values(method)
+    opening.require_named(run.id, stored, plugins.registered().toolboxes)
+    values = {name: several[0] for name, several in stored.items()}
     several = [option.name for option in method.options if option.several]
     try:
         return tuple(method.settings({**values, **_varied(arm, several, values)}) for arm in run.arms)
@@ -58,7 +63,12 @@ def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlac
     if all(step.parent is None for played in transcript.turns.values() for step in played.steps):
         return frozenset()
     arm = next(number for number, arm in enumerate(run.arms) if arm.name == transcript.arm)
-    leading = {id(step) for step in path_of(by_arm(setup_of(run), settings_of(run)[arm]), transcript) or ()}
+    try:
+        setup = by_arm(setup_of(run), settings_of(run)[arm])
+    except RigError:
+        # What the method needs for it is not here, or nobody said that it may be opened.
+        return frozenset()
+    leading = {id(step) for step in path_of(setup, transcript) or ()}
     return frozenset(
         StepPlace(turn, number)
         for turn, played in transcript.turns.items()

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rig import engine, methods
+from rig import engine, methods, opening, plugins
 from rig.cluster import placed
 from rig.engine.settings import DRAFTS
 from rig.errors import RigError
@@ -23,6 +23,7 @@ from rig.store import Runs, StoredRun, check_writable
 from rig.store.identifiers import new_run_id
 from rig.tasks import Task, in_random_order, select
 from rig.toolbox.find import find_toolbox
+from rig.toolbox.own.folder import hash_of, holds_toolbox
 
 _SUITE = Options(models=()).suite
 
@@ -70,6 +71,7 @@ def plan_resume(
         tasks = runs.conversations(stored)
     options = Options.from_json(stored.settings)
     method = methods.get(stored.declaration.method)
+    _require_as_started(stored, options, method, given)
     _require_same(stored, given, method.models(()).keys())
     again = _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
     caution = Caution(stored.declaration.caution, stored.declaration.decides)
@@ -90,6 +92,36 @@ def elsewhere(plan: Plan, where: str) -> Plan:
     loads = {arm.load: placed(arm.load, where) for arm in plan.arms}
     arms = tuple(replace(arm, load=loads[arm.load], adapt=None) for arm in plan.arms)
     return replace(plan, arms=arms, is_elsewhere=True)
+
+
+def require_opened(stored: StoredRun, options: Options, method: Method, given: Container[str]) -> None:
+    """Raise RigError for files that a stored run names, if the user did not. `given` are options by name."""
+    values: dict[str, Any] = {part: getattr(options, part) for part in _OPENED if part not in given}
+    own = {name: several for name, several in options.values(method).items() if name not in given}
+    opening.require_named(stored.id, {**values, **own}, _names(method))
+
+
+def _require_as_started(stored: StoredRun, options: Options, method: Method, given: Container[str]) -> None:
+    """The same for a run that is resumed: of one that was started here, only another toolbox is refused.
+
+    The hash of its code is compared before it is loaded.
+    """
+    if not opening.was_started_here(stored.id, stored.settings):
+        require_opened(stored, options, method, given)
+    elif options.toolbox is not None and "toolbox" not in given and options.toolbox not in _names(method):
+        before = {(arm.fingerprint or {}).get("protocol.toolbox_sha256") for arm in stored.arms} - {None}
+        place = Path(options.toolbox)
+        if not holds_toolbox(place) or before - {hash_of(place)}:
+            opening.require_named(stored.id, {"toolbox": options.toolbox}, _names(method))
+
+
+def _names(method: Method) -> set[str]:
+    """What is registered by name and is no place."""
+    return {*method.models(()), *plugins.registered().toolboxes}
+
+
+_OPENED = ("models", "lora", "role", "draft", "chat_template")
+"""Options of a run besides its method's that can name files."""
 
 
 def _require_same(stored: StoredRun, given: Mapping[str, Any], known: Container[str]) -> None:

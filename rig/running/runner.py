@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import fields, replace
 from time import perf_counter, process_time
 
-from rig import cluster, engine
+from rig import cluster, engine, opening
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
@@ -350,6 +350,7 @@ class _Run:
         self._load_s[position] += seconds
         if self._writer is None:
             self._writer = RunWriter.create(plan.store, plan.as_new_run())
+            opening.note_started(plan.run, plan.recipe)
             for failed, failure in self._failures.items():
                 self._writer.arm_failed(failed, failure)
         self._writer.arm_ready(position, fingerprint, self._load_s[position])

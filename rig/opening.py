@@ -1,0 +1,97 @@
+"""Which files of a run store rig opens: those that somebody named on the command line.
+
+A store may come from anywhere, and a path in it is somebody's words: a toolbox is code, a model is megabytes
+of untrusted binary. So a verb opens what a store names only if the user names it, too, with `rig --open` or
+an option of the verb. `rig run --resume` also opens what a run names that was started here. A file in the
+cache remembers that; no store can say it of itself.
+"""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rig.errors import RigError
+from rig.paths import cache_directory, expanded, real
+
+_named: set[Path] = set()
+
+
+def name(place: Path | str) -> None:
+    """The user named a file on the command line, or a folder with all that is in it."""
+    _named.add(real(expanded(str(place))))
+
+
+def forget() -> None:
+    """Another command begins."""
+    _named.clear()
+
+
+def require_named(run: str, values: Mapping[str, Any], names: Iterable[str] = ()) -> None:
+    """Raise RigError if options of a stored run name a place that the user did not.
+
+    `values` are options by name. `names` are names of what is registered, which are no places.
+    """
+    places = [
+        (option, place) for option, value in values.items() for place in _places(value) if place not in names
+    ]
+    hidden = [(option, place) for option, place in places if not _is_named(real(expanded(place)))]
+    if hidden:
+        opened = " ".join(dict.fromkeys(f"--open {shlex.quote(place)}" for _, place in hidden))
+        what = ", ".join(dict.fromkeys(option for option, _ in hidden))
+        raise RigError(
+            f"run {run} names files ({what}), and rig opens what a store names only if you name it, too:"
+            f" begin with `rig {opened}`"
+        )
+
+
+def note_started(run: str, settings: Mapping[str, Any]) -> None:
+    """Remember that a run was started here."""
+    # Where nothing can be remembered, the files have to be named again.
+    with suppress(OSError):
+        _started_file().parent.mkdir(parents=True, exist_ok=True)
+        with _started_file().open("a", encoding="ascii") as file:
+            file.write(f"{_digest(run, settings)}\n")
+
+
+def was_started_here(run: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a run with these settings was started here."""
+    try:
+        with _started_file().open(encoding="ascii") as file:
+            return any(line.strip() == _digest(run, settings) for line in file)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_named(place: Path) -> bool:
+    return not _named.isdisjoint((place, *place.parents))
+
+
+def _started_file() -> Path:
+    return cache_directory() / "started-runs"
+
+
+def _digest(run: str, settings: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([run, settings], sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _places(value: Any) -> Iterator[str]:
+    """The parts of a value that are there as files or folders, such as DIR in `distilbert:DIR`."""
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _places(part)
+    elif isinstance(value, str | Path):
+        text = str(value)
+        for part in (
+            text,
+            text.partition("=")[2],
+            text.partition("=")[2].partition(":")[2],
+            text.partition(":")[2],
+        ):
+            # A name that no file can have is none; neither is the folder that rig was started in.
+            with suppress(OSError, ValueError):
+                if part and expanded(part).exists() and part not in (".", "/"):
+                    yield part
