@@ -188,7 +188,8 @@ def _pairs(
         )
         for each in declaration.shown("tables")
     }
-    verdicts = _verdicts(scored, tallied, differences[metric.name], keys, question, declaration, metric)
+    rows = [each.rows(keys) for each in scored]
+    verdicts = verdicts_of(rows, tallied, differences[metric.name], bootstrap, question, declaration, metric)
     pairs = []
     for arm in others:
         flipped, turns_flipped = flips(scored[0], scored[arm], keys, runs.path)
@@ -209,28 +210,28 @@ def _pairs(
     return tuple(pairs)
 
 
-def _verdicts(
-    scored: Sequence[Scored],
+def verdicts_of(
+    rows: Sequence[Sequence[Sequence[Counts]]],
     tallied: Sequence[Tallied],
     differences: Sequence[Difference],
-    keys: Sequence[Key],
+    bootstrap: PairedBootstrap,
     question: Question,
     declaration: Declaration,
     metric: Metric,
 ) -> list[Verdict]:
     """What is said of each arm but the first, however the texts are decided that nobody could judge.
 
+    `rows` are the counts by arm, conversation and repeat, `differences` those with unclear texts as wrong.
+
     All ways of deciding them lie between the ends: the texts of an arm are all wrong, or all right. A verdict
     holds if it holds at the four ends of the two arms, with the p-value corrected as if every other arm had
     the largest of its own.
     """
-    rows = [each.rows(keys) for each in scored]
     texts = [_unclear(each, metric, declaration) for each in rows]
     sides = [
         [tally, Tallied.of(_if_right(row), declaration)] if number else [tally]
         for tally, row, number in zip(tallied, rows, texts, strict=True)
     ]
-    bootstrap = PairedBootstrap(len(keys), question.seed, question.resamples)
     is_success = declaration.is_of_success(metric)
     tests = len(differences)
     ends: list[list[tuple[Tallied, Tallied, Difference]]] = []
@@ -249,7 +250,7 @@ def _verdicts(
             p = holm([*largest[:place], end.p, *largest[place + 1 :]])[place]
             gains = after.success - before.success
             flipped = int((gains > 1e-12).sum()), int((gains < -1e-12).sum())
-            judged = metric, before.rate(metric), replace(end, p_holm=p), len(keys), flipped
+            judged = metric, before.rate(metric), replace(end, p_holm=p), before.conversations, flipped
             at_ends.append(verdict(*judged, question.alpha, is_success=is_success))
         number = texts[0] + texts[place + 1]
         verdicts.append(settled(at_ends, metric, number) if number else at_ends[0])
@@ -270,7 +271,7 @@ def _unclear(rows: Sequence[Sequence[Counts]], metric: Metric, declaration: Decl
 
 
 def _if_right(rows: Sequence[Sequence[Counts]]) -> list[list[Counts]]:
-    """The counts if everything unclear were right. What is one object stays one, so that it is looked at once."""
+    """The counts if everything unclear were right. What is one object stays one."""
     distinct = {id(counts): counts for row in rows for counts in row}
     right = {place: if_right(counts) for place, counts in distinct.items()}
     return [[right[id(counts)] for counts in row] for row in rows]
