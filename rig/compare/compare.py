@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
+from rig.compare.arms import ChosenArm, Key, Scored, choose, common_graders, pick_baseline, read
 from rig.compare.bootstrap import RESAMPLES, SEED, PairedBootstrap, Sides
 from rig.compare.common import common_conversations, without_unfinished
 from rig.compare.estimates import Difference
@@ -95,21 +95,21 @@ def _compared(runs: Runs, arms: Sequence[ChosenArm], question: Question, noise: 
     declaration = common_declaration(ordered)
     metric = metric_named(declaration, question.metric)
     differing, notes = differing_from_first(ordered, across_settings=question.across_settings)
-    grader, graded = common_grader(runs, ordered)
-    scored = read(runs, ordered, grader)
+    graders, graded = common_graders(runs, ordered)
+    scored = read(runs, ordered, graders)
     keys, reduced = common_conversations(scored)
     tallied = [Tallied.of(each.rows(keys), declaration) for each in scored]
     pairs = _pairs(scored, tallied, keys, question, declaration, metric, runs)
     results = [
         arm_result(each, _took(runs, each, grader, keys), declaration, found, question.alpha, keys)
-        for each, found in zip(scored, tallied, strict=True)
+        for each, grader, found in zip(scored, graders, tallied, strict=True)
     ]
     return Comparison(
         store=runs.path,
         declaration=declaration,
         metric=metric,
         alpha=question.alpha,
-        grader=grader,
+        grader=graders[0],
         conversations=tuple((each.conversation, each.suite) for each in results[0].conversations),
         arms=tuple(replace(result, factors=found) for result, found in zip(results, differing, strict=True)),
         pairs=pairs,

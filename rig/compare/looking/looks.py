@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
+from rig.compare.arms import ChosenArm, Key, Scored, choose, common_graders, pick_baseline, read
 from rig.compare.common import without_unfinished
 from rig.compare.compare import Question, differing_from_first
 from rig.compare.metrics import common_declaration, metric_named
@@ -81,15 +81,15 @@ def look(runs: Runs, addresses: Sequence[str], size: float, question: Question |
     if not declaration.is_of_success(metric_named(declaration, question.metric)):
         raise RigError("--sequential only tests success; leave --metric out")
     _, notes = differing_from_first(ordered, across_settings=question.across_settings)
-    grader, graded = common_grader(runs, ordered)
-    baseline, *others = read(runs, ordered, grader)
+    graders, graded = common_graders(runs, ordered)
+    baseline, *others = read(runs, ordered, graders)
     left = [f"{label} is left out: {why}" for label, why in left_out.items()]
     return Looks(
         store=runs.path,
         baseline=first.label,
         size=size,
         alpha=question.alpha,
-        grader=grader,
+        grader=graders[0],
         arms=tuple(_looked(baseline, each, size, question.alpha, len(others)) for each in others),
         notes=(*notes, *graded, *left),
     )
