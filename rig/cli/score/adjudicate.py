@@ -43,7 +43,8 @@ def command(
     RUN is an id or its first characters, a name given with --name, or `latest`. rig shows each pair of texts
     once, with its conversation, and asks whether they mean the same: y, n, skip, undo or quit. It does not
     say which arm wrote the text. It saves each answer at once, next to the run store. An answer counts
-    wherever the same two texts are compared again; if you answer twice, the last answer counts. `rig score RUN` then scores the run with your answers.
+    wherever the same two texts are compared again; if you answer twice, the last answer counts. `rig score
+    RUN` then scores the run with your answers.
     """
     store = runs or runs_file()
     if run is None and to is None and source is None:
