@@ -88,4 +88,4 @@ def test_tasks_of_which_both_say_the_same_can_be_drawn_together(monkeypatch: pyt
 def test_agreement_with_what_never_varies_is_undefined() -> None:
     same, other = np.ones(12), np.arange(12.0)
     for first, second in ((same, other), (other, same), (same, same)):
-        assert all(np.isnan(part) for found in by_task(first, second).values() for part in found)
+        assert all(np.isnan(part) for found in agreement.by_task(first, second).values() for part in found)

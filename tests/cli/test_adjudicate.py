@@ -219,3 +219,11 @@ def test_an_answer_can_be_undone(store: Path, terminal: Terminal) -> None:
     terminal.type("q")
     terminal.wait("1 of 10 answered", "left")
     assert read_answers(answers_file(store)).of(unclear_talks.TASKS[0], BLURRED[0]) is False
+
+
+def test_a_leaderboard_says_that_unclear_texts_decide_the_order(rig: Rig, store: Path) -> None:
+    unclear_talks.play(store, run="fghij", clear=5)
+    assert "cannot tell the order: 25 unclear texts decide it" not in rig("leaderboard").out.replace(
+        "25", "x"
+    )
+    assert "cannot tell the order: 15 unclear texts decide it" in rig("leaderboard").out
