@@ -84,3 +84,9 @@ def test_tasks_of_which_both_say_the_same_can_be_drawn_together(monkeypatch: pyt
         assert found.value == pytest.approx(each[name].value)
         width = each[name].high - each[name].low
         assert (found.low, found.high) == pytest.approx((each[name].low, each[name].high), abs=0.03 * width)
+
+
+def test_agreement_with_what_never_varies_is_undefined() -> None:
+    same, other = np.ones(12), np.arange(12.0)
+    for first, second in ((same, other), (other, same), (same, same)):
+        assert all(np.isnan(part) for found in agreement.by_task(first, second).values() for part in found)

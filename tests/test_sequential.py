@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rig.rates.sequential import SHARES, WEIGHTS, Differences, LossTest, capital
+from rig.rates.sequential import SHARES, WEIGHTS, Differences, LossTest, Outcome, capital
 
 Array = NDArray[np.float64]
 MARGIN = 0.01
@@ -180,8 +180,9 @@ def test_an_arm_cannot_lose_where_the_first_got_nothing_right(
     first: list[float], arm: list[float], least: list[float], most: list[float]
 ) -> None:
     repeats = max(len(first), len(arm))
-    known = ([1.0] * repeats, [1.0] * repeats)
-    found = Differences.of_outcomes([known, (first, arm), known], repeats)
+    known = ([Outcome(1.0, 1.0)] * repeats,) * 2
+    open_ = [Outcome(share, share) for share in first], [Outcome(share, share) for share in arm]
+    found = Differences.of_outcomes([known, open_, known], repeats)
     ended = [0.0] if least else []
     assert found.least.tolist() == [0.0, *least, *ended]
     assert found.most.tolist() == [0.0, *most, *ended]

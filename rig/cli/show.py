@@ -8,7 +8,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.compare import print_tables
+from rig.cli.compare import GRADED_BY, print_tables
 from rig.cli.output import print_json, print_table, printable, terminal_width
 from rig.cli.runs import print_scores, run_json, score_json
 from rig.compare import published
@@ -49,6 +49,7 @@ from rig.store import Cell, Runs, StoredRun
 @click.option(
     "--diff", is_flag=True, help="Below each call of CONVERSATION, show what it changed in the world."
 )
+@GRADED_BY
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     run: str,
@@ -58,6 +59,7 @@ def command(
     tables: bool,
     by: By | None,
     diff: bool,
+    graded_by: str,
     as_json: bool,
 ) -> None:
     """Show a run's numbers and conversations, or one conversation call by call.
@@ -73,7 +75,7 @@ def command(
         raise RigError("--diff needs a conversation; name it after the run")
     if arms and conversation is None:
         raise RigError("--arm needs a conversation; name it after the run")
-    with Runs.open(path) as stored:
+    with Runs.open(path, graded_by) as stored:
         found = stored.get(run)
         if by is not None:
             _show_groups(groups_of(stored, found, by), found, as_json)

@@ -16,7 +16,7 @@ from rig.compare.looking.looks import Looked, Looks, look
 from rig.compare.noise import Differing, Noise, noise_of
 from rig.compare.published import published
 from rig.compare.settings import Factor
-from rig.compare.verdict import Verdict, VerdictKind
+from rig.compare.verdict import Decision, Verdict, VerdictKind
 from rig.rates import Estimate
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "ArmResult",
     "Comparison",
     "ConversationResult",
+    "Decision",
     "Difference",
     "Differing",
     "Estimate",

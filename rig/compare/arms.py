@@ -1,6 +1,6 @@
 """Find the arms that the user named, and read them from the store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -93,49 +93,72 @@ def pick_baseline(chosen: Sequence[ChosenArm], wanted: str | None) -> ChosenArm:
     raise RigError(f"--baseline {wanted!r} is not one of the compared arms, which are: {labels}")
 
 
-def read(runs: Runs, chosen: Sequence[ChosenArm], grader: GraderInfo) -> list[Scored]:
-    """What these arms did, by this grader's scores."""
-    wanted: dict[str, set[int]] = {}
-    for each in chosen:
-        wanted.setdefault(each.run.id, set()).add(each.arm.position)
+def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> list[Scored]:
+    """What these arms did, each by the scores of its grader."""
+    wanted: dict[tuple[str, GraderInfo], set[int]] = {}
+    by_id = {each.run.id: each.run for each in chosen}
+    for each, grader in zip(chosen, graders, strict=True):
+        wanted.setdefault((each.run.id, grader), set()).add(each.arm.position)
     keys: dict[Key, Key] = {}
     read: dict[_ArmId, dict[Key, dict[int, ScoredCell]]] = {}
-    for run in {each.run.id: each.run for each in chosen}.values():
-        for cell in runs.scored_cells(run, grader, wanted[run.id]):
+    for (run, grader), positions in wanted.items():
+        for cell in runs.scored_cells(by_id[run], grader, positions):
             key = Key(cell.conversation, cell.source)
-            of_arm = read.setdefault(_ArmId(run.id, cell.arm), {})
+            of_arm = read.setdefault(_ArmId(run, cell.arm), {})
             of_arm.setdefault(keys.setdefault(key, key), {})[cell.repeat] = cell
     return [Scored(each, read.get(_ArmId(each.run.id, each.arm.position), {})) for each in chosen]
 
 
-def common_grader(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[GraderInfo, list[str]]:
-    """The grader whose scores all these arms have, the first arm's own if it can be, and a line if not.
+def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[GraderInfo], list[str]]:
+    """Whose scores of each arm can be compared: by the same rules, those that are shown of it if they can be.
+    Then lines about what a reader would not expect.
 
-    Raises RigError when there is none.
+    Answers of people settle texts that are unclear, and a verdict holds however these are settled. So scores
+    with different answers can be compared. Raises RigError where no rules are common.
     """
-    scored: dict[str, list[tuple[int, GraderInfo]]] = {}
+    shown = [each.arm.grader for each in chosen]
+    first = next(grader for grader in shown if grader is not None)
+    if all(grader and grader.rules == first.rules for grader in shown):
+        graders = [grader for grader in shown if grader]
+        return graders, list(_differing_answers(chosen, graders))
+    scored = {run.id: runs.graders(run) for run in {each.run.id: each.run for each in chosen}.values()}
+    by_arm: list[list[GraderInfo]] = []
     for each in chosen:
-        if each.run.id not in scored:
-            scored[each.run.id] = runs.graders(each.run)
-    by_arm = [
-        [grader for position, grader in scored[each.run.id] if position == each.arm.position]
-        for each in chosen
-    ]
-    for grader in by_arm[0]:
-        if all(grader in graders for graders in by_arm):
-            own = {str(each.arm.grader) for each in chosen}
-            if own == {str(grader)}:
-                return grader, []
-            return grader, [f"not all runs were graded alike; compared by what {grader} makes of all"]
-    other = next(
-        each
-        for each, graders in zip(chosen, by_arm, strict=True)
-        if by_arm[0] and by_arm[0][0] not in graders
-    )
+        others = [grader for position, grader in scored[each.run.id] if position == each.arm.position]
+        by_arm.append(
+            [*filter(None, [each.arm.grader]), *sorted(others, key=lambda one: not one.has_answers)]
+        )
+    for rules in dict.fromkeys(grader.rules for grader in by_arm[0]):
+        common = [next((one for one in graders if one.rules == rules), None) for graders in by_arm]
+        if all(common):
+            graders = [grader for grader in common if grader]
+            note = f"not all runs were graded alike; compared by what {rules} makes of all"
+            return graders, [note, *_differing_answers(chosen, graders)]
+    other = next(each for each in chosen if each.arm.grader and each.arm.grader.rules != first.rules)
+    options = _options(first, other.arm.grader)
+    commands = dict.fromkeys((f"rig score {chosen[0].run.id}", f"rig score {other.run.id}{options}"))
     raise RigError(
-        f"{chosen[0].label} and {other.label} have no grader in common ({by_arm[0][0]}; {other.arm.grader});"
-        f" `rig score {other.run.id}` with the options of the other gives them one"
+        f"{chosen[0].label} and {other.label} have no grader in common ({first}; {other.arm.grader});"
+        f" {' and '.join(f'`{command}`' for command in commands)} {'give' if len(commands) > 1 else 'gives'}"
+        " them one"
     )
+
+
+def _options(wanted: GraderInfo, grader: GraderInfo | None) -> str:
+    """What `rig score` must be told to grade as is wanted, where a run was graded by other rules."""
+    assert grader is not None
+    similarity = wanted.rules.similarity.split(",")[0]
+    other = f" --similarity {similarity}" if similarity != grader.rules.similarity.split(",")[0] else ""
+    return (f" --grader {wanted.grader}" if wanted.grader != grader.grader else "") + other
+
+
+def _differing_answers(chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> Iterator[str]:
+    if len({grader.similarity for grader in graders}) > 1:
+        commands = dict.fromkeys(f"`rig score {each.run.id}`" for each in chosen)
+        yield (
+            "unclear texts of the runs were decided by different answers; verdicts hold whatever is open."
+            f" To use all answers: {' and '.join(commands)}"
+        )
 
 
 class _ArmId(NamedTuple):

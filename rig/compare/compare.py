@@ -4,10 +4,11 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
-from rig.compare.arms import ChosenArm, Key, Scored, choose, common_grader, pick_baseline, read
+from rig.compare.arms import ChosenArm, Key, Scored, choose, common_graders, pick_baseline, read
 from rig.compare.bootstrap import RESAMPLES, SEED, PairedBootstrap, Sides
 from rig.compare.common import common_conversations, without_unfinished
 from rig.compare.estimates import Difference
@@ -19,9 +20,9 @@ from rig.compare.power import detectable_success_loss
 from rig.compare.results import arm_result
 from rig.compare.settings import Factor, factors, grader_differences
 from rig.compare.significance import exact_mcnemar, holm
-from rig.compare.verdict import verdict
+from rig.compare.verdict import Verdict, settled, verdict
 from rig.errors import MACHINE, RigError
-from rig.metrics import Declaration, Metric
+from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
 from rig.rates import Tallied, agreement
 from rig.rates.agreement import Interval
 from rig.store import GraderInfo, Runs, Took
@@ -94,21 +95,21 @@ def _compared(runs: Runs, arms: Sequence[ChosenArm], question: Question, noise: 
     declaration = common_declaration(ordered)
     metric = metric_named(declaration, question.metric)
     differing, notes = differing_from_first(ordered, across_settings=question.across_settings)
-    grader, graded = common_grader(runs, ordered)
-    scored = read(runs, ordered, grader)
+    graders, graded = common_graders(runs, ordered)
+    scored = read(runs, ordered, graders)
     keys, reduced = common_conversations(scored)
     tallied = [Tallied.of(each.rows(keys), declaration) for each in scored]
     pairs = _pairs(scored, tallied, keys, question, declaration, metric, runs)
     results = [
         arm_result(each, _took(runs, each, grader, keys), declaration, found, question.alpha, keys)
-        for each, found in zip(scored, tallied, strict=True)
+        for each, grader, found in zip(scored, graders, tallied, strict=True)
     ]
     return Comparison(
         store=runs.path,
         declaration=declaration,
         metric=metric,
         alpha=question.alpha,
-        grader=grader,
+        grader=graders[0],
         conversations=tuple((each.conversation, each.suite) for each in results[0].conversations),
         arms=tuple(replace(result, factors=found) for result, found in zip(results, differing, strict=True)),
         pairs=pairs,
@@ -187,11 +188,11 @@ def _pairs(
         )
         for each in declaration.shown("tables")
     }
+    rows = [each.rows(keys) for each in scored]
+    verdicts = verdicts_of(rows, tallied, differences[metric.name], bootstrap, question, declaration, metric)
     pairs = []
     for arm in others:
         flipped, turns_flipped = flips(scored[0], scored[arm], keys, runs.path)
-        judged = differences[metric.name][arm - 1]
-        won = sum(flip.outcome == "won" for flip in flipped)
         pairs.append(
             Pair(
                 baseline=scored[0].chosen.label,
@@ -203,18 +204,77 @@ def _pairs(
                 alike=_alike(metric, tallied[0], tallied[arm], question.seed),
                 flips=flipped,
                 turn_flips=turns_flipped,
-                verdict=verdict(
-                    metric,
-                    tallied[0].rate(metric),
-                    judged,
-                    len(keys),
-                    (won, len(flipped) - won),
-                    question.alpha,
-                    is_success=declaration.is_of_success(metric),
-                ),
+                verdict=verdicts[arm - 1],
             )
         )
     return tuple(pairs)
+
+
+def verdicts_of(
+    rows: Sequence[Sequence[Sequence[Counts]]],
+    tallied: Sequence[Tallied],
+    differences: Sequence[Difference],
+    bootstrap: PairedBootstrap,
+    question: Question,
+    declaration: Declaration,
+    metric: Metric,
+) -> list[Verdict]:
+    """What is said of each arm but the first, however the texts are decided that nobody could judge.
+
+    `rows` are the counts by arm, conversation and repeat, `differences` those with unclear texts as wrong.
+
+    All ways of deciding them lie between the ends: the texts of an arm are all wrong, or all right. A verdict
+    holds if it holds at the four ends of the two arms, with the p-value corrected as if every other arm had
+    the largest of its own.
+    """
+    texts = [_unclear(each, metric, declaration) for each in rows]
+    sides = [
+        [tally, Tallied.of(_if_right(row), declaration)] if number else [tally]
+        for tally, row, number in zip(tallied, rows, texts, strict=True)
+    ]
+    is_success = declaration.is_of_success(metric)
+    tests = len(differences)
+    ends: list[list[tuple[Tallied, Tallied, Difference]]] = []
+    for arm, counted_wrong in zip(sides[1:], differences, strict=True):
+        pairs = list(product(sides[0], arm))
+        others = (
+            _difference(bootstrap, metric, *pair, question.alpha, tests, is_success=is_success)
+            for pair in pairs[1:]
+        )
+        ends.append([(*pair, end) for pair, end in zip(pairs, (counted_wrong, *others), strict=True)])
+    largest = [_largest([end.p for *_, end in of_arm]) for of_arm in ends]
+    verdicts = []
+    for place, of_arm in enumerate(ends):
+        at_ends = []
+        for before, after, end in of_arm:
+            p = holm([*largest[:place], end.p, *largest[place + 1 :]])[place]
+            gains = after.success - before.success
+            flipped = int((gains > 1e-12).sum()), int((gains < -1e-12).sum())
+            judged = metric, before.rate(metric), replace(end, p_holm=p), before.conversations, flipped
+            at_ends.append(verdict(*judged, question.alpha, is_success=is_success))
+        number = texts[0] + texts[place + 1]
+        verdicts.append(settled(at_ends, metric, number) if number else at_ends[0])
+    return verdicts
+
+
+def _largest(p_values: Sequence[float | None]) -> float | None:
+    """The largest p-value; none where one of them is none."""
+    numbers = [p for p in p_values if p is not None]
+    return max(numbers) if len(numbers) == len(p_values) else None
+
+
+def _unclear(rows: Sequence[Sequence[Counts]], metric: Metric, declaration: Declaration) -> int:
+    """How many texts could change this rate, or whether a conversation is a success."""
+    names = {f"{UNCLEAR}.{name}" for name in (metric.numerator, metric.denominator, declaration.success)}
+    cells = (counts for row in rows for counts in row)
+    return int(sum(counts.get(UNCLEAR, 0) for counts in cells if names & counts.keys()))
+
+
+def _if_right(rows: Sequence[Sequence[Counts]]) -> list[list[Counts]]:
+    """The counts if everything unclear were right. What is one object stays one."""
+    distinct = {id(counts): counts for row in rows for counts in row}
+    right = {place: if_right(counts) for place, counts in distinct.items()}
+    return [[right[id(counts)] for counts in row] for row in rows]
 
 
 def _difference(

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, Key, choose, common_grader, read
+from rig.compare.arms import ChosenArm, Key, choose, common_graders, read
 from rig.compare.common import common_conversations
 from rig.compare.settings import MODEL, SEED, factors
 from rig.episodes import PlayedTurn, Step
@@ -77,8 +77,8 @@ def noise_between(runs: Runs, first: ChosenArm, second: ChosenArm, alpha: float)
         raise RigError(
             f"{second.address} and {first.address} are not the same model; that does not measure noise"
         )
-    grader, _ = common_grader(runs, [first, second])
-    scored = read(runs, [first, second], grader)
+    graders, _ = common_graders(runs, [first, second])
+    scored = read(runs, [first, second], graders)
     keys, _ = common_conversations(scored)
     counts: dict[str, list[tuple[int, int]]] = {name: [] for name in _KINDS}
     for key in keys:

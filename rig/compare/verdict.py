@@ -1,8 +1,9 @@
 """One sentence on an arm: what the numbers support, and no more."""
 
 import math
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import IntEnum, StrEnum
 
 from rig.calls import JsonObject
 from rig.compare.estimates import Difference
@@ -30,21 +31,79 @@ class VerdictKind(StrEnum):
     """One of the two has no such rate: there was nothing to divide by."""
 
 
+class Decision(IntEnum):
+    """What a script is told about a loss of a size: the exit codes of `rig compare` and of gates.
+
+    Code 2 stays that of mistakes on the command line, as everywhere in rig.
+    """
+
+    PASSES = 0
+    """A larger loss would have been seen, and was not."""
+    WORSE = 1
+    """A larger loss is found."""
+    CANNOT_TELL = 3
+    """A larger loss may be there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What can be said about an arm, and the sentence that says it.
+    """What can be said about an arm, and the sentence that says it. All numbers are fractions.
 
-    `seen_above` is the loss, as a fraction, above which one would have been seen: with a power of 0.8 at the
-    corrected level, and outside the interval. Only of `no loss found`.
+    `seen_above` is the loss above which one would have been seen: with a power of 0.8 at the corrected level,
+    and outside the interval. Only of `no loss found`. `at_least` is the loss or gain that was measured, and
+    `allowed` the largest loss that the interval allows. Where there are `unclear` texts, both are the worst
+    over all ways of deciding them, and so is the kind.
     """
 
     kind: VerdictKind
     text: str
     seen_above: float | None = None
+    at_least: float | None = None
+    allowed: float | None = None
+    unclear: int = 0
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
         return asdict(self)
+
+    def decision(self, size: float) -> Decision:
+        """Whether a loss of more than `size` is found, could have gone unseen, or neither."""
+        if self.kind is VerdictKind.LOSS and self.at_least is not None and self.at_least > size:
+            return Decision.WORSE
+        if self.kind is VerdictKind.NO_LOSS_FOUND:
+            largest = self.seen_above
+        elif self.kind in (VerdictKind.LOSS, VerdictKind.SUSPECTED, VerdictKind.GAIN):
+            largest = self.allowed
+        else:
+            return Decision.CANNOT_TELL
+        is_seen = largest is not None and largest <= size + 1e-9
+        return Decision.PASSES if is_seen else Decision.CANNOT_TELL
+
+
+def settled(verdicts: Sequence[Verdict], metric: Metric, unclear: int) -> Verdict:
+    """The verdict that holds however unclear texts are decided, from those at the ends of what they can be.
+
+    The first counts them as wrong. Where the ends do not agree, the texts decide, and nobody can tell.
+    """
+    kinds = {verdict.kind for verdict in verdicts}
+    if kinds <= {VerdictKind.LOSS, VerdictKind.SUSPECTED}:
+        kind = min(kinds, key=(VerdictKind.SUSPECTED, VerdictKind.LOSS).index)
+    elif kinds <= {VerdictKind.GAIN, VerdictKind.NO_LOSS_FOUND}:
+        kind = min(kinds, key=(VerdictKind.NO_LOSS_FOUND, VerdictKind.GAIN).index)
+    elif len(kinds) == 1:
+        kind = verdicts[0].kind
+    else:
+        decide = f"{counted(unclear, 'unclear text')} {'decides' if unclear == 1 else 'decide'} it"
+        return Verdict(VerdictKind.CANNOT_TELL, f"cannot tell: {decide}", unclear=unclear)
+    ends = [verdict for verdict in verdicts if verdict.kind is kind]
+    weakest = max(ends, key=lambda verdict: verdict.seen_above or 0.0)
+    sizes = [verdict.at_least for verdict in ends if verdict.at_least is not None]
+    if sizes:
+        texts = f"{counted(unclear, 'unclear text')} {'is' if unclear == 1 else 'are'} decided"
+        text = f"{ends[0].text}; at least {metric.amount(min(sizes))} however {texts}"
+        weakest = replace(ends[0], text=text, at_least=min(sizes))
+    allowed = [verdict.allowed for verdict in verdicts if verdict.allowed is not None]
+    return replace(weakest, allowed=max(allowed, default=None), unclear=unclear)
 
 
 def verdict(
@@ -68,17 +127,20 @@ def verdict(
         text = f"no verdict: there was nothing to divide by for the {metric.noun} of both arms"
         return Verdict(VerdictKind.NO_RATE, text)
     worse = metric.worsening(difference.value)
-    if difference.p_holm is None or difference.low is None or difference.high is None:
+    allowed = None
+    if difference.low is not None and difference.high is not None:
+        allowed = max(metric.worsening(difference.low), metric.worsening(difference.high))
+    if difference.p_holm is None or allowed is None:
         return Verdict(VerdictKind.CANNOT_TELL, "cannot tell: one conversation says nothing about others")
     if difference.p_holm <= alpha and worse:
         kind = VerdictKind.LOSS if worse > 0 else VerdictKind.GAIN
         won, lost = flips
         flipped = f"; {counted(won, 'conversation')} won, {lost} lost" if won or lost else ""
-        return Verdict(kind, f"{kind}: {_measured(metric, difference)}{flipped}")
-    excludes_zero = difference.low > 0 or difference.high < 0
+        return Verdict(kind, f"{kind}: {_measured(metric, difference)}{flipped}", None, abs(worse), allowed)
+    excludes_zero = (difference.low or 0.0) > 0 or (difference.high or 0.0) < 0
     if worse > 0 and (excludes_zero or (difference.p is not None and difference.p <= alpha)):
         text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {_p(difference)}"
-        return Verdict(VerdictKind.SUSPECTED, text)
+        return Verdict(VerdictKind.SUSPECTED, text, None, abs(worse), allowed)
     to_lose = _to_lose(metric, baseline.value)
     if to_lose <= 0:
         value = (
@@ -86,7 +148,6 @@ def verdict(
         )
         text = f"nothing to lose: the baseline's {metric.noun} is {value}; no gain found"
         return Verdict(VerdictKind.NOTHING_TO_LOSE, text)
-    allowed = max(metric.worsening(difference.low), metric.worsening(difference.high))
     worst = (
         f"a loss of all the baseline's {metric.noun}" if metric.better == "higher" else f"{metric.noun} 100%"
     )
@@ -103,6 +164,7 @@ def verdict(
         VerdictKind.NO_LOSS_FOUND,
         f"no loss {where}found{alike}; a loss above {_whole(metric, seen)} would have been seen",
         seen,
+        allowed=allowed,
     )
 
 

@@ -78,10 +78,13 @@ def over_groups(first: Sequence[Vector], second: Sequence[Vector], seed: int = S
 
 
 def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interval]:
-    """How far the sides agree task by task; NaN with fewer than two tasks."""
+    """How far the sides agree task by task; NaN with fewer than two tasks, or where a side never varies."""
     if len(first) < 2:
         return dict.fromkeys(MEASURES, Interval(np.nan, np.nan, np.nan))
     sides = np.stack([first, second])
+    if (np.ptp(sides, axis=1) == 0).any():
+        # A side that is the same everywhere has nothing to agree with.
+        return dict.fromkeys(MEASURES, Interval(np.nan, np.nan, np.nan))
     return _named(_of_alike(sides, seed) if len(first) > LARGE else _bootstrap(sides, _of_tasks, seed))
 
 

@@ -16,14 +16,15 @@ replacement* (NeurIPS 2020). Here the capital is a mixture of fixed shares of wh
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rig.calls import JsonObject
+from rig.metrics import UNCLEAR, Counts, Declaration, if_right
 from rig.people.words import counted
 from rig.rates.rates import Vector
 
@@ -77,40 +78,75 @@ def _log_capital(values: Vector, means: Vector, of: int | None) -> Vector:
     return np.asarray(np.where(impossible, np.inf, mixed), dtype=np.float64)
 
 
+class Outcome(NamedTuple):
+    """The least and the most that an arm can have got right of a task, from 0 to 1: they differ where `texts`
+    of it are unclear.
+    """
+
+    least: float
+    most: float
+    texts: int = 0
+
+    @classmethod
+    def of(cls, declaration: Declaration, counts: Counts) -> "Outcome":
+        """Whether a task with these counts succeeded, and whether it may have."""
+        wrong, right = (float(declaration.succeeded(side)) for side in (counts, if_right(counts)))
+        texts = int(counts.get(UNCLEAR, 0)) if wrong != right else 0
+        return cls(min(wrong, right), max(wrong, right), texts)
+
+
 @dataclass(frozen=True, slots=True)
 class Differences:
     """Of each conversation, in the order drawn, the least and the most that the difference can be.
 
-    They are the same where both arms have played the conversation.
+    They are the same where both arms have played the conversation and every text in it is clear. `texts` is
+    how many are unclear, and `unplayed` in how many repeats the arm has not played it; without them, what is
+    open is not played.
     """
 
     least: Vector
     most: Vector
+    texts: Vector | None = None
+    unplayed: Vector | None = None
 
     def __len__(self) -> int:
         return len(self.least)
 
     @classmethod
     def of_outcomes(
-        cls, outcomes: Iterable[tuple[Sequence[float], Sequence[float]]], repeats: int = 1
+        cls, outcomes: Iterable[tuple[Sequence[Outcome], Sequence[Outcome]]], repeats: int = 1
     ) -> "Differences":
-        """From outcomes (0 to 1, by repeat) of the reference and the arm in one conversation after another.
+        """From outcomes by repeat of the reference and the arm in one conversation after another.
 
         Ends with the first conversation that has yet to be played. One in which the reference got nothing
-        right need not be: an arm cannot lose there.
+        right, nor could have, need not be: an arm cannot lose there.
         """
-        least, most = [], []
+        rows = []
         for first, arm in outcomes:
-            if len(first) < repeats or (len(arm) < repeats and any(first)):
+            missing = repeats - len(arm)
+            if len(first) < repeats or (missing > 0 and any(outcome.most for outcome in first)):
                 break
-            known = sum(arm) - sum(first)
-            least.append(known / repeats)
-            most.append((known + repeats - len(arm)) / repeats)
-        return cls(np.array(least, dtype=np.float64), np.array(most, dtype=np.float64))
+            least = sum(outcome.least for outcome in arm) - sum(outcome.most for outcome in first)
+            most = sum(outcome.most for outcome in arm) - sum(outcome.least for outcome in first) + missing
+            texts = sum(outcome.texts for outcome in (*first, *arm))
+            rows.append((least / repeats, most / repeats, texts, missing / repeats))
+        return cls(*np.array(rows, dtype=np.float64).reshape(-1, 4).T)
 
     def waiting(self, after: int) -> int:
         """How many of the first `after` conversations the arm has not played."""
-        return int(np.count_nonzero(self.least[:after] < self.most[:after]))
+        unplayed = self.most - self.least if self.unplayed is None else self.unplayed
+        return int(np.count_nonzero(unplayed[:after] > 0))
+
+    @property
+    def unclear(self) -> int:
+        """How many texts nobody could judge that could change a difference."""
+        return 0 if self.texts is None else int(self.texts.sum())
+
+    def ends(self) -> "Iterator[Differences]":
+        """The differences if every unclear text is decided against the arm, and if for it."""
+        assert self.unplayed is not None
+        yield Differences(self.least, self.least + self.unplayed)
+        yield Differences(self.most - self.unplayed, self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +158,8 @@ class Evidence:
     the arm losing less, and against it losing at least so much. Either has to reach `needed`. `low` and
     `high` are the ends of the confidence sequence of the loss; each is wrong, ever, with a chance of at most
     1 / needed. `found` is what was decided first, after `decided` conversations, with the e-value `reached`.
+    It holds however the `unclear` texts are decided. `is_for_texts`: nothing is found, and something would be
+    if they were all decided one way.
     """
 
     size: float
@@ -136,6 +174,8 @@ class Evidence:
     found: Finding | None = None
     decided: int | None = None
     reached: float | None = None
+    unclear: int = 0
+    is_for_texts: bool = False
 
     @property
     def text(self) -> str:
@@ -146,8 +186,14 @@ class Evidence:
         loss = f"loss of {counted(100 * self.size, 'point')}"
         if self.found and self.reached is not None:
             return f"{loss} {self.found}, e {_related(self.reached)}, after {self.decided}{of}"
+        if self.is_for_texts:
+            decide = (
+                f"{counted(self.unclear, 'unclear text')} {'decides' if self.unclear == 1 else 'decide'} it"
+            )
+            return f"{loss}: cannot tell: {decide}, after {self.after}{of}"
+        texts = f", {counted(self.unclear, 'text')} unclear" if self.unclear else ""
         return (
-            f"{loss} open after {self.after}{of}: e {_related(self.shown)} for it,"
+            f"{loss} open after {self.after}{of}{texts}: e {_related(self.shown)} for it,"
             f" e {_related(self.excluded)} against it, {self.needed:g} needed"
         )
 
@@ -208,6 +254,7 @@ class LossTest:
             if each.size and each[-1] >= self.needed
         }
         first = min(decided, key=decided.__getitem__, default=None)
+        unclear = 0 if first else found.unclear
         low, high = self._bounds(found)
         return Evidence(
             size=self.size,
@@ -222,7 +269,14 @@ class LossTest:
             found=first,
             decided=decided[first] if first else None,
             reached=float(processes[first][decided[first] - 1]) if first else None,
+            unclear=found.unclear,
+            is_for_texts=unclear > 0 and any(self._finds(end) for end in found.ends()),
         )
+
+    def _finds(self, found: Differences) -> bool:
+        """Whether these differences decide it. Of a suite whose loss is then known, nothing stays open."""
+        is_whole = len(found) == self.of and not found.waiting(self.of)
+        return is_whole or any((process >= self.needed).any() for process in self.e_processes(found))
 
     def e_processes(self, found: Differences | Vector) -> tuple[Vector, Vector]:
         """Against a loss below the size, and against one of the size: after each difference, last axis."""
@@ -267,8 +321,7 @@ class LossTest:
     def _bounds(self, found: Differences) -> tuple[float, float]:
         """The sequence; of a suite played whole, the loss, even where an unlikely order rejects it."""
         if len(found) == self.of and not found.waiting(self.of):
-            loss = float(-found.least.sum() / self.of)
-            return loss, loss
+            return float(-found.most.sum() / self.of), float(-found.least.sum() / self.of)
         return self.sequence(found)
 
     def _end(self, differences: Vector) -> float:

@@ -121,6 +121,9 @@ def _fixed(material: Material) -> dict[str, Any]:
             metric.name: Markup(plots.rates(comparison, metric, letters)) for metric in comparison.metrics
         },
         "difference_plot": Markup(plots.differences(comparison, letters)) if comparison.pairs else None,
+        "has_band": any(
+            pair.differences[comparison.metric.name].detectable is not None for pair in comparison.pairs
+        ),
         "trade_offs": _drawn(plots.trade_off(comparison, cost, letters) for cost in plots.COSTS),
         "kinds": _drawn(plots.kinds(comparison, letters, of) for of in ("errors", "faults")),
         "threshold_plot": Markup(calibration.threshold_plot()) if is_calibrated else None,

@@ -38,10 +38,10 @@ class Unsettled:
                 found.append(("assistant", expected.reply))
         return found
 
-    def as_json(self) -> JsonObject:
-        """Where it is, both texts, and what was said before."""
+    def as_json(self, *, is_blind: bool = True) -> JsonObject:
+        """Where it is, both texts, and what was said before. It is blind to whose text it is by default."""
         return {
-            "arm": self.arm,
+            **({} if is_blind else {"arm": self.arm}),
             "conversation": self.where.conversation,
             "repeat": self.where.repeat,
             **numbered(self.doubt.as_json(), self.scored.conversation),
@@ -63,6 +63,12 @@ class Adjudication:
         self.questions = _unsettled(store, self.run, setup_of(self.run, answers=self.file))
         self.answered = 0
 
+    def undo(self, question: Unsettled) -> None:
+        """Take back the answer to a question. Raises RigError if that cannot be written."""
+        doubt = question.doubt
+        add_answers(self.file, [Answer.now(doubt.expected, doubt.got, same=None)])
+        self.answered -= 1
+
     def answer(self, question: Unsettled, *, same: bool) -> None:
         """Keep an answer, for good. Raises RigError if it cannot be written."""
         doubt = question.doubt
@@ -81,4 +87,9 @@ def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
                 found[doubt.pair] = Unsettled(where, run.arms[where.arm].name, scored, doubt)
             else:
                 found[doubt.pair] = replace(known, times=known.times + 1)
-    return list(found.values())
+    # Not arm by arm, which would tell whose text it is.
+    place = {name: number for number, name in enumerate(run.conversations)}
+    return sorted(
+        found.values(),
+        key=lambda one: (place[one.where.conversation], one.doubt.turn, one.doubt.expected, one.doubt.got),
+    )

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rig.events import EvidenceMoved, Where
 from rig.metrics import Caution, Counts
-from rig.rates.sequential import Differences, Evidence, LossTest
+from rig.rates.sequential import Differences, Evidence, LossTest, Outcome
 from rig.running.plan import Plan
 from rig.store import Cell
 from rig.tasks import Task
@@ -38,8 +38,7 @@ class Deciding:
 
     def __init__(self, plan: Plan, size: float, cells: Iterable[Cell]) -> None:
         self._plan = plan
-        self._succeeded = plan.declaration.succeeded
-        self._won: dict[Where, bool] = {}
+        self._won: dict[Where, Outcome] = {}
         self._turns: dict[Where, int] = {}
         self._failed: set[int] = set()
         arms = len(plan.arms) - 1
@@ -50,13 +49,13 @@ class Deciding:
             where = Where(cell.arm, cell.conversation, cell.repeat)
             self._turns[where] = cell.turns_done
             if cell.counts is not None:
-                self._won[where] = self._succeeded(cell.counts)
+                self._won[where] = Outcome.of(plan.declaration, cell.counts)
         for arm in range(1, len(plan.arms)):
             self._evidence[arm] = self._test.evidence(self.differences(arm))
 
     def finished(self, where: Where, counts: Counts) -> list[EvidenceMoved]:
         """Take in a conversation that an arm has finished. Returns what that tells about which arms."""
-        self._won[where] = self._succeeded(counts)
+        self._won[where] = Outcome.of(self._plan.declaration, counts)
         moved = []
         for arm in self.undecided if where.arm == 0 else [where.arm]:
             before, now = self._evidence[arm], self._test.evidence(self.differences(arm))
@@ -83,7 +82,7 @@ class Deciding:
         outcomes = ((self._outcomes(0, task), self._outcomes(arm, task)) for task in self._plan.tasks)
         return Differences.of_outcomes(outcomes, self._plan.repeats)
 
-    def _outcomes(self, arm: int, task: Task) -> list[float]:
+    def _outcomes(self, arm: int, task: Task) -> list[Outcome]:
         """What an arm made of a conversation, as often as it has finished it."""
         return [self._won[where] for where in self._repeats(arm, task) if where in self._won]
 
@@ -108,9 +107,9 @@ class Deciding:
         return not any(self._unplayed(arm) for arm in range(len(self._plan.arms)))
 
     def decided(self, arm: int) -> str | None:
-        """What was found of an arm, in a line."""
+        """What was found of an arm, in a line, or that unclear texts decide it."""
         evidence = self._evidence.get(arm)
-        return evidence.text if evidence and evidence.found else None
+        return evidence.text if evidence and (evidence.found or evidence.is_for_texts) else None
 
     def failed(self, arm: int) -> None:
         """Give an arm up; without the first there is nothing to hold the others against."""
@@ -126,9 +125,13 @@ class Deciding:
             reached = self._reached()
             yield from self._visit(0, reached)
             for arm in self.undecided:
-                yield from self._visit(arm, [task for task in reached if any(self._outcomes(0, task))])
+                yield from self._visit(arm, [task for task in reached if self._can_lose(task)])
                 if self._test.wins_matter(self.differences(arm)):
                     yield from self._visit(arm, reached)
+
+    def _can_lose(self, task: Task) -> bool:
+        """Whether the first got something right of it, or may have."""
+        return any(outcome.most for outcome in self._outcomes(0, task))
 
     def _visit(self, arm: int, tasks: Sequence[Task]) -> Iterator[Visit]:
         """What an arm has not played of these, unless it has been decided on."""

@@ -39,7 +39,17 @@ from rig.running.fingerprints import Changed, fingerprint_of, of_model, regraded
 from rig.running.person import Person
 from rig.running.plan import Arm, Loader, Plan
 from rig.running.totals import Totals
-from rig.store import Cell, ConversationScore, FailedTurn, GraderInfo, Runs, RunWriter, StoredRun, StoreError
+from rig.store import (
+    OWN,
+    Cell,
+    ConversationScore,
+    FailedTurn,
+    GraderInfo,
+    Runs,
+    RunWriter,
+    StoredRun,
+    StoreError,
+)
 from rig.tasks import Task
 
 
@@ -128,7 +138,7 @@ class _Run:
 
     def _read_stored(self) -> None:
         """Take in what the store holds of the run."""
-        with Runs.open(self._plan.store) as runs:
+        with Runs.open(self._plan.store, OWN) as runs:
             self._stored = runs.get(self._plan.run)
             cells = runs.cells(self._stored)
             self._cells = {Where(cell.arm, cell.conversation, cell.repeat): cell for cell in cells}
@@ -442,7 +452,7 @@ class _Run:
         if where not in self._cells or not self._cells[where].turns_done:
             return []
         assert self._stored is not None
-        with Runs.open(self._plan.store) as runs:
+        with Runs.open(self._plan.store, OWN) as runs:
             transcript = runs.transcript(self._stored, where.conversation, where.arm, where.repeat)
         return list(transcript.turns.values())
 

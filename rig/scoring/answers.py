@@ -26,15 +26,15 @@ def answers_file(store: Path) -> Path:
 
 
 class Answer(NamedTuple):
-    """Whether two texts mean the same, as somebody said at some time."""
+    """Whether two texts mean the same, as somebody said at some time; None takes back what was said."""
 
     first: str
     second: str
-    same: bool
+    same: bool | None
     time: str = ""
 
     @classmethod
-    def now(cls, first: str, second: str, *, same: bool) -> "Answer":
+    def now(cls, first: str, second: str, *, same: bool | None) -> "Answer":
         """An answer that is given now."""
         return cls(first, second, same, datetime.now(UTC).isoformat(timespec="seconds"))
 
@@ -61,6 +61,9 @@ class Answers:
     def add(self, answer: Answer) -> None:
         """Take an answer in."""
         before = self._by_pair.get(answer.pair)
+        if answer.same is None:
+            self._by_pair.pop(answer.pair, None)
+            return
         if before is not None and before.same is not answer.same:
             self.overruled.append(before)
         self._by_pair[answer.pair] = answer
@@ -140,8 +143,12 @@ def _answer(line: str, path: Path, number: int) -> Answer:
     if not isinstance(data, Mapping):
         raise RigError(f"{where}: not an object with first, second and same")
     first, second, same, time = (data.get(name) for name in ("first", "second", "same", "time"))
-    if not (isinstance(first, str) and isinstance(second, str) and isinstance(same, bool)):
-        raise RigError(f"{where}: needs the texts first and second, and same as true or false")
+    if not (
+        isinstance(first, str)
+        and isinstance(second, str)
+        and (isinstance(same, bool) or ("same" in data and same is None))
+    ):
+        raise RigError(f"{where}: needs the texts first and second, and same as true, false or null")
     return Answer(first, second, same, time if isinstance(time, str) else "")
 
 

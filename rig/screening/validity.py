@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, choose, common_grader, read
+from rig.compare.arms import ChosenArm, choose, common_graders, read
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.screening.results import ArmScreen, Screen, TurnKey, by_turn
@@ -69,7 +69,7 @@ def check_stored(weights: Sequence[Weights], runs: Runs, addresses: Sequence[str
             f"{', '.join(addresses)}: no arm was made with any file that is screened but the base's"
         )
     for other in filter(None, others):
-        common_grader(runs, [base, other])
+        common_graders(runs, [base, other])
 
 
 def validity_of(found: Screen, runs: Runs, addresses: Sequence[str]) -> list[Validity]:
@@ -115,9 +115,9 @@ def _made_with(wanted: Weights, name: str, chosen: Sequence[ChosenArm]) -> Chose
 
 def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict[TurnKey, bool]]:
     """For each turn that both have finished, whether each outcome came about."""
-    grader, _ = common_grader(runs, [base, arm])
+    graders, _ = common_graders(runs, [base, arm])
     rights: list[dict[TurnKey, Fraction]] = []
-    for scored in read(runs, [base, arm], grader):
+    for scored in read(runs, [base, arm], graders):
         made: dict[TurnKey, list[bool]] = {}
         for (conversation, _), cells in scored.cells.items():
             for cell in cells.values():

@@ -18,6 +18,7 @@ from rig.store.records import (
     Transcript,
 )
 from rig.store.scored.cells import ScoredCell, ScoredTurn
+from rig.store.scored.scores import OWN
 from rig.store.scored.took import Took
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
 from rig.store.wholes import Merged, delete_run, is_store, merge
@@ -26,6 +27,7 @@ from rig.store.writer import RunWriter
 __all__ = [
     "EXPORTED_VIEWS",
     "FAILED_ARM",
+    "OWN",
     "ArmSums",
     "Cell",
     "ConversationScore",

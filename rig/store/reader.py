@@ -33,20 +33,25 @@ from rig.store.records import (
 from rig.store.rows import step_from_row
 from rig.store.scored.cells import ScoredCell, errors_of, scored_cells
 from rig.store.scored.scores import (
-    OWN_SCORES,
+    Standing,
     counts_of,
     faults_of,
     graders_of,
-    own_grader_of,
-    own_of,
     scores_of,
+    standing_of,
+    standing_score,
+    standing_scores,
     suite_scores_of,
+    summed,
 )
 from rig.store.scored.took import CLOCK, USAGE, Took, speed_from, took
 from rig.store.views import EXPORTED
 from rig.tasks import Task
 
 LATEST = "latest"
+
+_JUDGED = "match, bad_action, ground_truth_turn, ground_truth_call, reason, differences"
+"""What a score says of a call."""
 
 Row: TypeAlias = dict[str, Any]
 
@@ -78,17 +83,23 @@ _TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GR
 class Runs:
     """The runs of one store, open for reading."""
 
-    def __init__(self, database: Database, path: Path) -> None:
+    def __init__(self, database: Database, path: Path, graded_by: str = "") -> None:
         self._database = database
+        self._graded_by = graded_by
+        self._standings: dict[int, Standing] = {}
         self._tasks: dict[tuple[str, ...], Task] = {}
         self.path = path
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path) -> "Iterator[Runs]":
-        """Open an existing store. Raises StoreError when there is none or it cannot be read."""
+    def open(cls, path: Path, graded_by: str = "") -> "Iterator[Runs]":
+        """Open an existing store. Raises StoreError when there is none or it cannot be read.
+
+        An arm's numbers are those that its run made, or the newest of the same rules with people's answers.
+        `graded_by` chooses others: `own`, or a part of a grader's name.
+        """
         with connect_for_reading(path) as database, understood(path), faults(path):
-            yield cls(database, path)
+            yield cls(database, path, graded_by)
 
     def all(self) -> list[StoredRun]:
         """Every run, newest first."""
@@ -134,8 +145,7 @@ class Runs:
         for arm in run.arms:
             of_arm = [self._arm_id(run, arm.position)]
             done = {tuple(key): n for *key, n in self._database.execute(_TURNS_DONE, of_arm)}
-            rows = self._database.execute(f"{OWN_SCORES} AND arm = ?", of_arm)
-            scores = {(conversation, repeat): score for score, _, conversation, repeat, *_ in rows}
+            scores = self._scores(of_arm[0])
             counts = counts_of(scores.values(), self._database)
             errors = errors_of(of_arm[0], self._database)
             for repeat in range(run.repeats):
@@ -194,8 +204,14 @@ class Runs:
             key,
         ):
             steps.setdefault(step["turn"], []).append(step)
-        rows_of_score = self._rows(f"{OWN_SCORES} AND arm = ? AND conversation = ? AND repeat = ?", *key)
-        score = rows_of_score[0]["id"] if rows_of_score else None
+        standing = self._standing(key[0])
+        score = standing_score(key, standing, self._database) if standing else None
+        if standing is not None and not standing.is_own:
+            later = self._rows(f"SELECT prediction, {_JUDGED} FROM verdicts WHERE score = ?", score)
+            judged = {row.pop("prediction"): row for row in later}
+            for of_turn in steps.values():
+                for step in of_turn:
+                    step.update(judged.get(step["id"], {}))
         return Transcript(
             arm=run.arms[arm].name,
             repeat=repeat,
@@ -322,7 +338,8 @@ class Runs:
         for end in ends:
             if end["error"] is not None:
                 errors[end["error"]] = errors.get(end["error"], 0) + end["n"]
-        grader = own_grader_of(row["id"], self._database)
+        standing = self._standing(row["id"])
+        grader = standing.grader if standing else None
         costs = Costs(**{name: row[name] for name in _COSTS})
         return StoredArm(
             position=row["position"],
@@ -353,13 +370,27 @@ class Runs:
     def _sums(self, arm: Row, grader: GraderInfo | None, speed: Speed) -> ArmSums:
         if grader is None:
             return ArmSums({}, speed)
-        own = own_of(arm["id"], arm["position"], grader, self._database)
+        scores = list(self._scores(arm["id"]).values())
+        own = summed(arm["position"], grader, scores, self._database)
         return ArmSums(own.counts, speed, own.error_types, own.faults)
 
     def _speed(self, arm: Row, work: Row, costs: Costs) -> Speed:
         [clock] = self._rows(f"SELECT {CLOCK} FROM turns WHERE arm = ?", arm["id"])
         clock["wall_s"] += arm["store_s"]
         return replace(speed_from(work, clock), **asdict(costs), store_s=arm["store_s"])
+
+    def _standing(self, arm: int) -> Standing | None:
+        if arm not in self._standings:
+            standing = standing_of(arm, self._graded_by, self._database)
+            if standing is None:
+                return None
+            self._standings[arm] = standing
+        return self._standings[arm]
+
+    def _scores(self, arm: int) -> dict[tuple[int, int], int]:
+        """The ids of the scores of an arm that are shown, by the conversation's id and the repeat."""
+        standing = self._standing(arm)
+        return standing_scores(arm, standing, self._database) if standing else {}
 
     def _arm_id(self, run: StoredRun, position: int) -> int:
         row = self._rows("SELECT id FROM arms WHERE run = ? AND position = ?", run.id, position)[0]

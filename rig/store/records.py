@@ -1,7 +1,8 @@
 """What is stored about a run, as readers get it back."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -18,6 +19,8 @@ from rig.verdicts import Fault
 
 State = Literal["waiting", "started", "finished"]
 
+_ANSWERS = re.compile(r", answers [0-9a-f]{8}")
+
 
 @dataclass(frozen=True, slots=True)
 class GraderInfo:
@@ -31,6 +34,16 @@ class GraderInfo:
     def of(cls, grading: Grading) -> "GraderInfo":
         """Of a method's grader, what the store keeps beside a score."""
         return cls(grading.grader, grading.version, grading.similarity)
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether people's answers decided what no rule could judge."""
+        return _ANSWERS.search(self.similarity) is not None
+
+    @property
+    def rules(self) -> "GraderInfo":
+        """The same without people's answers: by these, scores can be compared."""
+        return replace(self, similarity=_ANSWERS.sub("", self.similarity))
 
     def __str__(self) -> str:
         similarity = f", similarity {self.similarity}" if self.similarity else ""

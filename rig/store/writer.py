@@ -243,13 +243,18 @@ class RunWriter:
     def add_score(self, where: Where, score: ConversationScore) -> None:
         """Store a later score beside the run's own, instead of an older one by the same grader.
 
-        The run's own never changes.
+        The run's own never changes, but where there are later ones it is the newest again.
         """
         cell = self._cell(where)
         by = {**cell, **asdict(score.grader)}
         with self._transaction():
             self._forget(by)
-            if next(self._database.query(f"SELECT id FROM scores WHERE {_same(by)}", by), None) is not None:
+            own = next(self._database.query(f"SELECT id FROM scores WHERE {_same(by)}", by), None)
+            if own is not None:
+                newest = f"SELECT max(id) AS id FROM scores WHERE {_same(cell)}"
+                if next(self._database.query(newest, cell))["id"] > own["id"]:
+                    self._database.table("scores").delete(own["id"])
+                    self._insert_score(where, score)
                 return
             score_id = self._insert_counts(by, score.score)
             for prediction, verdict in self._judged(cell, score.score):

@@ -70,7 +70,9 @@ def test_what_is_unclear_is_listed_once_with_its_conversation(store: Path, rig: 
         zip(unclear_talks.TASKS, BLURRED, strict=True)
     )
     first = found["unclear"][0]
-    assert (first["conversation"], first["turn"], first["arm"]) == ("talk0", 1, "arm0")
+    assert (first["conversation"], first["turn"]) == ("talk0", 1)
+    assert "arm" not in first
+    assert rig("adjudicate", "latest", "--json", "--show-arms").json["unclear"][0]["arm"] == "arm0"
     assert first["said"] == [{"role": "user", "text": "Remind me to water the ferns tomorrow."}]
 
 
@@ -125,7 +127,7 @@ def test_what_is_no_answer_is_one_line(store: Path, rig: Rig, line: str) -> None
 def test_ten_pairs_are_answered_in_two_sittings(store: Path, rig: Rig, terminal: Terminal) -> None:
     """In a real terminal: five answers, one left open, leave, come back, the rest."""
     terminal.type(f"{RIG} adjudicate latest --runs {store}; echo left")
-    terminal.wait("1 of 10: talk0, turn 1, arm0", "Remind me to water the ferns", "by mistake", "s(kip)")
+    terminal.wait("1 of 10: talk0, turn 1", "Remind me to water the ferns", "by mistake", "s(kip)")
     for number, key in enumerate(("y", "n", "skip", "what", "y", "yes", "no"), 1):
         terminal.type(key)
         terminal.wait(f"{number + (number < 4)} of 10:")
@@ -145,3 +147,85 @@ def test_ten_pairs_are_answered_in_two_sittings(store: Path, rig: Rig, terminal:
     assert later["metrics"]["unclear"] == 0
     assert later["metrics"]["recall"] == later["metrics"]["upper"]["recall"] == 0.7
     assert "no unclear texts" in rig("adjudicate", "latest").out
+
+
+def test_from_answers_to_the_exit_code(rig: Rig, store: Path) -> None:
+    """Adjudicate, score, compare, report, and what a script is told, in one go."""
+    compare = ("compare", "latest", "--baseline", "arm1", "--across-settings")
+    gate = ("--fail-if-worse", "5", "--fail-if-unsure")
+    open_ = rig(*compare, *gate)
+    assert open_.code == 3
+    assert "cannot tell: 10 unclear texts decide it" in open_.out
+    assert "rig adjudicate abcde" in open_.out
+    looks = rig(*compare, "--sequential", *gate)
+    assert looks.code == 3
+    assert "cannot tell: 10 unclear texts decide it" in looks.out
+    say(store, **{task.split()[0]: False for task in unclear_talks.TASKS})
+    assert rig("score", "latest").code == 0
+    found = rig(*compare, *gate)
+    assert found.code == 1
+    assert "loss found: success is 100.0 points lower" in found.out
+    assert "answers" in found.out.splitlines()[0]
+    assert rig(*compare, *gate, "--graded-by", "own").code == 3
+    assert rig(*compare, "--sequential", *gate).code == 1
+    assert rig(*compare, "--graded-by", "nobody").code == 2
+    report = rig("report", "latest", "--baseline", "arm1", "--across-settings", "--format", "md").out
+    assert "loss found: success is 100.0 points lower" in report
+    assert rig("show", "latest", "--json").json["arms"][0]["unclear"] == 0
+    assert rig("show", "latest", "--json", "--graded-by", "own").json["arms"][0]["unclear"] == 10
+    assert rig("runs", "--json").json[0]["arms"][0]["unclear"] == 0
+    transcript = rig("show", "latest", "talk0", "--arm", "arm0", "--json").json["transcripts"][0]
+    assert "adjudicated: another thing" in json.dumps(transcript)
+
+
+def test_the_last_answers_are_shown_whichever_they_are(rig: Rig, store: Path) -> None:
+    def recall() -> float:
+        assert rig("score", "latest").code == 0
+        return float(rig("runs", "--json").json[0]["arms"][0]["recall"])
+
+    say(store, water=True)
+    first = answers_file(store).read_text()
+    assert recall() == 0.1
+    say(store, call=True)
+    assert recall() == 0.2
+    answers_file(store).write_text(first)
+    assert recall() == 0.1
+    answers_file(store).unlink()
+    assert recall() == 0
+
+
+def test_one_unrelated_answer_makes_nothing_incomparable(rig: Rig, store: Path, played: Path) -> None:
+    say(store, water=True)
+    rig("score", "latest")
+    unclear_talks.play(store, run="fghij")
+    line = {"first": "some text", "second": "another", "same": False}
+    with answers_file(store).open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    rig("score", "fghij")
+    done = rig("compare", "abcde/arm0", "fghij/arm0", "--across-settings")
+    assert done.code == 0, done.err
+    assert "`rig score abcde` and `rig score fghij`" in done.out
+    for run in ("abcde", "fghij"):
+        rig("score", run)
+    assert "different answers" not in rig("compare", "abcde/arm0", "fghij/arm0", "--across-settings").out
+
+
+def test_an_answer_can_be_undone(store: Path, terminal: Terminal) -> None:
+    terminal.type(f"{RIG} adjudicate latest --runs {store}; echo left")
+    terminal.wait("1 of 10: talk0")
+    terminal.type("y")
+    terminal.wait("2 of 10: talk1")
+    terminal.type("u")
+    terminal.wait("u(ndo), q(uit) > u")
+    terminal.type("n")
+    terminal.type("q")
+    terminal.wait("1 of 10 answered", "left")
+    assert read_answers(answers_file(store)).of(unclear_talks.TASKS[0], BLURRED[0]) is False
+
+
+def test_a_leaderboard_says_that_unclear_texts_decide_the_order(rig: Rig, store: Path) -> None:
+    unclear_talks.play(store, run="fghij", clear=5)
+    assert "cannot tell the order: 25 unclear texts decide it" not in rig("leaderboard").out.replace(
+        "25", "x"
+    )
+    assert "cannot tell the order: 15 unclear texts decide it" in rig("leaderboard").out

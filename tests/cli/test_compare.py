@@ -165,3 +165,19 @@ def test_a_script_is_told_of_a_loss_that_is_shown(
     done = rig("compare", "latest", "--sequential", "--fail-if-worse", points, "--json")
     assert done.code == bool(failed)
     assert done.json["failed"] == failed
+
+
+def test_what_could_have_gone_unseen_is_not_silently_green(rig: Rig, store: Path) -> None:
+    asked = ("compare", "abcde/f16", "abcde/q8", "--fail-if-worse", "5")
+    done = rig(*asked)
+    assert done.code == 0
+    assert "q8: cannot tell: a loss of more than 5 points could have gone unseen; that passes" in done.out
+    assert rig(*asked, "--fail-if-unsure").code == 3
+    as_json = rig(*asked, "--fail-if-unsure", "--json")
+    assert (as_json.code, as_json.json["unsure"]) == (3, ["q8"])
+    assert "q8: cannot tell" in as_json.err
+
+
+def test_what_is_worse_is_worse_even_where_another_arm_is_unsure(rig: Rig, store: Path) -> None:
+    done = rig("compare", "latest", "--fail-if-worse", "5", "--fail-if-unsure", "--json")
+    assert (done.code, done.json["failed"], done.json["unsure"]) == (1, ["q2"], ["q8"])

@@ -64,7 +64,7 @@ def test_plain_ends_with_the_summary_and_where_the_run_is(rig: Rig, place: Path)
     *_, last = done.out.splitlines()
     run = last.split()[1]
     assert last == f"run {run} is stored in runs.sqlite"
-    assert f"next      rig report {run}\n" in done.out
+    assert f"next      rig report {run} --open\n" in done.out
     assert re.search(r"^oracle .* 100.0% ", done.out, re.MULTILINE)
     assert not done.err
 

@@ -345,7 +345,7 @@ def test_runs_graded_differently_are_compared_by_a_grader_that_both_have(store: 
     grader = Grader("upstream", Exact(), TOOLTALK)
     play(store, model(N), number=N, run="first")
     play(store, model(N, {0, 1}), number=N, run="secnd", grader=grader)
-    with pytest.raises(RigError, match=r"no grader in common .*`rig score secnd`"):
+    with pytest.raises(RigError, match=r"no grader in common .*`rig score secnd --grader default`"):
         compared(store, "first", "secnd")
     _rescore(store, "secnd", "default")
     found = compared(store, "first", "secnd")

@@ -9,7 +9,7 @@ import graded_talks
 import pytest
 
 from rig.compare import compare
-from rig.compare.arms import choose, common_grader, read
+from rig.compare.arms import choose, common_graders, read
 from rig.store import Runs, StoredRun
 
 
@@ -66,7 +66,7 @@ def test_arms_that_nobody_asked_for_are_not_read(tmp_path: Path) -> None:
     def of_arms(*names: str) -> int:
         def scored(runs: Runs, run: StoredRun) -> None:
             chosen = [each for each in choose(runs, [run.id]) if each.arm.name in names]
-            steps.append(len(read(runs, chosen, common_grader(runs, chosen)[0])))
+            steps.append(len(read(runs, chosen, common_graders(runs, chosen)[0])))
 
         return _asked(path, scored)[1]
 

@@ -38,7 +38,7 @@ def blurred(task: str) -> str:
     return f"{task} by mistake"
 
 
-def play(store: Path, *, clear: int = 0) -> StoredRun:
+def play(store: Path, *, clear: int = 0, run: str = "abcde") -> StoredRun:
     """A run of a model that is right of the first `clear` tasks and blurs the others, and of the oracle."""
     right = Oracle(conversations())
 
@@ -53,6 +53,6 @@ def play(store: Path, *, clear: int = 0) -> StoredRun:
     setup = ToolTalkSetup(small_world.new_world, Grader("default", load("minilm"), TOOLTALK), "minilm")
     models = (Scripted(script), right)
     small_talks.play(
-        small_talks.plan(store, *models, conversations=conversations(), setup=setup, recipe=recipe)
+        small_talks.plan(store, *models, conversations=conversations(), setup=setup, recipe=recipe, run=run)
     )
     return small_talks.stored(store)

@@ -35,6 +35,7 @@ class AdjudicationScreen(RigScreen[None]):
         self.asking: Adjudication | None = None
         self.failure = ""
         self.at = 0
+        self.decided: set[int] = set()
 
     @property
     def question(self) -> Unsettled | None:
@@ -104,7 +105,18 @@ class AdjudicationScreen(RigScreen[None]):
         except RigError as error:
             self.notify(inert(str(error)), severity="error", timeout=10, markup=False)
         else:
+            self.decided.add(self.at)
             self.action_skip()
+
+    def action_undo(self) -> None:
+        """Go back to the pair before, and take back what was said of it here."""
+        if self.asking is None or not self.at:
+            return
+        self.at -= 1
+        if self.at in self.decided:
+            self.asking.undo(self.asking.questions[self.at])
+            self.decided.remove(self.at)
+        self.show_state()
 
     def action_skip(self) -> None:
         self.at += 1

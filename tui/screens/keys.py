@@ -168,6 +168,7 @@ ADJUDICATION = (
             _key("y", "answer(True)", "same", "they mean the same"),
             _key("n", "answer(False)", "different", "they do not mean the same"),
             _key("s", "skip", "skip", "leave this pair open"),
+            _key("u", "undo", "undo", "go back, and take back your answer"),
         ),
     ),
 )

@@ -1,7 +1,7 @@
 """`rig compare`: arms of stored runs side by side, and what can be said about the difference."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,11 +13,11 @@ from rig.cli.options.settings import say_what_is_from_file
 from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import (
     Comparison,
+    Decision,
     Looks,
     Noise,
     Pair,
     Question,
-    VerdictKind,
     compare,
     look,
     noise_of,
@@ -33,6 +33,14 @@ from rig.people.words import counted
 from rig.store import Runs
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+GRADED_BY = click.option(
+    "--graded-by",
+    metavar="NAME",
+    default="",
+    help="Use the scores of this grader: own for those made during the run, or a part of a name that"
+    " `rig show` lists.  [default: the newest with your answers, else own]",
+)
 
 _OPTIONS = (
     click.argument("addresses", metavar="RUN...", nargs=-1, required=True, shell_complete=completion.runs),
@@ -64,6 +72,7 @@ _OPTIONS = (
         shell_complete=completion.runs,
         help="Show the noise that this run of `rig noise` measured next to the differences.",
     ),
+    GRADED_BY,
     click.option(
         "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
     ),
@@ -99,6 +108,12 @@ def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> N
     help="Exit with code 1 if rig finds a loss of more than X points.",
 )
 @click.option(
+    "--fail-if-unsure",
+    is_flag=True,
+    help="Exit with code 3 if a loss of more than X points could have gone unseen. X is that of"
+    " --fail-if-worse, else of --loss.",
+)
+@click.option(
     "--tables",
     is_flag=True,
     help="Print the tables of the method's paper for these arms instead, as Markdown.",
@@ -123,9 +138,11 @@ def command(
     baseline: str | None,
     metric: str | None,
     fail_if_worse: float | None,
+    fail_if_unsure: bool,
     alpha: float,
     across_settings: bool,
     noise: str | None,
+    graded_by: str,
     runs: Path | None,
     tables: bool,
     sequential: bool,
@@ -142,43 +159,77 @@ def command(
 
     With --sequential you may look as often as you like while a run is in progress, and stop when you have
     seen enough. --fail-if-worse X then asks whether a loss of X points has been shown.
+
+    The exit code is 1 if an arm is worse than --fail-if-worse allows, 3 if --fail-if-unsure is given and rig
+    cannot tell, and else 0. A verdict holds however unclear texts are decided.
     """
     say_what_is_from_file(click.get_current_context())
-    with Runs.open(runs or runs_file()) as stored:
+    with Runs.open(runs or runs_file(), graded_by) as stored:
         if tables:
             print_tables(published(stored, addresses), {"arms": list(addresses)}, as_json=as_json)
             return
         question = Question(baseline, metric, alpha, across_settings)
         if sequential:
             looks = look(stored, addresses, (fail_if_worse or loss) / 100, question)
-            sys.exit(_print_looks(looks, fail_if_worse, as_json=as_json))
+            limit = fail_if_worse if fail_if_worse is not None or not fail_if_unsure else loss
+            sys.exit(_print_looks(looks, limit, fails_unsure=fail_if_unsure, as_json=as_json))
         measured = noise_beside(stored, noise, alpha)
         found = compare(stored, addresses, question, measured)
-    if fail_if_worse is not None and not found.declaration.decides:
-        raise RigError(f"--fail-if-worse cannot decide here: {found.declaration.caution}")
-    worse = [pair for pair in found.pairs if _is_worse(found, pair, fail_if_worse)]
+    limit = fail_if_worse if fail_if_worse is not None or not fail_if_unsure else loss
+    if limit is not None and not found.declaration.decides:
+        option = "--fail-if-unsure" if fail_if_worse is None else "--fail-if-worse"
+        raise RigError(f"{option} cannot decide here: {found.declaration.caution}")
+    decisions = {} if limit is None else {pair.arm: _decision(found, pair, limit) for pair in found.pairs}
+    if limit is not None:
+        decisions |= dict.fromkeys(found.left_out, Decision.CANNOT_TELL)
     if as_json:
-        print_json({**found.as_json(), "failed": [pair.arm for pair in worse]})
+        print_json({**found.as_json(), **_decided_json(decisions)})
     else:
         click.echo(printable(compare_text(found, terminal_width())))
-        for pair in worse:
-            limit = counted(fail_if_worse or 0.0, "point")
-            click.echo(printable(f"\n{pair.arm} is worse than {pair.baseline} by more than {limit}"))
-    sys.exit(1 if worse else 0)
+    sys.exit(_exit_code(decisions, limit, found.baseline.label, fails_unsure=fail_if_unsure, as_json=as_json))
 
 
-def _print_looks(looks: Looks, points: float | None, *, as_json: bool) -> int:
-    """Print the looks; return 1 if a script asked and a loss of that many points is shown."""
-    failed = [each.arm for each in looks.arms if points is not None and each.judged.found == "shown"]
+def _print_looks(looks: Looks, points: float | None, *, fails_unsure: bool, as_json: bool) -> int:
+    """Print the looks; return the exit code."""
+    kinds = {"shown": Decision.WORSE, "excluded": Decision.PASSES, None: Decision.CANNOT_TELL}
+    decisions = {} if points is None else {each.arm: kinds[each.judged.found] for each in looks.arms}
     if as_json:
-        print_json({**looks.as_json(), "failed": failed})
+        print_json({**looks.as_json(), **_decided_json(decisions)})
     else:
         click.echo(printable(looks_text(looks)))
-    return 1 if failed else 0
+    return _exit_code(decisions, points, looks.baseline, fails_unsure=fails_unsure, as_json=as_json)
 
 
-def _is_worse(comparison: Comparison, pair: Pair, points: float | None) -> bool:
-    value = pair.differences[comparison.metric.name].value
-    if points is None or value is None or pair.verdict.kind is not VerdictKind.LOSS:
-        return False
-    return comparison.metric.scale * comparison.metric.worsening(value) > points
+def _decision(comparison: Comparison, pair: Pair, points: float) -> Decision:
+    return pair.verdict.decision(points / comparison.metric.scale)
+
+
+def _decided_json(decisions: Mapping[str, Decision]) -> JsonObject:
+    """Which arms are worse, and of which rig cannot tell."""
+    return {
+        "failed": [arm for arm, decision in decisions.items() if decision is Decision.WORSE],
+        "unsure": [arm for arm, decision in decisions.items() if decision is Decision.CANNOT_TELL],
+    }
+
+
+def _exit_code(
+    decisions: Mapping[str, Decision],
+    points: float | None,
+    baseline: str,
+    *,
+    fails_unsure: bool,
+    as_json: bool,
+) -> int:
+    """The exit code, after a line on each arm that does not pass; beside JSON these go to stderr."""
+    limit = counted(points or 0.0, "point")
+    for arm, decision in decisions.items():
+        if decision is Decision.WORSE:
+            click.echo(printable(f"\n{arm} is worse than {baseline} by more than {limit}"), err=as_json)
+        elif decision is Decision.CANNOT_TELL:
+            green = "" if fails_unsure else "; that passes all the same, unless --fail-if-unsure is given"
+            line = f"\n{arm}: cannot tell: a loss of more than {limit} could have gone unseen{green}"
+            click.echo(printable(line), err=as_json)
+    if Decision.WORSE in decisions.values():
+        return Decision.WORSE
+    is_unsure = fails_unsure and Decision.CANNOT_TELL in decisions.values()
+    return Decision.CANNOT_TELL if is_unsure else Decision.PASSES

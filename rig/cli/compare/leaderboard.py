@@ -12,6 +12,7 @@ from rig.compare.board.leaderboard import Board, board
 from rig.compare.board.toolbench import Entry, entries, read_csv, write_csv
 from rig.metrics import Metric
 from rig.paths import runs_file
+from rig.people.words import counted
 from rig.rates import Estimate
 from rig.store import Runs
 
@@ -68,7 +69,14 @@ def _print(found: Board) -> None:
     click.echo(printable(f"{found.suite}, by the method {found.method}"))
     print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
     if any(place.tasks != found.tasks for place in found.places):
-        click.echo(f"* has other tasks, too; all have {len(found.tasks)} in common")
+        left = len(frozenset.union(*(place.tasks for place in found.places))) - len(found.tasks)
+        click.echo(
+            f"* has other tasks, too: arms are ranked by the {len(found.tasks)} that all have in common, word"
+            f" for word; {left} are left out"
+        )
+    if texts := found.deciding_texts:
+        decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
+        click.echo(f"cannot tell the order: {decide}; `rig adjudicate RUN` asks you about them")
     if len(found.graders) > 1:
         click.echo(
             "the graders differ, so the order means little; `rig compare` goes by one that all arms share"

@@ -41,6 +41,7 @@ def command(
     alpha: float,
     across_settings: bool,
     noise: str | None,
+    graded_by: str,
     runs: Path | None,
     format_: str | None,
     output: Path | None,
@@ -72,7 +73,7 @@ def command(
     form = cast(Format, format_ or _by_ending(output))
     if output is None and form == "html" and sys.stdout.isatty():
         raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")
-    with uncollected(), Runs.open(runs or runs_file()) as stored:
+    with uncollected(), Runs.open(runs or runs_file(), graded_by) as stored:
         question = Question(baseline, metric, alpha, across_settings)
         measured = noise_beside(stored, noise, alpha)
         material = gather(stored, addresses, question, measured, with_tables=tables)

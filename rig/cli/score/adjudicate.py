@@ -18,11 +18,13 @@ from rig.scoring import add_answers, answers_file, read_answers
 
 _PATH = click.Path(path_type=Path)
 _KEYS = {"y": True, "yes": True, "n": False, "no": False}
+_UNDO = ("u", "undo")
 
 
 @click.command()
 @click.argument("run", required=False, shell_complete=completion.runs)
 @click.option("--judge", metavar="MODEL", help="Also show what this local model thinks. It decides nothing.")
+@click.option("--show-arms", is_flag=True, help="Also say whose text it is, which can sway you.")
 @click.option("--export", "to", type=_PATH, help="Write all answers to a new file.")
 @click.option("--import", "source", type=_PATH, help="Add the answers in this file; they overrule yours.")
 @click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
@@ -30,6 +32,7 @@ _KEYS = {"y": True, "yes": True, "n": False, "no": False}
 def command(
     run: str | None,
     judge: str | None,
+    show_arms: bool,
     to: Path | None,
     source: Path | None,
     runs: Path | None,
@@ -38,9 +41,10 @@ def command(
     """Decide on texts that rig cannot judge by itself.
 
     RUN is an id or its first characters, a name given with --name, or `latest`. rig shows each pair of texts
-    once, with its conversation, and asks whether they mean the same: y, n, skip or quit. It saves each answer
-    at once, next to the run store. An answer counts wherever the same two texts are compared again; if you
-    answer twice, the last answer counts. `rig score RUN` then scores the run with your answers.
+    once, with its conversation, and asks whether they mean the same: y, n, skip, undo or quit. It does not
+    say which arm wrote the text. It saves each answer at once, next to the run store. An answer counts
+    wherever the same two texts are compared again; if you answer twice, the last answer counts. `rig score
+    RUN` then scores the run with your answers.
     """
     store = runs or runs_file()
     if run is None and to is None and source is None:
@@ -53,26 +57,35 @@ def command(
         asking = Adjudication(store, run)
         with _opinions(judge) as opinions:
             if as_json:
-                print_json(_as_json(asking, opinions))
+                print_json(_as_json(asking, opinions, is_blind=not show_arms))
             else:
-                _ask(asking, opinions)
+                _ask(asking, opinions, is_blind=not show_arms)
     if to is not None:
         _export(answers_file(store), to)
 
 
-def _ask(asking: Adjudication, opinions: Opinions | None) -> None:
+def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> None:
     run, pairs = asking.run, asking.questions
     if not pairs:
         click.echo(f"run {run.id} has no unclear texts left to judge")
         return
-    for number, each in enumerate(pairs, 1):
-        opinion = opinions.of(each) if opinions else None
-        click.echo(printable(question_text(each, number, len(pairs), opinion)))
+    at, decided = 0, set[int]()
+    while at < len(pairs):
+        opinion = opinions.of(pairs[at]) if opinions else None
+        click.echo(printable(question_text(pairs[at], at + 1, len(pairs), opinion, is_blind=is_blind)))
         said = _answer()
         if said is None:
             break
-        if said in _KEYS:
-            asking.answer(each, same=_KEYS[said])
+        if said in _UNDO:
+            at = max(at - 1, 0)
+            if at in decided:
+                asking.undo(pairs[at])
+                decided.remove(at)
+        else:
+            if said in _KEYS:
+                asking.answer(pairs[at], same=_KEYS[said])
+                decided.add(at)
+            at += 1
         click.echo()
     click.echo(f"{asking.answered} of {len(pairs)} answered, kept in {asking.file}")
     if asking.answered:
@@ -83,15 +96,17 @@ def _answer() -> str | None:
     """What a person says, None for quitting; so does the end of the input."""
     while True:
         try:
-            said = click.prompt(f"{QUESTION} y, n, s(kip), q(uit)", prompt_suffix=" > ").strip().lower()
+            said = (
+                click.prompt(f"{QUESTION} y, n, s(kip), u(ndo), q(uit)", prompt_suffix=" > ").strip().lower()
+            )
         except click.Abort:
             click.echo()
             return None
         if said in ("q", "quit"):
             return None
-        if said in (*_KEYS, "s", "skip"):
+        if said in (*_KEYS, *_UNDO, "s", "skip"):
             return str(said)
-        click.echo("y if they mean the same, n if not, s to leave it open, q to stop here")
+        click.echo("y if they mean the same, n if not, s to leave it open, u to go back, q to stop here")
 
 
 @contextmanager
@@ -115,10 +130,10 @@ def _load(name: str) -> Model:
     return loaded
 
 
-def _as_json(asking: Adjudication, opinions: Opinions | None) -> dict[str, object]:
+def _as_json(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> dict[str, object]:
     said: list[Opinion | None] = [opinions.of(each) if opinions else None for each in asking.questions]
     shown = [
-        {**each.as_json(), **({"opinion": opinion.as_json()} if opinion else {})}
+        {**each.as_json(is_blind=is_blind), **({"opinion": opinion.as_json()} if opinion else {})}
         for each, opinion in zip(asking.questions, said, strict=True)
     ]
     return {"run": asking.run.id, "answers": str(asking.file), "unclear": shown}

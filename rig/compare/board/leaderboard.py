@@ -1,20 +1,31 @@
 """A leaderboard: the arms of all runs on a suite, by their method's metrics.
 
 Arms are ordered by their share of successes. The differences between their settings and graders are named,
-because those can make the difference. Arms that did not play the same tasks are marked.
+because those can make the difference. Arms are ranked by the tasks that all of them have finished, word for
+word the same.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import combinations
 from typing import NamedTuple
 
 from rig.calls import JsonObject
 from rig.compare.settings import Settings, factors
 from rig.errors import RigError
-from rig.metrics import Counts, Declaration, Metric
+from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right, total
 from rig.rates import Estimate, estimates
 from rig.store import Runs, StoredArm, StoredRun
 
 ALPHA = 0.05
+
+
+class TaskKey(NamedTuple):
+    """A task: its name, and a hash of what is in it."""
+
+    name: str
+    content: str
 
 
 class Place(NamedTuple):
@@ -25,9 +36,9 @@ class Place(NamedTuple):
 
     run: StoredRun
     arm: StoredArm
-    tasks: frozenset[str]
+    tasks: frozenset[TaskKey]
     rates: Mapping[str, Estimate]
-    suites: Mapping[str, Mapping[str, Sequence[Counts]]]
+    suites: Mapping[str, Mapping[TaskKey, Sequence[Counts]]]
     differs: tuple[str, ...] = ()
 
     @property
@@ -58,13 +69,25 @@ class Board(NamedTuple):
     suite: str
     declaration: Declaration
     places: Sequence[Place]
-    tasks: frozenset[str]
+    tasks: frozenset[TaskKey]
     left_out: Sequence[str] = ()
 
     @property
     def metrics(self) -> Sequence[Metric]:
         """What is shown of an arm."""
         return self.declaration.shown("meters")
+
+    @property
+    def deciding_texts(self) -> int:
+        """How many unclear texts there are, if the order of two arms depends on them; else 0."""
+        metric = self.declaration.success_metric or self.declaration.metrics[0]
+        sums = [
+            total(each for by_task in place.suites.values() for cell in by_task.values() for each in cell)
+            for place in self.places
+        ]
+        ends = [sorted((metric.rate(counts) or 0.0, metric.rate(if_right(counts)) or 0.0)) for counts in sums]
+        is_open = any(below[1] > above[0] for above, below in combinations(ends, 2) if above != below)
+        return int(sum(counts.get(UNCLEAR, 0) for counts in sums)) if is_open else 0
 
     @property
     def graders(self) -> Sequence[str]:
@@ -105,27 +128,50 @@ def board(runs: Runs, suite: str | None = None, method: str | None = None) -> Bo
         raise RigError(f"no run has finished a task of {suite or 'any suite'}{why}; `rig runs` lists them")
     declaration = found[0].run.declaration
     metric = declaration.success_metric or declaration.metrics[0]
-    ordered = sorted(found, key=lambda place: -(place.rates[metric.name].value or 0))
-    common = frozenset.intersection(*(place.tasks for place in ordered))
+    kept: list[Place] = []
+    common: frozenset[TaskKey] = frozenset()
+    for place in sorted(found, key=lambda place: -len(place.tasks)):
+        if kept and not common & place.tasks:
+            left_out.append(f"{place.name} is left out: it has no task in common with the others")
+            continue
+        common = common & place.tasks if kept else place.tasks
+        kept.append(place)
+    ranked = [_over(place, common) for place in found if place in kept]
+    ordered = sorted(ranked, key=lambda place: -(place.rates[metric.name].value or 0))
     return Board(method or "", suite or "", declaration, _told_apart(ordered), common, left_out)
 
 
 def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[Place]:
     """The arms of a run that have finished tasks of a suite, or of the first suite that it has."""
-    suites = {task.name: task.suite for task in runs.conversations(run)}
-    wanted = suite if suite is not None else next(iter(suites.values()), "")
-    rows: dict[int, list[tuple[str, Counts]]] = {}
+    tasks = runs.conversations(run)
+    wanted = suite if suite is not None else next((task.suite for task in tasks), "")
+    keys = {
+        task.name: TaskKey(task.name, sha256(json.dumps(task.source, sort_keys=True).encode()).hexdigest())
+        for task in tasks
+        if task.suite == wanted
+    }
+    rows: dict[int, list[tuple[TaskKey, Counts]]] = {}
     for cell in runs.each_cell(run):
-        if cell.counts is not None and suites.get(cell.conversation) == wanted:
-            rows.setdefault(cell.arm, []).append((cell.conversation, cell.counts))
+        if cell.counts is not None and cell.conversation in keys:
+            rows.setdefault(cell.arm, []).append((keys[cell.conversation], cell.counts))
     return [_place(run, run.arms[arm], wanted, counted) for arm, counted in rows.items()]
 
 
-def _place(run: StoredRun, arm: StoredArm, suite: str, counted: Sequence[tuple[str, Counts]]) -> Place:
-    by_task: dict[str, list[Counts]] = {}
-    for name, counts in counted:
-        by_task.setdefault(name, []).append(counts)
-    return Place(run, arm, frozenset(by_task), estimates(counted, run.declaration, ALPHA), {suite: by_task})
+def _place(run: StoredRun, arm: StoredArm, suite: str, counted: Sequence[tuple[TaskKey, Counts]]) -> Place:
+    by_task: dict[TaskKey, list[Counts]] = {}
+    for key, counts in counted:
+        by_task.setdefault(key, []).append(counts)
+    return Place(run, arm, frozenset(by_task), {}, {suite: by_task})
+
+
+def _over(place: Place, common: frozenset[TaskKey]) -> Place:
+    """The arm by what it made of these tasks alone; `tasks` stay all that it has finished."""
+    suites = {
+        suite: {key: counts for key, counts in by_task.items() if key in common}
+        for suite, by_task in place.suites.items()
+    }
+    rows = [(key.name, each) for by_task in suites.values() for key, cell in by_task.items() for each in cell]
+    return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites)
 
 
 def _told_apart(places: Sequence[Place]) -> list[Place]:

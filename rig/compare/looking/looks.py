@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, Scored, choose, common_grader, pick_baseline, read
+from rig.compare.arms import ChosenArm, Key, Scored, choose, common_graders, pick_baseline, read
 from rig.compare.common import without_unfinished
 from rig.compare.compare import Question, differing_from_first
 from rig.compare.metrics import common_declaration, metric_named
 from rig.errors import RigError
-from rig.rates import Vector
-from rig.rates.sequential import Differences, Evidence, LossTest
+from rig.rates.sequential import Differences, Evidence, LossTest, Outcome
 from rig.store import GraderInfo, Runs
 from rig.tasks import in_random_order
 
@@ -82,15 +81,15 @@ def look(runs: Runs, addresses: Sequence[str], size: float, question: Question |
     if not declaration.is_of_success(metric_named(declaration, question.metric)):
         raise RigError("--sequential only tests success; leave --metric out")
     _, notes = differing_from_first(ordered, across_settings=question.across_settings)
-    grader, graded = common_grader(runs, ordered)
-    baseline, *others = read(runs, ordered, grader)
+    graders, graded = common_graders(runs, ordered)
+    baseline, *others = read(runs, ordered, graders)
     left = [f"{label} is left out: {why}" for label, why in left_out.items()]
     return Looks(
         store=runs.path,
         baseline=first.label,
         size=size,
         alpha=question.alpha,
-        grader=grader,
+        grader=graders[0],
         arms=tuple(_looked(baseline, each, size, question.alpha, len(others)) for each in others),
         notes=(*notes, *graded, *left),
     )
@@ -104,22 +103,23 @@ def _looked(baseline: Scored, arm: Scored, size: float, alpha: float, arms: int)
     return Looked(arm.chosen.label, suite if of else None, alike, note)
 
 
-def _drawn(baseline: Scored, arm: Scored) -> tuple[Differences | Vector, float, int | None, str]:
+def _drawn(baseline: Scored, arm: Scored) -> tuple[Differences, float, int | None, str]:
     """Conversations in a random order, what differences are multiples of, how many these are a sample of,
     and what to say about that.
     """
     planned = [each.chosen.run.conversations for each in (baseline, arm)]
     if baseline.chosen.run.id == arm.chosen.run.id and _is_in_random_order(arm.chosen):
         repeats = arm.chosen.run.repeats
-        sides = [{key.name: side.successes(key) for key in side.cells} for side in (baseline, arm)]
+        sides = [{key.name: _outcomes(side, key) for key in side.cells} for side in (baseline, arm)]
         outcomes = ((sides[0].get(name, []), sides[1].get(name, [])) for name in planned[0])
         return Differences.of_outcomes(outcomes, repeats), 1 / repeats, len(planned[0]), ""
     common = in_random_order(list(baseline.cells.keys() & arm.cells.keys()), 0)
-    played = [[side.successes(key) for key in common] for side in (baseline, arm)]
-    theirs, ours = (np.array([np.mean(each) for each in side]) for side in played)
+    played = [[_outcomes(side, key) for key in common] for side in (baseline, arm)]
+    found = Differences.of_outcomes(
+        (_mean(first), _mean(second)) for first, second in zip(*played, strict=True)
+    )
     times = {len(each) for side in played for each in side}
     step = 1 / times.pop() if len(times) == 1 else 0.0
-    found = ours - theirs
     if all(len(common) == len(each) for each in planned):
         return found, step, len(common), ""
     note = (
@@ -127,6 +127,18 @@ def _drawn(baseline: Scored, arm: Scored) -> tuple[Differences | Vector, float, 
         " suite: what follows is about conversations like these"
     )
     return found, step, None, note
+
+
+def _outcomes(side: Scored, key: Key) -> list[Outcome]:
+    """What an arm made of a conversation, by repeat."""
+    declaration = side.chosen.run.declaration
+    return [Outcome.of(declaration, cell.counts) for cell in side.cells[key].values()]
+
+
+def _mean(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The repeats of a conversation as one."""
+    least, most = (float(np.mean(ends)) for ends in list(zip(*outcomes, strict=True))[:2])
+    return [Outcome(least, most, sum(outcome.texts for outcome in outcomes))]
 
 
 def _is_in_random_order(arm: ChosenArm) -> bool:

@@ -12,14 +12,19 @@ _BEFORE = 6
 QUESTION = "Do they mean the same?"
 
 
-def question_text(each: Unsettled, number: int, of: int, opinion: Opinion | None = None) -> str:
-    """Everything you need to answer one question: number `number` of `of`."""
+def question_text(
+    each: Unsettled, number: int, of: int, opinion: Opinion | None = None, *, is_blind: bool = True
+) -> str:
+    """Everything you need to answer one question: number `number` of `of`. It does not say whose text it is,
+    unless that is asked for.
+    """
     doubt, task = each.doubt, each.scored.conversation
     turn = turn_number(task, doubt.turn)
     often = f", {each.times} calls" if each.times > 1 else ""
+    arm = "" if is_blind else f", {each.arm}"
     said = each.said[-_BEFORE:]
     left_out = len(each.said) - len(said)
-    lines = [f"{number} of {of}: {each.where.conversation}, turn {turn}, {each.arm}{often}"]
+    lines = [f"{number} of {of}: {each.where.conversation}, turn {turn}{arm}{often}"]
     lines += [f"  … {left_out} earlier"] if left_out else []
     lines += [f"  {signs.USER.word if role == 'user' else role}: {_line(text)}" for role, text in said]
     lines += [

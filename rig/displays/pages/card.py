@@ -238,7 +238,7 @@ class Card:
             return f"rig compare {run.id}{runs}", "what each arm won and lost"
         if self.failing is not None:
             return f"rig show {run.id} {shlex.quote(self.failing)}{runs}", "the first failure, call by call"
-        return f"rig report {run.id}{runs}", "all of it as a page to keep"
+        return f"rig report {run.id} --open{runs}", "all of it as a page to keep"
 
 
 def ending(run: StoredRun, store: Path, width: int | None, *, full: bool, is_kept: bool = True) -> str:

@@ -13,6 +13,7 @@ from rig.displays.pages.compare_rows import (
     quality_rows,
 )
 from rig.displays.table import Row, fitted
+from rig.metrics import UNCLEAR
 
 _MOST_FLIPS = 20
 """Conversations shown of an arm that flipped, and of those in which only turns did; `--json` has all."""
@@ -72,6 +73,10 @@ def _turns(flips: Iterable[Flip]) -> str:
 def _hint(comparison: Comparison) -> list[str]:
     """What to ask instead, where the metric asked for cannot tell losses of calls from none."""
     kinds = {pair.verdict.kind for pair in comparison.pairs}
+    open_ = [pair for pair in comparison.pairs if pair.verdict.unclear]
+    if any(pair.verdict.kind is VerdictKind.CANNOT_TELL for pair in open_):
+        runs = dict.fromkeys(arm.run for arm in comparison.arms if arm.counts.get(UNCLEAR))
+        return [f"to decide them: {' and '.join(f'rig adjudicate {run}' for run in runs)}, then rig score"]
     declaration = comparison.declaration
     finer = declaration.progress
     if finer is None or not declaration.is_of_success(comparison.metric) or kinds.isdisjoint(_OF_NO_USE):

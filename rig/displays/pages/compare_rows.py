@@ -191,7 +191,7 @@ def _amount(metric: Metric, value: float | None) -> str:
 def _agreeing(found: Interval) -> str:
     # What rounds to nothing has no sign.
     value, low, high = (f"{round(each, 2) + 0.0:.2f}" for each in (found.value, found.low, found.high))
-    return UNKNOWN if isnan(found.value) else f"{value} ({low} to {high})"
+    return "undefined" if isnan(found.value) else f"{value} ({low} to {high})"
 
 
 def _p(p: float | None) -> str:

@@ -4,10 +4,11 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from sys import intern
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlite_utils import Database
 
+from rig.errors import RigError
 from rig.metrics import Counts
 from rig.store.records import GraderInfo, StoredScore
 from rig.store.rows import fault_from_row
@@ -16,6 +17,14 @@ from rig.verdicts import Fault
 _GRADER = [field.name for field in fields(GraderInfo)]
 
 OWN_SCORES = f"SELECT id, arm, conversation, repeat, {', '.join(_GRADER)} FROM scores WHERE own"
+
+OWN = "own"
+"""What `graded_by` calls the scores that a run made itself."""
+
+_GRADERS = f"""
+    SELECT {", ".join(_GRADER)}, total(own), count(*), min(id) FROM scores WHERE arm = ?
+    GROUP BY {", ".join(_GRADER)} ORDER BY min(id)
+"""
 
 BY_GRADER = "(grader, grader_version, similarity) = (:grader, :grader_version, :similarity)"
 """Whether a score is a grader's, whose names are asked as `GraderInfo.as_json` has them."""
@@ -85,16 +94,57 @@ def summed(position: int, grader: GraderInfo, scores: Sequence[int], database: D
     )
 
 
-def own_grader_of(arm: int, database: Database) -> GraderInfo | None:
-    """Whose the scores are that a run stands by, of one arm; None if there are none."""
-    row = next(database.execute(f"{OWN_SCORES} AND arm = ? ORDER BY id LIMIT 1", [arm]), None)
-    return row and GraderInfo(*row[-len(_GRADER) :])
+class Standing(NamedTuple):
+    """Whose scores of an arm are shown, and whether they are those that the run made itself."""
+
+    grader: GraderInfo
+    is_own: bool
 
 
-def own_of(arm: int, position: int, grader: GraderInfo, database: Database) -> StoredScore:
-    """The scores that a run stands by, of one arm, which are this grader's."""
-    ids = database.execute("SELECT id FROM scores WHERE own AND arm = ? ORDER BY id", [arm])
-    return summed(position, grader, [row[0] for row in ids], database)
+def standing_of(arm: int, graded_by: str, database: Database) -> Standing | None:
+    """Whose scores of an arm are shown; None if there are none.
+
+    Those that the run made, unless all of it was scored again later with people's answers, by the same rules:
+    then the newest of these. `graded_by` chooses others: `own`, or a part of a grader's name. Raises RigError
+    where it is no grader's.
+    """
+    rows = database.execute(_GRADERS, [arm]).fetchall()
+    graders = [(GraderInfo(*row[: len(_GRADER)]), *row[len(_GRADER) :]) for row in rows]
+    own = next((row for row in graders if row[1]), None)
+    if own is None:
+        return None
+    if graded_by and graded_by != OWN:
+        named = [row for row in graders if graded_by in str(row[0])]
+        if not named:
+            names = "; ".join(str(row[0]) for row in graders)
+            raise RigError(f"no score is graded by {graded_by!r}; there are: {OWN}; {names}")
+        grader = max(named, key=lambda row: row[3])[0]
+        return Standing(grader, grader == own[0])
+    newest = own
+    finished = sum(row[1] for row in graders)
+    for row in graders:
+        is_whole = row[2] >= finished and row[0].has_answers and row[0].rules == own[0].rules
+        if is_whole and row[3] > newest[3] and graded_by != OWN:
+            newest = row
+    return Standing(newest[0], newest is own)
+
+
+def standing_score(cell: tuple[int, int, int], standing: Standing, database: Database) -> int | None:
+    """The id of the score that is shown of an arm, a conversation and a repeat; None until it is finished."""
+    of = "own" if standing.is_own else BY_GRADER
+    place = dict(zip(("arm", "conversation", "repeat"), cell, strict=True))
+    where = "arm = :arm AND conversation = :conversation AND repeat = :repeat"
+    query = f"SELECT id FROM scores WHERE {where} AND {of}"
+    row = next(database.execute(query, {**place, **standing.grader.as_json()}), None)
+    return row and row[0]
+
+
+def standing_scores(arm: int, standing: Standing, database: Database) -> dict[tuple[int, int], int]:
+    """The ids of these scores, by the conversation's id and the repeat, oldest first."""
+    of = "own" if standing.is_own else BY_GRADER
+    query = f"SELECT conversation, repeat, id FROM scores WHERE arm = :arm AND {of} ORDER BY id"
+    rows = database.execute(query, {"arm": arm, **standing.grader.as_json()})
+    return {(conversation, repeat): score for conversation, repeat, score in rows}
 
 
 def graders_of(run: str, database: Database) -> list[tuple[int, GraderInfo]]:
