@@ -245,7 +245,7 @@ class JudgePass(_Judging):
     declaration = metrics.PASSES
     options: tuple[Option, ...] = (
         Option("answers_of", "", several=True),
-        Option("evaluator", DEFAULT),
+        Option("evaluator", DEFAULT, opens=True),
         Option("reason", "first"),
         Option("ties", DEFAULTS.ties),
         Option("unsure", DEFAULTS.unsure),
@@ -274,8 +274,8 @@ class JudgeWin(_Judging):
     declaration = metrics.WINS
     options: tuple[Option, ...] = (
         Option("answers_of", "", several=True),
-        Option("reference", ""),
-        Option("evaluator", DEFAULT),
+        Option("reference", "", opens=True),
+        Option("evaluator", DEFAULT, opens=True),
         Option("reason", "first"),
         Option("orders", "both"),
     )

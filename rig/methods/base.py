@@ -130,11 +130,15 @@ class Loaded(list[Any]):
 
 
 class Option(NamedTuple):
-    """An option of a run that a method has. With `several` values each makes an arm of its own."""
+    """An option of a run that a method has. With `several` values each makes an arm of its own.
+
+    `opens` says that its value can name a file or folder, which rig opens for the user alone (`rig.opening`).
+    """
 
     name: str
     default: Any
     several: bool = False
+    opens: bool = False
 
     def parse(self, text: str) -> Any:
         """The value that a text stands for: of the default's type. Raises RigError for another text."""

@@ -10,6 +10,7 @@ from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
 from rig.methods.offers import Solving, adjudicated, by_arm
 from rig.running.options import Options
+from rig.running.planning import files_named
 from rig.scoring import Named
 from rig.store import StoredArm, StoredRun, Transcript
 from rig.verdicts import StepPlace
@@ -25,7 +26,7 @@ def setup_of(
     """
     method = methods.get(run.declaration.method)
     stored = Options.from_json(run.settings)
-    left = {name: values for name, values in stored.values(method).items() if given.get(name) is None}
+    left = {name: values for name, values in files_named(stored, method).items() if given.get(name) is None}
     opening.require_named(run.id, left, plugins.registered().toolboxes)
     return _ready(method, stored, threshold, answers, given)
 
@@ -36,9 +37,9 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     Raises RigError for what the method does not know.
     """
     method = methods.get(run.declaration.method)
-    stored = Options.from_json(run.settings).values(method)
-    opening.require_named(run.id, stored, plugins.registered().toolboxes)
-    values = {name: several[0] for name, several in stored.items()}
+    stored = Options.from_json(run.settings)
+    opening.require_named(run.id, files_named(stored, method), plugins.registered().toolboxes)
+    values = {name: several[0] for name, several in stored.values(method).items()}
     several = [option.name for option in method.options if option.several]
     try:
         return tuple(method.settings({**values, **_varied(arm, several, values)}) for arm in run.arms)

@@ -97,8 +97,14 @@ def elsewhere(plan: Plan, where: str) -> Plan:
 def require_opened(stored: StoredRun, options: Options, method: Method, given: Container[str]) -> None:
     """Raise RigError for files that a stored run names, if the user did not. `given` are options by name."""
     values: dict[str, Any] = {part: getattr(options, part) for part in _OPENED if part not in given}
-    own = {name: several for name, several in options.values(method).items() if name not in given}
+    own = {name: several for name, several in files_named(options, method).items() if name not in given}
     opening.require_named(stored.id, {**values, **own}, _names(method))
+
+
+def files_named(options: Options, method: Method) -> dict[str, list[Any]]:
+    """The values of the method's options that can name files."""
+    values = options.values(method)
+    return {option.name: values[option.name] for option in method.options if option.opens}
 
 
 def _require_as_started(stored: StoredRun, options: Options, method: Method, given: Container[str]) -> None:

@@ -29,7 +29,10 @@ class BFCL:
     declaration = declaration_of()
     roles: tuple[str, ...] = (ASSISTANT,)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
-    options: tuple[Option, ...] = (Option("names", "underscores", several=True), Option("data", ""))
+    options: tuple[Option, ...] = (
+        Option("names", "underscores", several=True),
+        Option("data", "", opens=True),
+    )
     files_as = "bfcl"
 
     def suites(self) -> Mapping[str, Path]:

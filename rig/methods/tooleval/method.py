@@ -35,8 +35,8 @@ class ToolEval:
         Option("search", "cot@1", several=True),
         Option("offer", "plugins", several=True),
         Option("max_queries", 200),
-        Option("toolbox", None),
-        Option("world", None),
+        Option("toolbox", None, opens=True),
+        Option("world", None, opens=True),
     )
     knowing: Mapping[str, str] = {ASSISTANT: "oracle"}
 

@@ -60,10 +60,10 @@ class ToolTalk:
         Option("tools", "all", several=True),
         Option("history", "recorded", several=True),
         Option("max_calls", 10),
-        Option("toolbox", None),
-        Option("world", None),
+        Option("toolbox", None, opens=True),
+        Option("world", None, opens=True),
         Option("grader", "default"),
-        Option("similarity", "minilm"),
+        Option("similarity", "minilm", opens=True),
     )
 
     def suites(self) -> Mapping[str, Path]:

@@ -38,7 +38,7 @@ class BFCLTurns:
     declaration = declaration_of()
     roles: tuple[str, ...] = (ASSISTANT,)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
-    options: tuple[Option, ...] = (Option("code", ""), Option("data", ""))
+    options: tuple[Option, ...] = (Option("code", "", opens=True), Option("data", "", opens=True))
     files_as = "bfcl"
 
     def suites(self) -> Mapping[str, Path]:
