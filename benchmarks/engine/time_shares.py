@@ -20,9 +20,9 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     import llama_cpp
 
     from rig import plugins
-    from rig.engine.grammar.automaton.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
     from rig.engine.grammar.constraint import FreeConstraint, FreeGrammar
     from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
+    from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
     from rig.engine.prompt import PromptBuilder
     from rig.engine.sampling import Sampler
     from rig.engine.template import ChatTemplate

@@ -64,7 +64,6 @@ def written(model: LlamaCppModel, request: Request, text: str) -> list[int]:
     return [token.token for token in found.tokens]
 
 
-@pytest.mark.parametrize("engine", ["llguidance", "outlines_core"])
 @pytest.mark.parametrize(
     ("text", "several", "single"),
     [
@@ -86,13 +85,12 @@ def written(model: LlamaCppModel, request: Request, text: str) -> list[int]:
 def test_words_and_calls_are_what_the_language_says(
     toy: Callable[..., LlamaCppModel],
     ask: Callable[..., Request],
-    engine: str,
     text: str,
     several: bool,
     single: bool,
 ) -> None:
     for settings, is_in in (({}, several), ({"several_calls": False}, single)):
-        model = toy(**settings, grammar_engine=engine)
+        model = toy(**settings)
         if is_in:
             assert written(model, ask("x"), text)
         else:

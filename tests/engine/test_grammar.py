@@ -343,3 +343,30 @@ def test_any_order_has_its_limits(any_order: Lab) -> None:
     objects = [_object(dict.fromkeys([*names[:9], f"own{number}"], STRING), []) for number in range(20)]
     with pytest.raises(ConstraintError, match="use --parameter-order fixed"):
         any_order.start(call({"o": {"anyOf": objects}}, []))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "limits", "refusal"),
+    [
+        (r"^(([0-9]{0,256}x){0,256}y){0,256}$", {"MEMORY_BYTES": 900 << 20}, "more than 900 MiB of memory"),
+        (r"^([a-z]{1,256}){1,256}$", {"SECONDS": 1}, "more than 1 s of computing"),
+    ],
+)
+def test_a_pattern_that_needs_too_much_is_refused_in_one_line(
+    tiny_path: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pattern: str,
+    limits: dict[str, int],
+    refusal: str,
+) -> None:
+    """It is another process that the memory or the time is refused to: this one goes on."""
+    monkeypatch.setenv("RIG_CACHE", str(tmp_path))
+    for name, value in limits.items():
+        monkeypatch.setattr(f"rig.engine.grammar.outlines_core.{name}", value)
+    lab = Lab(tiny_path(tokenizer="merged"), "outlines_core")
+    with pytest.raises(ConstraintError, match=refusal) as refused:
+        lab.start(call({"x": {"type": "string", "pattern": pattern}}, ["x"]))
+    assert "\n" not in str(refused.value)
+    assert lab.accepts(call({"x": {"type": "string"}}, ["x"]), '{"tool": "T", "arguments": {"x": "a"}}')
+    lab.model.close()

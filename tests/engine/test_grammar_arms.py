@@ -117,9 +117,9 @@ def test_settings_that_cannot_go_together_are_refused(open_model: Open, tiny_pat
 def test_tools_that_a_grammar_cannot_take_are_refused_before_the_first_step(
     open_model: Open, tiny_path: Write, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rig.engine.grammar.automaton.outlines_core._LONGEST", 100)
+    monkeypatch.setattr("rig.engine.grammar.outlines_core._LONGEST", 100)
     model = open_model(tiny_path(), grammar_engine="outlines_core")
-    with pytest.raises(RigError, match="use llguidance, or offer fewer tools"):
+    with pytest.raises(RigError, match="use --grammar-engine llguidance, or offer fewer"):
         model.prepare(ask([]), None)
 
 

@@ -20,9 +20,8 @@ from random_schemas import Walker, mutated, tools
 from rig_form import rig_format
 
 from rig.engine.grammar import Grammar
-from rig.engine.grammar.automaton.index_cache import IndexCache
-from rig.engine.grammar.automaton.outlines_core import OutlinesCoreGrammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
+from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 from rig.engine.llama import LlamaModel
 from rig.engine.settings import GrammarArm
 from rig.engine.tokenizer import Tokenizer
@@ -41,9 +40,7 @@ class Engines:
         self.grammars: dict[str, Grammar] = {
             "llguidance": LLGuidanceGrammar(self.model, self.tokenizer),
             "llguidance, any order": LLGuidanceGrammar(self.model, self.tokenizer, free_order=True),
-            "outlines_core": OutlinesCoreGrammar(
-                self.tokenizer, IndexCache(cache, max_bytes=0), lambda _: None
-            ),
+            "outlines_core": OutlinesCoreGrammar(self.tokenizer, cache, lambda _: None),
         }
 
 

@@ -339,9 +339,8 @@ def test_the_streams_are_as_they_were(folder: Make) -> None:
     assert (sys.stdout, sys.stderr) == before
 
 
-@pytest.mark.parametrize("engine", ["llguidance", "outlines_core"])
 def test_a_model_is_held_to_objects_of_which_nothing_is_declared(
-    rig: Any, folder: Make, tmp_path: Path, engine: str
+    rig: Any, folder: Make, tmp_path: Path
 ) -> None:
     """A tiny model, whose weights are random, has to call, and writes whatever the grammar leaves it."""
     parameters = {"properties": {"more": {"type": "object"}}, "required": ["more"]}
@@ -353,7 +352,7 @@ def test_a_model_is_held_to_objects_of_which_nothing_is_declared(
     done = rig(
         *("run", model, "--toolbox", place, "--format", "native", "--tool-choice", "required"),
         *("--similarity", "exact", "--max-tokens", 400, "--max-calls", 1, "--threads", 1, "--parallel", 1),
-        *("--grammar-engine", engine, "--temperature", 0.7, "--seed", 3, "--display", "none", "--json"),
+        *("--temperature", 0.7, "--seed", 3, "--display", "none", "--json"),
     )
     assert done.code == 0, done.err
     rows = rig("export", "latest", "--format", "jsonl", "--rows", "steps").out.splitlines()

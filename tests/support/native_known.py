@@ -56,7 +56,7 @@ def known(name: str) -> Known:
 
 
 class Writer(NamedTuple):
-    """A tiny model's tokenizer with the grammars of both engines over it."""
+    """A tiny model's tokenizer with its grammar."""
 
     tokenizer: Tokenizer
     grammars: tuple[Grammar, ...]

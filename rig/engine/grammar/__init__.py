@@ -41,10 +41,9 @@ def make_grammar(
 
         return FreeGrammar(tokenizer)
     if settings.grammar_engine == "outlines_core":
-        from rig.engine.grammar.automaton.index_cache import IndexCache
-        from rig.engine.grammar.automaton.outlines_core import OutlinesCoreGrammar
+        from rig.engine.grammar.outlines_core import OutlinesCoreGrammar
 
-        return OutlinesCoreGrammar(tokenizer, IndexCache(cache_directory() / "grammars"), notify)
+        return OutlinesCoreGrammar(tokenizer, cache_directory() / "grammars", notify)
     from rig.engine.grammar.llguidance import LLGuidanceGrammar
 
     return LLGuidanceGrammar(model, tokenizer, free_order=settings.parameter_order == "free")

@@ -17,16 +17,21 @@ def serve(seconds: int, memory: int, characters: int) -> None:
     """Answer until nobody asks any more. Each question may take this many seconds of computing."""
     # The terminal tells all processes of Ctrl-C; what that means is for the one that asks to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_memory(memory)
     for line in sys.stdin:
-        _bound(seconds)
+        limit_time(seconds)
         print(json.dumps(_answer(json.loads(line), characters)), flush=True)
 
 
-def _bound(seconds: int) -> None:
-    """From now on; the kernel ends the process that goes beyond it."""
+def limit_memory(size: int) -> None:
+    """Let this process have at most so many bytes of memory, where the system can limit it."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_time(seconds: int) -> None:
+    """Let this process compute so many seconds from now on; the kernel ends it when they are over."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     until = int(used.ru_utime + used.ru_stime) + seconds + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

@@ -5,8 +5,6 @@ import pytest
 import tiny_gguf
 from native_known import NAMES, Known, Writer, known
 
-from rig.engine.grammar.automaton.index_cache import IndexCache
-from rig.engine.grammar.automaton.outlines_core import OutlinesCoreGrammar
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
 from rig.engine.llama import LlamaModel
 from rig.engine.tokenizer import Tokenizer
@@ -30,9 +28,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., W
         model = LlamaModel(tiny_gguf.write(path, tokenizer=tokenizer, marks=marks))
         opened.append(model)
         found = Tokenizer(model)
-        index_cache = IndexCache(folder / "grammars")
-        both = LLGuidanceGrammar(model, found), OutlinesCoreGrammar(found, index_cache, [].append)
-        return Writer(found, both)
+        return Writer(found, (LLGuidanceGrammar(model, found),))
 
     yield open_
     for model in opened:

@@ -142,37 +142,16 @@ def test_drafts_keep_to_lazy_grammars_and_change_no_answer(
         assert got.usage.accepted_tokens > 0
 
 
-def test_outlines_core_holds_models_to_their_own_forms_but_to_those_over_lines(
-    run: Callable[..., LlamaCppModel],
-) -> None:
-    for name in ("json in tags", "a tag for each", "opened thinking", "a message for each part"):
-        model = run(
-            OWN[name],
-            marks=marks_of(known(name).native),
-            grammar_engine="outlines_core",
-            tool_choice="required",
-            thinking_tokens=5,
-        )
-        prediction, _ = answered(model, ask(*HISTORY))
-        assert prediction.error in (None, ErrorKind.TRUNCATED), prediction.error_detail
-        assert prediction.calls or prediction.error
-    with pytest.raises(RigError, match="laid out over lines; use llguidance"):
-        run(OWN["laid out over lines"], grammar_engine="outlines_core").prepare(ask(), None)
+def test_outlines_core_refuses_models_own_forms_in_one_line(run: Callable[..., LlamaCppModel]) -> None:
+    for name in ("json in tags", "a tag for each", "opened thinking", "laid out over lines"):
+        model = run(OWN[name], marks=marks_of(known(name).native), grammar_engine="outlines_core")
+        with pytest.raises(RigError, match="use --format rig, or --grammar-engine llguidance") as refusal:
+            model.prepare(ask(), None)
+        assert "\n" not in str(refusal.value)
 
 
-def test_outlines_core_refuses_at_once_what_would_take_too_much_memory(
-    run: Callable[..., LlamaCppModel], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rig.engine.grammar.automaton.outlines_core._MOST_STEPS", 2000)
-    with pytest.raises(RigError, match="places in free text are too many for"):
-        run(OWN["a tag for each"], grammar_engine="outlines_core").prepare(ask(), None)
-
-
-@pytest.mark.parametrize("engine", ["llguidance", "outlines_core"])
-def test_thoughts_end_with_their_budget_and_are_counted_apart(
-    run: Callable[..., LlamaCppModel], engine: str
-) -> None:
-    model = run(OWN["opened thinking"], thinking_tokens=7, max_tokens=12, grammar_engine=engine)
+def test_thoughts_end_with_their_budget_and_are_counted_apart(run: Callable[..., LlamaCppModel]) -> None:
+    model = run(OWN["opened thinking"], thinking_tokens=7, max_tokens=12)
     prediction, pieces = answered(model, ask(*HISTORY[:1]))
     usage = prediction.usage
     thought = [piece for piece in pieces if piece.thought]

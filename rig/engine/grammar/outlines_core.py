@@ -1,0 +1,180 @@
+"""Constraints by outlines_core: an automaton over tokens, built once for a tool set and kept on disk.
+
+What Outlines wraps around it for llama.cpp is left out: a vocabulary of text, in which the parts of split
+characters are lost, and a kernel that needs numba and is silent where that is missing. The vocabulary here is
+the model's own bytes. Automata can need any amount of memory and time, so they are built in a process with
+limits on both. Run as a program, this module is that process.
+"""
+
+import hashlib
+import pickle
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from outlines_core import Guide, Index, Vocabulary
+
+from rig.engine.files.disk_cache import Damaged, DiskCache
+from rig.engine.grammar.constraint import ConstraintError, Mask
+from rig.engine.grammar.json_regex import answer_regex
+from rig.engine.grammar.language import Language
+from rig.engine.sandbox.child import limit_memory, limit_time
+from rig.engine.tokenizer import Tokenizer
+from rig.models import Notify
+
+NAME = f"outlines_core {version('outlines_core')}"
+
+SECONDS = 50
+"""Of computing, to build one automaton. 28 tools take 35 s with a vocabulary of 262,144 tokens."""
+MEMORY_BYTES = 2000 << 20
+MOST_KEPT_BYTES = 512 << 20
+"""Of automata in the cache folder."""
+_PATIENCE_S = 150.0
+"""By the clock, for a machine that is busy."""
+_LONGEST = 1 << 20
+"""Characters of a regular expression; far fewer already take minutes and gigabytes to become an index."""
+_REMEDY = "use --grammar-engine llguidance, or offer fewer or simpler tools"
+
+
+class OutlinesCoreConstraint:
+    """The state of one generation: a place in the automaton.
+
+    The text ends where the automaton does, which JSON does by itself.
+    """
+
+    def __init__(self, index: Any, n_vocab: int) -> None:
+        self._guide = Guide(index)
+        self._n_vocab = n_vocab
+        self._mask = np.zeros((n_vocab + 32) // 32, dtype=np.int32)
+        self._current: Mask | None = None
+        self._error = ""
+
+    def allowed(self) -> Mask:
+        return self._bits().copy()
+
+    def accept(self, token: int) -> None:
+        if not 0 <= token < self._n_vocab or not self._bits()[token]:
+            self._error = self._error or f"token {token} was refused"
+            raise ConstraintError(self._error)
+        self._guide.advance(token, return_tokens=False)
+        self._current = None
+
+    def forced(self) -> list[int]:
+        """The tokens that are the only ones of the vocabulary to fit.
+
+        llguidance finds more: it also takes text that is forced but can be cut into tokens in several ways.
+        """
+        tokens: list[int] = []
+        while np.count_nonzero(bits := self._bits()) == 1:
+            tokens.append(int(bits.argmax()))
+            self.accept(tokens[-1])
+        return tokens
+
+    @property
+    def complete(self) -> bool:
+        return not self._bits().any() and bool(self._guide.is_finished())
+
+    def _bits(self) -> Mask:
+        if self._error:
+            raise ConstraintError(self._error)
+        if self._current is None:
+            self._guide.write_mask_into(self._mask.ctypes.data, self._mask.size, self._mask.itemsize)
+            bits = np.unpackbits(self._mask.view(np.uint8), count=self._n_vocab, bitorder="little")
+            self._current = bits.view(np.bool_)
+        return self._current
+
+
+class OutlinesCoreGrammar:
+    """outlines_core over a GGUF file's exact bytes. Tokens of equal bytes stand side by side.
+
+    It holds a model to JSON, and refuses other forms of answers: an automaton cannot wait for a mark.
+    Automata are kept in the folder `cache`.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, cache: Path, notify: Notify) -> None:
+        self._n_vocab = tokenizer.n_vocab
+        ends = tokenizer.end_of_generation or (tokenizer.eos,)
+        self._pieces: dict[bytes, list[int]] = {}
+        for token in range(tokenizer.n_vocab):
+            piece = tokenizer.piece(token)
+            if piece and token not in ends and not tokenizer.is_control(token):
+                self._pieces.setdefault(piece, []).append(token)
+        self._cache = DiskCache(cache, "index", MOST_KEPT_BYTES)
+        self._notify = notify
+        self._index = lru_cache(maxsize=4)(self._compile)
+
+    def start(self, language: Language) -> OutlinesCoreConstraint:
+        """A fresh constraint to a language. Raises ConstraintError if it is too large or no JSON."""
+        if language.schema is None:
+            raise ConstraintError(
+                "outlines_core takes answers in JSON alone, not in a model's own form;"
+                " use --format rig, or --grammar-engine llguidance"
+            )
+        return OutlinesCoreConstraint(self._index(answer_regex(language.schema)), self._n_vocab)
+
+    @cached_property
+    def _digest(self) -> bytes:
+        """What stands for the vocabulary in the key of an automaton."""
+        return hashlib.sha256(f"{NAME} {sorted(self._pieces.items())}".encode()).digest()
+
+    def _compile(self, regex: str) -> Any:
+        if len(regex) > _LONGEST:
+            raise ConstraintError(
+                f"outlines_core: a regular expression of {len(regex):,} characters,"
+                f" more than {_LONGEST:,}; {_REMEDY}"
+            )
+        key = hashlib.sha256(self._digest + regex.encode()).hexdigest()
+        with suppress(OSError, Damaged, ValueError):
+            if (state := self._cache.load(key)) is not None:
+                return Index.from_binary(state)
+        self._notify(f"{NAME} compiles the grammar; it is kept, so that this takes long only once")
+        # outlines_core knows one token for the end. It gets one that no model has, so that all are alike.
+        state = _build(regex, self._n_vocab, self._pieces)
+        with suppress(OSError):
+            self._cache.save(key, state)
+        return Index.from_binary(state)
+
+
+def _build(regex: str, end: int, pieces: dict[bytes, list[int]]) -> bytes:
+    """The state of an automaton that another process builds. Raises ConstraintError if it cannot."""
+    program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _main; _main()"
+    try:
+        process = subprocess.run(
+            [sys.executable, "-c", program],
+            input=pickle.dumps((regex, end, pieces, MEMORY_BYTES, SECONDS)),
+            capture_output=True,
+            timeout=_PATIENCE_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise ConstraintError(f"outlines_core: {_PATIENCE_S:g} s are over; {_REMEDY}") from None
+    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise ConstraintError(
+            f"outlines_core needs more than {SECONDS} s of computing for these tools; {_REMEDY}"
+        )
+    if process.returncode < 0 or not process.stdout:
+        raise ConstraintError(
+            f"outlines_core needs more than {MEMORY_BYTES >> 20:,} MiB of memory for these tools; {_REMEDY}"
+        )
+    if process.returncode:
+        raise ConstraintError(f"outlines_core: {process.stdout.decode()}")
+    return process.stdout
+
+
+def _main() -> None:
+    """Build the automaton that stdin asks for. Write its state to stdout; or the fault, and exit with 1."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    regex, end, pieces, memory, seconds = pickle.load(sys.stdin.buffer)
+    limit_memory(memory)
+    limit_time(seconds)
+    try:
+        _, (state,) = Index(regex, Vocabulary(end, pieces)).__reduce__()
+    except ValueError as error:
+        sys.stdout.write(str(error).splitlines()[0])
+        sys.exit(1)
+    sys.stdout.buffer.write(state)
