@@ -126,7 +126,7 @@ def test_what_is_no_answer_is_one_line(store: Path, rig: Rig, line: str) -> None
 @pytest.mark.slow
 def test_ten_pairs_are_answered_in_two_sittings(store: Path, rig: Rig, terminal: Terminal) -> None:
     """In a real terminal: five answers, one left open, leave, come back, the rest."""
-    terminal.type(f"{RIG} adjudicate latest --runs {store}; echo left")
+    terminal.type(f"{RIG} --open {store.parent.parent} adjudicate latest --runs {store}; echo left")
     terminal.wait("1 of 10: talk0, turn 1", "Remind me to water the ferns", "by mistake", "s(kip)")
     for number, key in enumerate(("y", "n", "skip", "what", "y", "yes", "no"), 1):
         terminal.type(key)
@@ -134,7 +134,9 @@ def test_ten_pairs_are_answered_in_two_sittings(store: Path, rig: Rig, terminal:
     terminal.type("q")
     terminal.wait("5 of 10 answered", "rig score abcde", "left")
     assert len(read_answers(answers_file(store))) == 5
-    terminal.type(f"clear; {RIG} adjudicate latest --runs {store}; echo left again")
+    terminal.type(
+        f"clear; {RIG} --open {store.parent.parent} adjudicate latest --runs {store}; echo left again"
+    )
     terminal.wait("1 of 5: talk2")
     for number in range(2, 6):
         terminal.type("y")
@@ -210,8 +212,9 @@ def test_one_unrelated_answer_makes_nothing_incomparable(rig: Rig, store: Path, 
     assert "different answers" not in rig("compare", "abcde/arm0", "fghij/arm0", "--across-settings").out
 
 
+@pytest.mark.slow
 def test_an_answer_can_be_undone(store: Path, terminal: Terminal) -> None:
-    terminal.type(f"{RIG} adjudicate latest --runs {store}; echo left")
+    terminal.type(f"{RIG} --open {store.parent.parent} adjudicate latest --runs {store}; echo left")
     terminal.wait("1 of 10: talk0")
     terminal.type("y")
     terminal.wait("2 of 10: talk1")
