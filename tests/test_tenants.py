@@ -272,7 +272,7 @@ def test_a_toolbox_in_a_folder_is_used_by_the_method_that_is_there(
     asked = ("--suite", "talks", "--toolbox", NOTES, "--similarity", "exact", "--display", "none", "--json")
     arms = json.loads(call("run", "oracle", *asked, "--docs", "full", "--docs", "names"))["arms"]
     assert [(arm["success_rate"], arm["recall"]) for arm in arms] == [(1.0, 1.0)] * 2
-    assert "Buy stamps" in call("show", "latest", "stamps", "--diff")
+    assert "Buy stamps" in call("--open", NOTES, "show", "latest", "stamps", "--diff")
     assert "oracle docs=names" in call("compare", "latest")
     call("report", "latest", "-o", "report.json")
     assert "Buy stamps" in (tmp_path / "report.json").read_text(encoding="utf-8")

@@ -54,7 +54,7 @@ def test_the_tutorial_works_as_it_stands(
     assert "5 tasks, no faults" in done["$ rig check --toolbox trains"].out
     for folder in ("trains", "rooms"):
         assert "100.0" in done[f"$ rig run oracle --toolbox {folder}"].out
-    assert "bookings" in done["$ rig show latest book-a-room --diff"].out
+    assert "bookings" in done["$ rig --open rooms show latest book-a-room --diff"].out
     assert "smollm2-135m-tools" in done["$ rig compare first"].out
     assert (tmp_path / "trains.html").is_file()
 

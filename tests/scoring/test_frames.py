@@ -229,7 +229,7 @@ def test_what_people_said_settles_what_is_unclear_alone() -> None:
         ("[1]", "not an object with first, second and same"),
         ('{"first": "a", "second": "b"}', "needs the texts first and second"),
         ('{"first": "a", "second": 1, "same": true}', "needs the texts first and second"),
-        ('{"first": "a", "second": "b", "same": 1}', "same as true or false"),
+        ('{"first": "a", "second": "b", "same": 1}', "same as true, false or null"),
         ("[" * 100_000, "not JSON"),
         ('"' + "x" * 4_000_001 + '"', "longer than 4000000 characters"),
     ],

@@ -43,11 +43,11 @@ def test_tools_of_ones_own(rig: Callable[..., Any], talks: Path) -> None:
     assert done.code == 0, done.err
     run = done.json["run"]
     assert done.json["arms"][0]["success_rate"] == 1
-    shown = rig("show", run, "stamps", "--diff")
+    shown = rig("--open", NOTES, "show", run, "stamps", "--diff")
     assert shown.code == 0, shown.err
     assert "Buy stamps" in shown.out
     assert "5bff" in shown.out.split("notes")[-1]
-    again = rig("score", run, "--reexecute", "--json")
+    again = rig("--open", NOTES, "score", run, "--reexecute", "--json")
     assert again.code == 0, again.err
     assert again.json["arms"]
     refused = rig("run", "oracle", *asked)

@@ -13,7 +13,7 @@ from rig.scoring import answers_file, read_answers
 def test_pairs_are_answered_left_and_come_back_to(tmp_path: Path, terminal: Terminal) -> None:
     store = tmp_path / "runs.sqlite"
     unclear_talks.play(store, clear=6)
-    terminal.type(f"{RIG} runs --tui --runs {store}; echo gone")
+    terminal.type(f"{RIG} --open {store.parent} runs --tui --runs {store}; echo gone")
     terminal.wait("abcde")
     terminal.press("u")
     terminal.wait("1 of 4: talk6", "expected: clean the garage", "by mistake", "mean the same?")
