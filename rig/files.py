@@ -5,7 +5,6 @@ import io
 import json
 import math
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO, TextIO
 from rig.calls import Json
 from rig.errors import RigError
 from rig.paths import real
+from rig.temporary import temporary_path
 
 LARGEST = 64 << 20
 """Bytes of a file that is read whole, where nothing else is said."""
@@ -136,9 +136,10 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
 def filling(directory: Path) -> Iterator[Path]:
     """A folder for files that move into a new or empty directory once all are written; else none is there.
 
-    The folder lies in the directory, so that the move stays within one file system. Raises RigError.
+    The folder lies in the directory, so that the move stays within one file system. One that a killed process
+    left there is removed first. Raises RigError.
     """
-    part = directory / f".{secrets.token_hex(8)}"
+    part = temporary_path(directory, "part")
     try:
         new = [each for each in (directory, *directory.parents) if not each.exists()]
         if not new and (not directory.is_dir() or any(directory.iterdir())):
@@ -219,7 +220,7 @@ def _kind(path: Path) -> int | None:
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
     """A file of a name that nobody can foresee, beside the target; it gets the target's name in the end."""
-    part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}")
+    part = temporary_path(target.parent, target.name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     handle = os.open(part, flags, 0o666)
     try:

@@ -19,6 +19,7 @@ RANKS = {
     "rig.people": (0, 0),
     "rig.people.words": (0, 0),
     "rig.errors": (0, 0),
+    "rig.temporary": (0, 0),
     "rig.times": (0, 0),
     "rig.regexes": (0, 0),
     "rig.files": (0, 2),

@@ -54,6 +54,8 @@ VERBS = {
 }
 """Every verb, in the order of --help, which imports none of them."""
 
+_INTACT = "what was stored is intact; `rig run --resume RUN` continues a run that this interrupted"
+
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
@@ -174,9 +176,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         click.echo("rig: a path holds a null byte, which no file's name has; give another", err=True)
         code = 2
     except MemoryError:
-        click.echo(
-            "rig: out of memory; what was stored is intact, and `rig run --resume RUN` continues", err=True
-        )
+        click.echo(f"rig: out of memory; {_INTACT}", err=True)
         code = 2
     except click.Abort:
         code = INTERRUPTED
@@ -185,8 +185,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         if type(error).__module__ != "pyo3_runtime":
             raise
         click.echo(
-            f"rig: a library gave up, perhaps for lack of memory: {_one_line(str(error))};"
-            " what was stored is intact, and `rig run --resume RUN` continues",
+            f"rig: a library gave up, perhaps for lack of memory: {_one_line(str(error))}; {_INTACT}",
             err=True,
         )
         code = 2

@@ -27,7 +27,8 @@ class StoreError(RigError):
 _ELSEWHERE = "give another file with --runs"
 _LATER = "another process is at work on it; try again when it is done"
 _LATER_IN_RUN = "another process is at work on it; when it is done, continue with `rig run --resume{run}`"
-_DISK = "what was stored before is intact; fix this, then continue with `rig run --resume{run}`"
+_DISK = "what was stored before is intact; fix this, then try again"
+_DISK_IN_RUN = "what was stored before is intact; fix this, then continue with `rig run --resume{run}`"
 _DAMAGED = "it is damaged; use a copy of it, or give another file with --runs"
 
 _ADVICE = {
@@ -44,7 +45,7 @@ _ADVICE = {
     sqlite3.SQLITE_NOTADB: _DAMAGED,
 }
 """What to do, by result codes that speak of files, disks and locks; the others are bugs of rig."""
-_IN_RUN = {_LATER: _LATER_IN_RUN, _ELSEWHERE: _DISK}
+_IN_RUN = {_LATER: _LATER_IN_RUN, _ELSEWHERE: _DISK_IN_RUN, _DISK: _DISK_IN_RUN}
 """What to do instead if a run is being written: it is not begun again, and nothing of it is elsewhere."""
 
 

@@ -327,10 +327,19 @@ def test_another_process_at_work_is_no_reason_for_another_file(tmp_path: Path, r
     [
         (sqlite3.SQLITE_BUSY, "when it is done, continue with `rig run --resume abcde`"),
         (sqlite3.SQLITE_READONLY, "fix this, then continue with `rig run --resume abcde`"),
+        (sqlite3.SQLITE_FULL, "fix this, then continue with `rig run --resume abcde`"),
     ],
 )
 def test_a_run_that_could_not_be_written_further_is_continued(code: int, said: str) -> None:
     with pytest.raises(StoreError, match=said), faults(Path("runs.sqlite"), "abcde"):
+        raise sqlite3_error(code)
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM])
+def test_who_only_reads_has_nothing_to_resume(tmp_path: Path, code: int) -> None:
+    path = tmp_path / "runs.sqlite"
+    small_talks.play(small_talks.plan(path, small_talks.oracle()))
+    with pytest.raises(StoreError, match=r"fix this, then try again$"), Runs.open(path):
         raise sqlite3_error(code)
 
 
