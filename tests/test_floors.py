@@ -1,6 +1,7 @@
 """Rooms import from lower floors only. The floors, and why there are any: docs/architecture.md."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -77,7 +78,27 @@ UNRELATED = {
 }
 """Rooms that are allowed by their floor and yet must never have heard of each other."""
 
-FILES = sorted(path for package in ("rig", "tui") for path in (CHECKOUT / package).rglob("*.py"))
+PACKAGES = ("rig", "tui")
+FILES = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py"))
+
+BY_NAME = {
+    "rig.plugins": {
+        "rig.engine",
+        "rig.tooltalk",
+        "rig.judging",
+        "rig.methods.tooltalk",
+        "rig.methods.autode",
+        "rig.methods.dynamic",
+        "rig.methods.tooleval",
+        "rig.methods.bfcl",
+    },
+    "rig.displays": {"tui.display"},
+    "rig.cli": {"benchmarks.engine.command"},
+}
+"""What a room names in a string and imports later although it is above it, each for a reason.
+
+`rig.plugins` lists who registers, `rig bench` is a verb of a checkout alone.
+"""
 
 
 def module_of(path: Path) -> str:
@@ -86,8 +107,8 @@ def module_of(path: Path) -> str:
 
 
 def room_of(module: str) -> str | None:
-    """The longest known room that the module is in; None for other packages."""
-    if module.split(".")[0] not in ("rig", "tui"):
+    """The longest room in RANKS that the module is in; None for other packages."""
+    if module.split(".")[0] not in PACKAGES:
         return None
     parts = module.split(".")
     for length in range(len(parts), 0, -1):
@@ -104,7 +125,7 @@ def imported_modules(path: Path) -> list[tuple[int, str]]:
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
     package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -118,21 +139,139 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @cache
+def named_modules(path: Path) -> list[tuple[int, str]]:
+    """(line, module) of every string that names a module, as `import_module` and registrations take it."""
+    strings = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.Constant))
+    texts = [(node.lineno, node.value) for node in strings if isinstance(node.value, str)]
+    found = [(line, _MODULE.fullmatch(text)) for line, text in texts]
+    return [(line, name[1]) for line, name in found if name and _is_module(name[1])]
+
+
+_MODULE = re.compile(r"((?:rig|tui|benchmarks)(?:\.\w+)+)(?::\w+)?")
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def _is_module(name: str) -> bool:
     place = CHECKOUT.joinpath(*name.split("."))
     return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def _is_upward(room: str, module: str) -> bool:
+    other = room_of(module)
+    return bool(other) and (
+        (RANKS[str(other)] >= RANKS[room] and other != room) or other in UNRELATED.get(room, ())
+    )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_imports_point_down(path: Path) -> None:
     room = room_of(module_of(path))
     assert room is not None
-    faults = []
-    for line, module in imported_modules(path):
-        other = room_of(module)
-        if other and ((RANKS[other] >= RANKS[room] and other != room) or other in UNRELATED.get(room, ())):
-            faults.append(f"line {line}: {room} imports {other}")
+    faults = [
+        f"line {line}: {room} imports {module}"
+        for line, module in imported_modules(path)
+        if module.startswith("benchmarks.") or _is_upward(room, module)
+    ]
+    faults += [
+        f"line {line}: {room} names {module}"
+        for line, module in named_modules(path)
+        if module not in BY_NAME.get(room, ())
+        and (module.startswith("benchmarks.") or _is_upward(room, module))
+    ]
     assert not faults, faults
+
+
+def test_what_is_named_in_a_string_is_named_somewhere() -> None:
+    named: dict[str, set[str]] = {}
+    for path in FILES:
+        named.setdefault(str(room_of(module_of(path))), set()).update(name for _, name in named_modules(path))
+    unused = {room: left for room, names in BY_NAME.items() if (left := names - named[room])}
+    assert not unused
+
+
+def test_modules_are_imported_by_constant_names() -> None:
+    """So that this test sees what is imported; `rig.plugins` and the verbs hold tables of names."""
+    faults = [
+        f"{path.relative_to(CHECKOUT)}, line {node.lineno}: imports what no test can see"
+        for path in FILES
+        if room_of(module_of(path)) not in ("rig.plugins", "rig.cli")
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("import_module", "importlib.import_module", "__import__")
+        and not isinstance(node.args[0], ast.Constant)
+    ]
+    assert not faults, faults
+
+
+FOLDERS: dict[str, tuple[str, ...]] = {}
+"""The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.
+
+A file may import from lower folders and its own. A room's `__init__.py` may import all of the room.
+"""
+
+UNSORTED = set(
+    [
+        "rig.bundle",
+        "rig.cli",
+        "rig.compare",
+        "rig.displays",
+        "rig.engine",
+        "rig.engine.formats",
+        "rig.judging",
+        "rig.methods",
+        "rig.methods.autode",
+        "rig.methods.bfcl",
+        "rig.methods.dynamic",
+        "rig.methods.tooleval",
+        "rig.methods.tooltalk",
+        "rig.scoring",
+        "rig.scoring.texts",
+        "rig.store",
+        "rig.toolbox",
+        "rig.tooltalk",
+        "tui",
+    ]
+)
+"""Rooms whose folders have no ranks yet."""
+
+
+def _with_folders() -> list[str]:
+    """Every package that has packages in it."""
+    packages = {module_of(path) for path in FILES if path.name == "__init__.py"} - set(PACKAGES[:1])
+    return sorted({parent for name in packages if (parent := name.rpartition(".")[0]) in packages})
+
+
+@pytest.mark.parametrize("room", _with_folders())
+def test_folders_inside_a_room_have_ranks(room: str) -> None:
+    if room not in FOLDERS:
+        assert room in UNSORTED, f"give the folders of {room} ranks in FOLDERS"
+        return
+    ranks = {name: rank for rank, names in enumerate(FOLDERS[room]) for name in names.split()}
+    place = CHECKOUT.joinpath(*room.split("."))
+    assert set(ranks) == {".", *(file.parent.name for file in place.glob("*/__init__.py"))}
+    faults = []
+    for path in place.rglob("*.py"):
+        here = _folder_in(room, module_of(path))
+        if here is None:
+            continue
+        for line, module in (*imported_modules(path), *named_modules(path)):
+            there = _folder_in(room, module) if f"{module}.".startswith(f"{room}.") else None
+            if there is not None and there != here and ranks[there] >= ranks[here]:
+                faults.append(f"{path.relative_to(CHECKOUT)}, line {line}: {here} imports {there}: {module}")
+    assert not faults, faults
+
+
+def _folder_in(room: str, module: str) -> str | None:
+    """The folder of a room that a module is in, "." for the room's own; None for the room itself."""
+    if module == room:
+        return None
+    first = module.removeprefix(f"{room}.").split(".")[0]
+    return first if (CHECKOUT.joinpath(*room.split("."), first, "__init__.py")).is_file() else "."
 
 
 METHODS = {
@@ -196,6 +335,22 @@ def test_a_verb_loads_what_it_needs_alone(tmp_path: Path, arguments: list[str], 
     assert done.stderr.splitlines()[-1] == "[]", done.stderr
 
 
-@pytest.mark.parametrize("room", sorted({path.parent for path in FILES}), ids=lambda room: room.name)
-def test_a_room_has_few_files(room: Path) -> None:
-    assert len(list(room.glob("*.py"))) <= 17
+MOST_FILES = 42
+LARGE = {"rig": 24, "rig.engine": 91, "rig.scoring": 57, "rig.cli": 43, "tui": 74}
+"""Rooms with more files than a room should have, and the files on floor 0. They are to become fewer."""
+
+
+def _rooms() -> list[str]:
+    """Every room, which is a folder of rig, of rig.methods, or tui."""
+    return sorted(
+        module_of(path)
+        for path in FILES
+        if path.name == "__init__.py" and path.parent.parent.name in ("rig", "methods", CHECKOUT.name)
+    )
+
+
+@pytest.mark.parametrize("room", _rooms())
+def test_a_room_has_few_files(room: str) -> None:
+    place = CHECKOUT.joinpath(*room.split("."))
+    files = place.glob("*.py") if room in ("rig", "rig.methods") else place.rglob("*.py")
+    assert len(list(files)) <= LARGE.get(room, MOST_FILES)

@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rig.engine.settings import EngineSettings
 from rig.models import Model, Notify
+from rig.plugins import Registry
 
 # GCC's OpenMP reads this when llama.cpp is loaded. Its threads wait for each other hundreds of times a token.
 # Left alone they spin for 300,000 rounds, and on a busy machine decode ten times slower; put to sleep at once
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["EngineSettings", "check", "has_room", "keeping", "load", "reading_ahead", "register", "wear"]
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     """Offer rig's own forms of answers (`rig.plugins`)."""
     registry.formats.later("rig", "rig.engine.formats.rig:RigFormat")
     registry.formats.later("object", "rig.engine.formats.object:ObjectFormat")

@@ -5,16 +5,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from traceback import extract_tb
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from rig.errors import RigError
 
 
-class Later(NamedTuple):
+class Named(Protocol):
+    """Anything that can be registered: a tenant with the name that users call it by."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        ...
+
+
+class Reference(NamedTuple):
     """Where a tenant is, `module:attribute`, and attributes of it that can be had without loading it."""
 
     place: str
-    said: Mapping[str, Any]
+    attributes: Mapping[str, Any]
 
     def load(self) -> Any:
         """The tenant. Raises RigError if it is not."""
@@ -30,23 +39,23 @@ class Tenants(UserDict[str, Any]):
         super().__init__()
         self._sort = sort
 
-    def add(self, tenant: Any) -> None:
+    def add(self, tenant: Named) -> None:
         """Add a tenant that is there, under its `name`."""
         self[tenant.name] = tenant
 
-    def later(self, name: str, place: str, **said: Any) -> None:
-        """Add a tenant that is loaded on demand; `Later` says where it is."""
-        self[name] = Later(place, said)
+    def later(self, name: str, place: str, **attributes: Any) -> None:
+        """Add a tenant that is imported from `module:attribute` once somebody asks for it."""
+        self[name] = Reference(place, attributes)
 
     def attribute(self, name: str, attribute: str) -> Any:
         """An attribute of a tenant, which is loaded only where its registration does not say it."""
         tenant = self.data[name]
-        said = tenant.said if isinstance(tenant, Later) else {}
-        return said[attribute] if attribute in said else getattr(self[name], attribute)
+        attributes = tenant.attributes if isinstance(tenant, Reference) else {}
+        return attributes[attribute] if attribute in attributes else getattr(self[name], attribute)
 
     def __getitem__(self, name: str) -> Any:
         tenant = self.data[name]
-        return tenant.load() if isinstance(tenant, Later) else tenant
+        return tenant.load() if isinstance(tenant, Reference) else tenant
 
     def __setitem__(self, name: str, tenant: Any) -> None:
         if self.data.setdefault(name, tenant) != tenant:
@@ -54,14 +63,51 @@ class Tenants(UserDict[str, Any]):
 
 
 class Registry:
-    """Everything that was registered: of each sort by name, and every name once."""
+    """What `register(registry)` of a plugin gets. A name can be registered once of each sort.
+
+    Each sort is also there as names, as in `registry.methods.later(name, "module:attribute")`, for tenants
+    that take a moment to import.
+    """
 
     def __init__(self) -> None:
-        self.methods, self.toolboxes = Tenants("method"), Tenants("toolbox")
+        self.methods = Tenants("method")
+        self.toolboxes = Tenants("toolbox")
         self.formats = Tenants("answer format")
-        self.exports, self.conversions = Tenants("format of export"), Tenants("format of logs")
-        self.add_method, self.add_toolbox = self.methods.add, self.toolboxes.add
-        self.add_format = self.formats.add
+        self.presets = Tenants("preset of an answer format")
+        self.displays = Tenants("display")
+        self.exports = Tenants("format of export")
+        self.conversions = Tenants("format of logs")
+
+    def add_method(self, method: Named) -> None:
+        """A way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
+        self.methods.add(method)
+
+    def add_toolbox(self, toolbox: Named) -> None:
+        """Tools and the world they act in: a `Toolbox` (`rig.toolbox.toolbox`), for `--toolbox NAME`."""
+        self.toolboxes.add(toolbox)
+
+    def add_format(self, form: Named) -> None:
+        """How a model writes a call: a class of `AnswerFormat` (`rig.engine.formats`), for `--format`."""
+        self.formats.add(form)
+
+    def add_preset(self, preset: Named) -> None:
+        """The form of a family whose templates show no calls: a `Preset` (`rig.engine.formats.native`)."""
+        self.presets.add(preset)
+
+    def add_display(self, display: Named) -> None:
+        """How a run is shown: a class of `Display` (`rig.displays.base`), for `--display NAME`.
+
+        It is called with the stream that lines go to.
+        """
+        self.displays.add(display)
+
+    def add_export(self, export: Named) -> None:
+        """Files that `rig export --format NAME` writes of any run."""
+        self.exports.add(export)
+
+    def add_conversion(self, conversion: Named) -> None:
+        """Logs that `rig import --format NAME` makes conversations of."""
+        self.conversions.add(conversion)
 
 
 @contextmanager

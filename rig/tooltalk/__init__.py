@@ -2,13 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rig.plugins import Registry
+
 if TYPE_CHECKING:
     from rig.tooltalk.registry import TOOLTALK
 
 __all__ = ["TOOLTALK", "register"]
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     """Offer the toolbox (`rig.plugins`)."""
     registry.toolboxes.later("tooltalk", "rig.tooltalk.registry:TOOLTALK")
 

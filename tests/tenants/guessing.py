@@ -16,6 +16,7 @@ from rig.methods.base import Ask, Grading, Option, Playing
 from rig.methods.scripted import Scripted, replied
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.models import Model, Prediction, ReplyMessage, Request, StepKey, UserMessage
+from rig.plugins import Registry
 from rig.tasks import ExpectedTurn
 
 
@@ -186,5 +187,5 @@ def answer(numbers: Mapping[str, int], asked: Request) -> Prediction:
     return replied("yes" if guess == number else "more" if guess < number else "less")
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     registry.add_method(Guessing())

@@ -15,6 +15,7 @@ from rig.methods.base import Ask, Grading, Option, Playing
 from rig.methods.scripted import Scripted, replied
 from rig.metrics import Declaration, Metric, Score
 from rig.models import Model, Prediction, Request, StepKey, UserMessage
+from rig.plugins import Registry
 from rig.store import Runs
 from rig.tasks import ExpectedTurn
 
@@ -148,5 +149,5 @@ class Ready:
         return review.score()
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     registry.add_method(Reviewing())

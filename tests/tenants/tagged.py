@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from rig.calls import Call
 from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
 from rig.engine.grammar.language import Language
 from rig.engine.template import ChatMessage
 from rig.models import CallMessage, Message, ReplyMessage, UserMessage
+from rig.plugins import Registry
 
 OPEN, CLOSE = "<do>", "</do>"
 
@@ -63,5 +63,5 @@ class Tagged(AnswerFormat):
         return (Span(f"{OPEN}{text}{CLOSE}", "answer"),)
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     registry.add_format(Tagged)

@@ -1,8 +1,8 @@
 """AutoDE: a user who follows a script talks to an assistant until it makes the wanted call."""
 
-from typing import Any
+from rig.plugins import Registry
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("autode", "rig.methods.autode.method:METHOD", roles=("assistant", "user"))

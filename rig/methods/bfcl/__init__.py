@@ -1,9 +1,9 @@
 """BFCL, the Berkeley Function Calling Leaderboard: single questions, and calls checked by its rules."""
 
-from typing import Any
+from rig.plugins import Registry
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("bfcl", "rig.methods.bfcl.method:METHOD", roles=("assistant",))
     registry.methods.later("bfcl-turns", "rig.methods.bfcl.turns.method:METHOD", roles=("assistant",))

@@ -1,8 +1,8 @@
 """ToolTalk's tasks, live: a user talks to the assistant, and the world goes on from the assistant's calls."""
 
-from typing import Any
+from rig.plugins import Registry
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("dynamic", "rig.methods.dynamic.method:METHOD", roles=("assistant", "user"))

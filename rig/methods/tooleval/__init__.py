@@ -1,8 +1,8 @@
 """ToolEval: an assistant searches for an answer to a query, and the answer is judged as a whole."""
 
-from typing import Any
+from rig.plugins import Registry
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("tooleval", "rig.methods.tooleval.method:METHOD", roles=("assistant",))

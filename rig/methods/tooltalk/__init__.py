@@ -1,9 +1,9 @@
 """ToolTalk: a model gets true histories turn by turn, and its calls are checked against the true ones."""
 
-from typing import Any
+from rig.plugins import Registry
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("tooltalk", "rig.methods.tooltalk.method:METHOD", roles=("assistant",))
     registry.conversions.later("openai-chat", "rig.methods.tooltalk.logs:OPENAI_CHAT")

@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from rig.plugins import Registry
 from rig.toolbox import Match, Response, Text, Toolbox, ToolError, World, tool
 
 from .ids import NOTE_IDS
@@ -40,5 +41,5 @@ def find_notes(world: Desk) -> Any:
     return {"notes": list(world.database.table("notes").rows)}
 
 
-def register(registry: Any) -> None:
+def register(registry: Registry) -> None:
     registry.add_toolbox(Toolbox("notes", [add_note, find_notes], new_world=Desk))
