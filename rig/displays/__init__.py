@@ -34,7 +34,7 @@ def resolve(name: str, stream: TextIO) -> str:
 
 def is_interactive(stream: TextIO) -> bool:
     """Whether a person can watch and press keys: all streams are a terminal that can move its cursor."""
-    return all(is_terminal(each) for each in (sys.stdin, stream, sys.stderr))
+    return all(is_terminal(handle) for handle in (sys.stdin, stream, sys.stderr))
 
 
 def is_terminal(stream: TextIO) -> bool:

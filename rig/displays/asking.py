@@ -60,7 +60,7 @@ class Asking:
 
 def _beginning(messages: tuple[Message, ...]) -> int:
     """From where on the conversation is worth reading: from the role's own first words, if it said any."""
-    own = (place for place, each in enumerate(messages) if isinstance(each, ReplyMessage))
+    own = (place for place, message in enumerate(messages) if isinstance(message, ReplyMessage))
     return next(own, 0)
 
 

@@ -42,16 +42,16 @@ def cut_json(value: Json, limit: int) -> tuple[Json, int]:
     if isinstance(value, str):
         return (value, 0) if len(value) <= limit else (str(clip(value, limit)), 1)
     if isinstance(value, dict):
-        found: dict[str, Json] = {}
+        result: dict[str, Json] = {}
         cut = 0
-        for number, (name, each) in enumerate(value.items()):
+        for number, (name, part) in enumerate(value.items()):
             key = name if len(name) <= limit else f"{number}: {clip(name, limit)}"
-            found[key], often = cut_json(each, limit)
+            result[key], often = cut_json(part, limit)
             cut += often + (key != name)
-        return found, cut
+        return result, cut
     if isinstance(value, list | tuple):
-        items = [cut_json(each, limit) for each in value[:limit]]
-        return [each for each, _ in items], sum(cut for _, cut in items) + (len(value) > limit)
+        items = [cut_json(part, limit) for part in value[:limit]]
+        return [part for part, _ in items], sum(cut for _, cut in items) + (len(value) > limit)
     return value, 0
 
 

@@ -19,9 +19,9 @@ MOST_NAMED = 3
 
 def cpu_share(speed: Speed, fingerprint: JsonObject | None) -> float | None:
     """The share of the CPU time that its threads could use; None if a GPU computes, or nobody knows."""
-    known = fingerprint or {}
-    threads = known.get("model.n_threads")
-    if not isinstance(threads, int) or known.get("model.n_gpu_layers"):
+    values = fingerprint or {}
+    threads = values.get("model.n_threads")
+    if not isinstance(threads, int) or values.get("model.n_gpu_layers"):
         return None
     return speed.cpu_share(threads)
 

@@ -39,7 +39,7 @@ class LogDisplay:
     def _write(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self._declaration = event.declaration
-            self._counted = {each.name: each for each in event.conversations}
+            self._counted = {conversation.name: conversation for conversation in event.conversations}
         if not isinstance(event, PieceGenerated):
             # ASCII: text of a model cannot steer a terminal, whoever reads the log.
             line = event_json(event, self._declaration)
@@ -63,20 +63,20 @@ def event_json(event: Event, declaration: Declaration) -> JsonObject:
 
 def _counted(line: JsonObject, counted: Counted) -> JsonObject:
     """A line with its turns as people count them, from 1: `position` is what the task calls a turn."""
-    found = dict(line)
+    result = dict(line)
     for name in ("turn", "first_turn"):
         if name in line:
-            found[name] = turn_number(counted, line[name])
+            result[name] = turn_number(counted, line[name])
     if "turn" in line:
-        found["position"] = line["turn"]
+        result["position"] = line["turn"]
     if line.get("verdict"):
-        found["verdict"] = numbered(line["verdict"], counted)
+        result["verdict"] = numbered(line["verdict"], counted)
     if "rejudged" in line:
-        found["rejudged"] = [
-            {**numbered(each, counted), "verdict": numbered(each["verdict"], counted)}
-            for each in line["rejudged"]
+        result["rejudged"] = [
+            {**numbered(entry, counted), "verdict": numbered(entry["verdict"], counted)}
+            for entry in line["rejudged"]
         ]
-    return found
+    return result
 
 
 def _json(value: Any) -> Json:

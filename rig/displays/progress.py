@@ -125,8 +125,8 @@ class Progress:
         left = self.total - self.done - self._skipped
         seconds = self._seconds[self._at.arm]
         needed = {unit: fmean(tokens) for unit, tokens in self._needed.items()}
-        ours = [made for (arm, _), made in self._made.items() if arm == self._at.arm]
-        spent = sum(needed[unit] for made in ours for unit in made)
+        by_repeat = [units for (arm, _), units in self._made.items() if arm == self._at.arm]
+        spent = sum(needed[unit] for units in by_repeat for unit in units)
         here = self._made[self._at.arm, self._at.repeat]
         coming = [tokens for unit, tokens in needed.items() if unit not in here] or [*needed.values()]
         passed = 0.0 if self._last is None else self._now() - self._last

@@ -265,7 +265,7 @@ def is_alike(part: object, other: object) -> bool:
     """Whether two parts of steps are the same but for the number of the step."""
     if part is None or other is None or type(part) is not type(other):
         return part is other
-    names = [each.name for each in fields(part) if each.name != "step"]  # type: ignore[arg-type]
+    names = [field.name for field in fields(part) if field.name != "step"]  # type: ignore[arg-type]
     return all(getattr(part, name) == getattr(other, name) for name in names)
 
 
@@ -357,7 +357,7 @@ def judged(turn: int, step: int, verdict: Verdict, lengths: Lengths) -> Judged:
         verdict.ground_truth,
         verdict.bad_action,
         clip(verdict.reason or ("no such call is expected" if unexplained else ""), lengths.value),
-        tuple(_differing(each, lengths) for each in verdict.differences[: lengths.differences]),
+        tuple(_differing(difference, lengths) for difference in verdict.differences[: lengths.differences]),
     )
 
 

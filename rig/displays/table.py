@@ -59,11 +59,11 @@ def fitted(rows: Sequence[Row], width: int | None = None) -> list[str]:
     narrow: list[Row] = []
     for title, row in zip(titles, rows, strict=True):
         parts = [_INTERVAL.fullmatch(cell) for cell in row.cells]
-        shown = [part[1] if part else cell for part, cell in zip(parts, row.cells, strict=True)]
+        rates = [part[1] if part else cell for part, cell in zip(parts, row.cells, strict=True)]
         below = [_between(part[2], part[3], room) if part else "" for part in parts]
-        shown = ends(shown, room) if row is rows[0] else shown
-        narrow += [Row(part, [""] * len(shown)) for part in title[:-1]]
-        narrow.append(Row(title[-1], shown))
+        rates = ends(rates, room) if row is rows[0] else rates
+        narrow += [Row(part, [""] * len(rates)) for part in title[:-1]]
+        narrow.append(Row(title[-1], rates))
         narrow += [Row("", below)] if any(below) else []
     return columns(narrow, width)
 
@@ -82,8 +82,8 @@ def distinct(names: Sequence[str], room: int, cut: str) -> Sequence[str]:
     """If one of the names is longer than `room`, all names without their common beginning, up to a mark."""
     if len(names) < 2 or max(map(len, names)) <= room:
         return names
-    same = takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False))
-    alike = _LAST_MARK.match("".join(each[0] for each in same))
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    alike = _LAST_MARK.match("".join(letters[0] for letters in same))
     return [f"{cut}{name[alike.end() :]}" for name in names] if alike else names
 
 
@@ -99,8 +99,8 @@ def middle(text: str, room: int) -> str:
 
 def cells(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A line for each row, all cells left, in columns as wide as their widest cell. Every cell is inert."""
-    shown = [[printable(cell) for cell in row] for row in (header, *rows)]
-    return [(" " * _GAP).join(row).rstrip() for row in _aligned(shown, len(header))]
+    printed = [[printable(cell) for cell in row] for row in (header, *rows)]
+    return [(" " * _GAP).join(row).rstrip() for row in _aligned(printed, len(header))]
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
@@ -115,7 +115,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 
 
 def inert(text: str) -> str:
     """Text that Markdown makes nothing of, on one line."""
-    return "".join(f"\\{each}" if each in _MARKUP else each for each in one_line(text))
+    return "".join(f"\\{character}" if character in _MARKUP else character for character in one_line(text))
 
 
 def one_line(text: str) -> str:
@@ -127,9 +127,9 @@ def by_kind(label: str, counts: Sequence[Mapping[str, int]]) -> list[Row]:
     """A row of totals, and one for each kind that any of the columns has; none without a label."""
     if not label:
         return []
-    kinds = sorted({kind for each in counts for kind in each})
-    total = Row(label, [str(sum(each.values())) for each in counts])
-    return [total, *(Row(kind, [str(each.get(kind, 0)) for each in counts], detail=True) for kind in kinds)]
+    kinds = sorted({kind for count in counts for kind in count})
+    total = Row(label, [str(sum(count.values())) for count in counts])
+    return [total, *(Row(kind, [str(count.get(kind, 0)) for count in counts], detail=True) for kind in kinds)]
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:

@@ -60,7 +60,7 @@ def branches(steps: Sequence[Step]) -> list[tuple[int, str]]:
     below: dict[int, list[int]] = {}
     for number, step in enumerate(steps):
         below.setdefault(parent_of(number, step), []).append(number)
-    if all(len(each) == 1 for each in below.values()):
+    if all(len(followers) == 1 for followers in below.values()):
         return []
     rows: list[tuple[int, str]] = []
     waiting = _following(below, -1, "")
@@ -79,9 +79,9 @@ def _following(below: dict[int, list[int]], number: int, drawn: str) -> list[tup
     last = numbers[-1] if numbers else -1
     return [
         (
-            each,
-            f"{drawn}{signs.LAST_BRANCH if each == last else signs.BRANCH}",
-            f"{drawn}{'   ' if each == last else signs.BESIDE_BRANCH}",
+            number,
+            f"{drawn}{signs.LAST_BRANCH if number == last else signs.BRANCH}",
+            f"{drawn}{'   ' if number == last else signs.BESIDE_BRANCH}",
         )
-        for each in reversed(numbers)
+        for number in reversed(numbers)
     ]

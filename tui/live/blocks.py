@@ -90,8 +90,8 @@ class DraftBlock:
             if not self._taken and text.lstrip().startswith("{"):
                 self._tint = JsonTint()
             self._taken = len(text)
-            shown = inert(new)
-            self._flow.feed(self._tint.feed(shown) if self._tint else [(shown, Tint.PLAIN)])
+            visible = inert(new)
+            self._flow.feed(self._tint.feed(visible) if self._tint else [(visible, Tint.PLAIN)])
         lines = self._flow.lines
         if self.draft.thoughts and not text:
             thinking = f"thinking, {counted(self.draft.thoughts, 'token')} "
@@ -118,9 +118,9 @@ def _beside(label: Sign | None, lines: Sequence[Line], form: Form) -> list[Line]
     margin: Span = (" " * form.margin, Tint.PLAIN)
     head: Line = (margin,)
     if label is not None:
-        shown = label.label if form.margin > 3 else label.sign
-        gap = " " * (form.margin - 1 - len(shown))
-        head = ((" ", Tint.PLAIN), (shown, Tint(label.tint)), (gap, Tint.PLAIN))
+        sign = label.label if form.margin > 3 else label.sign
+        gap = " " * (form.margin - 1 - len(sign))
+        head = ((" ", Tint.PLAIN), (sign, Tint(label.tint)), (gap, Tint.PLAIN))
     return [(*((margin,) if number else head), *line) for number, line in enumerate(lines)]
 
 
@@ -130,10 +130,10 @@ def _omitted(characters: int) -> list[Span]:
 
 def _shortened(text: Clip, lines: int, form: Form) -> tuple[str, int]:
     """The text shortened to about this many lines, and how many characters are left out."""
-    shown = inert_line(text.text)
-    if not form.full and len(shown) > lines * form.text:
-        shown = shown[: max(lines * form.text - 32, form.text)]
-    return shown, max(len(text.text) - len(shown), 0) + text.omitted
+    line = inert_line(text.text)
+    if not form.full and len(line) > lines * form.text:
+        line = line[: max(lines * form.text - 32, form.text)]
+    return line, max(len(text.text) - len(line), 0) + text.omitted
 
 
 def _words(text: Clip, tint: Tint, form: Form) -> list[Line]:
@@ -228,7 +228,7 @@ def _remark(entry: Remark, form: Form) -> list[Line]:
 
 def _repeated(entry: Repeated, form: Form) -> list[Line]:
     if form.full:
-        return [line for each in entry.entries for line in block(each, form)]
+        return [line for part in entry.entries for line in block(part, form)]
     return _beside(None, wrap([(again(entry.times), Tint.MUTED)], form.text), form)
 
 

@@ -58,16 +58,16 @@ class Board:
     def rows(self) -> list[Row]:
         """The rows that pass the filter; those in which the arms differ come first, if that is wanted."""
         state = self._state
-        wanted = (state.changes, len(state.conversations), self.filter, self.differing_first)
-        if wanted != self._arranged:
-            self._arranged = wanted
+        version = (state.changes, len(state.conversations), self.filter, self.differing_first)
+        if version != self._arranged:
+            self._arranged = version
             self._arrange()
         return self._rows
 
     @property
     def filters(self) -> list[Filter]:
         """The filters that mean something here."""
-        return [each for each in Filter if each is not Filter.DIFFERING or len(self._state.arms) > 1]
+        return [choice for choice in Filter if choice is not Filter.DIFFERING or len(self._state.arms) > 1]
 
     def short(self, row: Row) -> str:
         """A row's name without the ending of all."""
@@ -90,8 +90,8 @@ class Board:
 
     def cells(self, row: Row) -> list[ConversationState]:
         """The row's conversation in each arm that has it."""
-        found = (self._state.conversations.get(row.at(arm)) for arm in range(max(len(self._state.arms), 1)))
-        return [cell for cell in found if cell is not None]
+        cells = (self._state.conversations.get(row.at(arm)) for arm in range(max(len(self._state.arms), 1)))
+        return [cell for cell in cells if cell is not None]
 
     def moved(self, where: Where | None, steps: int) -> Where | None:
         """The conversation `steps` rows below (above when negative), as far as the rows go."""
@@ -110,8 +110,8 @@ class Board:
             return None
         if where in failed:
             return failed[(failed.index(where) + step) % len(failed)]
-        after = [each for each in failed if self._order(each) > self._order(where)]
-        before = [each for each in failed if self._order(each) < self._order(where)]
+        after = [place for place in failed if self._order(place) > self._order(where)]
+        before = [place for place in failed if self._order(place) < self._order(where)]
         return (after or failed)[0] if step > 0 else (before or failed)[-1]
 
     def _in_order(self) -> Iterator[ConversationState]:
@@ -123,7 +123,12 @@ class Board:
         return _BEFORE_ALL if where is None or place is None else _Order(place, where.arm)
 
     def _arrange(self) -> None:
-        rows = list(dict.fromkeys(Row(each.conversation, each.repeat) for each in self._state.conversations))
+        rows = list(
+            dict.fromkeys(
+                Row(conversation.conversation, conversation.repeat)
+                for conversation in self._state.conversations
+            )
+        )
         self.total = len(rows)
         self.ending = _common_ending([row.conversation for row in rows])
         self.differing = frozenset(row for row in rows if differ(self.cells(row), self._state.declaration))

@@ -54,7 +54,7 @@ class Column:
 
     def find(self, entry: Entry) -> int | None:
         """The number of this very entry, if it is still there."""
-        return next((number for number, each in enumerate(self._entries) if each is entry), None)
+        return next((number for number, candidate in enumerate(self._entries) if candidate is entry), None)
 
     def turns(self) -> list[int]:
         """The lines of the headings of turns."""
@@ -66,14 +66,14 @@ class Column:
 
     def calls(self) -> list[tuple[Called, range]]:
         """The complete calls, each with its lines: the call itself, what came back, and the verdict."""
-        found: list[tuple[Called, range]] = []
+        groups: list[tuple[Called, range]] = []
         for number, entry in enumerate(self._entries):
             if isinstance(entry, Called):
                 last = number + 1
                 while last < len(self._entries) and _of_call(self._entries[last], entry):
                     last += 1
-                found.append((entry, range(self._starts[number], self.start_of(last))))
-        return found
+                groups.append((entry, range(self._starts[number], self.start_of(last))))
+        return groups
 
     def _unchanged(self) -> int:
         """How many entries from the beginning are as they were."""

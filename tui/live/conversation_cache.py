@@ -17,15 +17,15 @@ MOST = 8
 def read(store: Path, run: str, where: Where) -> ConversationState:
     """A stored conversation as if its events had been seen. Raises RigError when it cannot be read."""
     with Runs.open(store) as runs:
-        found = runs.get(run)
-        transcript = runs.transcript(found, where.conversation, where.arm, where.repeat)
+        record = runs.get(run)
+        transcript = runs.transcript(record, where.conversation, where.arm, where.repeat)
     events: list[Event] = [ConversationStarted(where)]
     for turn in transcript.turns:
         events += turn_events(where, transcript, turn)
     if transcript.counts is not None:
         errors = errors_of(transcript.turns.values())
         events.append(ConversationFinished(where, transcript.counts, {}, Speed(), dict(errors)))
-    scratch = RunState(declaration=found.declaration)
+    scratch = RunState(declaration=record.declaration)
     scratch.apply_all(events)
     conversation = scratch.conversation(where)
     conversation.turns = len(transcript.conversation.known_turns)
@@ -57,13 +57,13 @@ class ConversationCache:
         self._wanted.add(where)
         return is_new
 
-    def put(self, where: Where, found: ConversationState | str) -> None:
+    def put(self, where: Where, state: ConversationState | str) -> None:
         """Keep what was read, or why nothing was."""
         self._wanted.discard(where)
-        if isinstance(found, str):
-            self._failed[where] = found
+        if isinstance(state, str):
+            self._failed[where] = state
             return
-        self._read[where] = found
+        self._read[where] = state
         while len(self._read) > MOST:
             self._read.popitem(last=False)
 

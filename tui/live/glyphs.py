@@ -25,7 +25,7 @@ IN_ORDER = (
 )
 """All signs of conversations, what is over before what is not."""
 
-SIGNS = tuple((each.glyph, signs.SAID.get(each, each.word)) for each in IN_ORDER)
+SIGNS = tuple((sign.glyph, signs.SAID.get(sign, sign.word)) for sign in IN_ORDER)
 """What the signs of conversations mean, for help and documentation."""
 
 

@@ -233,7 +233,7 @@ class RunState:
                 arm.loading, arm.failure = False, event.failure
                 arm.evidence = event.decided or arm.evidence
                 failed = self._running if event.failure is not None else ()
-                for where in [each for each in failed if each.arm == event.arm]:
+                for where in [place for place in failed if place.arm == event.arm]:
                     self._break_off(where, Status.WAITING, "the arm failed here")
             case RunFinished():
                 self._run_finished(event)
@@ -252,10 +252,10 @@ class RunState:
 
     def conversation(self, where: Where) -> ConversationState:
         """A conversation, made up if the run did not announce it."""
-        found = self.conversations.get(where)
-        if found is None:
-            found = self.conversations[where] = ConversationState(where, turns=0)
-        return found
+        conversation = self.conversations.get(where)
+        if conversation is None:
+            conversation = self.conversations[where] = ConversationState(where, turns=0)
+        return conversation
 
     def _transcript(self, where: Where) -> Transcript:
         conversation = self.conversation(where)
@@ -282,10 +282,10 @@ class RunState:
         self._answered.stored(arm.position for arm in event.arms if arm.counts and not arm.not_evaluated)
         for arm in event.arms:
             if arm.fingerprint is not None:
-                known = self.arm(arm.position)
-                known.counts, known.speed, known.errors = arm.counts, arm.speed, arm.errors
-                known.evaluated = not arm.not_evaluated
-                known.evidence = arm.decided or ""
+                state = self.arm(arm.position)
+                state.counts, state.speed, state.errors = arm.counts, arm.speed, arm.errors
+                state.evaluated = not arm.not_evaluated
+                state.evidence = arm.decided or ""
         for cell in event.cells:
             conversation = self.conversation(Where(cell.arm, cell.conversation, cell.repeat))
             conversation.turns_done = cell.turns_done

@@ -154,8 +154,8 @@ class Transcript:
     def went_back(self, turn: int, step: int, parent: int) -> None:
         """The step to come follows an earlier one."""
         calls = (entry for entry in reversed(self.entries) if isinstance(entry, Called))
-        found = next((entry for entry in calls if entry.place == (turn, parent)), None)
-        call = clip(f"{found.name.text} {found.arguments.text}", LENGTHS.name) if found else Clip("")
+        earlier = next((entry for entry in calls if entry.place == (turn, parent)), None)
+        call = clip(f"{earlier.name.text} {earlier.arguments.text}", LENGTHS.name) if earlier else Clip("")
         self.add(Back(turn, step, parent, call))
 
     def predicted(self, turn: int, step: int, prediction: Prediction, role: str = ASSISTANT) -> None:

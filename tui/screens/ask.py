@@ -39,7 +39,7 @@ class AskScreen(ModalScreen[str | None]):
         with Vertical(classes="dialog"):
             yield Static(inert(self.question), markup=False, id="question")
             yield OptionList(
-                *(Option(f"{each.key:<4} {inert(each.says)}", each.value) for each in self.answers),
+                *(Option(f"{answer.key:<4} {inert(answer.says)}", answer.value) for answer in self.answers),
                 Option("esc  cancel", ""),
                 markup=False,
                 compact=True,

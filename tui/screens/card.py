@@ -55,11 +55,11 @@ class CardScreen(ModalScreen[str | None]):
             (" leave", Tint.MUTED),
         )
         lines = [(margin, *_tinted(line)) for line in self.card.lines(width)]
-        shown = [BLANK, *lines, BLANK, keys, BLANK]
+        body = [BLANK, *lines, BLANK, keys, BLANK]
         room, card = self.query_one("#card-room"), self.query_one("#card", Lines)
         room.styles.width = width + 2 * _MARGIN
-        room.styles.height = min(len(shown), size.height)
-        card.show(shown)
+        room.styles.height = min(len(body), size.height)
+        card.show(body)
 
     def action_scroll(self, lines: int) -> None:
         card = self.query_one("#card", Lines)

@@ -112,16 +112,16 @@ class ConversationScreen(PagedScreen[None]):
             self.run_worker(lambda: self._execute(record), thread=True, group="effects", exclusive=True)
 
     def _execute(self, record: Record) -> None:
-        found: Effects | str
+        result: Effects | str
         try:
-            found = record.effects()
+            result = record.effects()
         except RigError as error:
-            found = str(error)
-        self.app.call_from_thread(self._take_effects, record, found)
+            result = str(error)
+        self.app.call_from_thread(self._take_effects, record, result)
 
-    def _take_effects(self, record: Record, found: Effects | str) -> None:
+    def _take_effects(self, record: Record, result: Effects | str) -> None:
         if self.reader is not None and self.reader.record is record:
-            self.reader.know(effects=found)
+            self.reader.know(effects=result)
             self.show_state()
 
     def _want_others(self, reader: Reader) -> None:
@@ -130,17 +130,17 @@ class ConversationScreen(PagedScreen[None]):
             self.run_worker(lambda: self._read_others(record), thread=True, group="arms", exclusive=True)
 
     def _read_others(self, record: Record) -> None:
-        found: list[Record] | str
+        result: list[Record] | str
         try:
-            found = list(read_columns(self.store, record))
+            result = list(read_columns(self.store, record))
         except RigError as error:
-            found = str(error)
-        self.app.call_from_thread(self._take_others, record, found)
+            result = str(error)
+        self.app.call_from_thread(self._take_others, record, result)
 
-    def _take_others(self, record: Record, found: list[Record] | str) -> None:
+    def _take_others(self, record: Record, result: list[Record] | str) -> None:
         here = self.reader.record.where.conversation if self.reader else None
         if self.reader is not None and record.where.conversation == here:
-            self.reader.know(others=found)
+            self.reader.know(others=result)
             self.show_state()
 
     # Showing
@@ -183,8 +183,8 @@ class ConversationScreen(PagedScreen[None]):
             (sign.sign, Tint(sign.tint)),
             (f"  {inert_line(record.name_of(record.where))}{many}", Tint.PLAIN),
         ]
-        found = self.page.search.count
-        right: list[Span] = [(found, Tint.FOUND_HERE), ("  ", Tint.PLAIN)] if found else []
+        hits = self.page.search.count
+        right: list[Span] = [(hits, Tint.FOUND_HERE), ("  ", Tint.PLAIN)] if hits else []
         right.append((f"run {inert_line(record.run.id)} ", Tint.MUTED))
         header.show([spread(left, right, header.size.width)])
 

@@ -66,17 +66,19 @@ class CopyActions(RigScreen[None]):
         if ending == "svg":
             self._write_text(where, ending, self.app.export_screenshot())
         else:
-            known = self.state.conversations.get(where)
-            self.run_worker(lambda: self._write_conversation(where, ending, known), thread=True)
+            conversation = self.state.conversations.get(where)
+            self.run_worker(lambda: self._write_conversation(where, ending, conversation), thread=True)
 
-    def _write_conversation(self, where: Where, ending: str, known: ConversationState | None) -> None:
+    def _write_conversation(self, where: Where, ending: str, conversation: ConversationState | None) -> None:
         store, run = Path(self.state.store), self.state.run
         try:
             if ending == "json":
                 text = stored_json(transcript_of(store, run, where))
             else:
-                is_here = known is not None and known.transcript is not None
-                text = as_text(known if known is not None and is_here else read(store, run, where))
+                is_here = conversation is not None and conversation.transcript is not None
+                text = as_text(
+                    conversation if conversation is not None and is_here else read(store, run, where)
+                )
         except RigError as error:
             self.app.call_from_thread(self._say, str(error), "error")
             return

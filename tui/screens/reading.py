@@ -58,15 +58,15 @@ class ReadingScreen(CopyActions, SteeringScreen):
         return "next turn" if self.state.turns_done else "first turn"
 
     def _read(self, where: Where) -> None:
-        found: ConversationState | str
+        stored: ConversationState | str
         try:
-            found = read(Path(self.state.store), self.state.run, where)
+            stored = read(Path(self.state.store), self.state.run, where)
         except RigError as error:
-            found = str(error)
-        self.app.call_from_thread(self._stored_before, where, found)
+            stored = str(error)
+        self.app.call_from_thread(self._stored_before, where, stored)
 
-    def _stored_before(self, where: Where, found: ConversationState | str) -> None:
-        self._cache.put(where, found)
+    def _stored_before(self, where: Where, stored: ConversationState | str) -> None:
+        self._cache.put(where, stored)
         self.show_state()
 
     def read(self, where: Where | None) -> None:

@@ -213,9 +213,9 @@ class RunScreen(ReadingScreen):
         least, share = BOARD
         columns = 2 * (len(self.state.arms) - 1)
         least += columns and columns - 1
-        wanted = self.board.longest + NAME_MARGIN + columns
+        needed = self.board.longest + NAME_MARGIN + columns
         most = max(least, int(self.size.width * share))
-        width = most if self.has_class("-grid") else min(max(wanted, least), most)
+        width = most if self.has_class("-grid") else min(max(needed, least), most)
         if self._board_width != width:
             self._board_width = width
             self.query_one("#board").styles.width = width
@@ -224,22 +224,20 @@ class RunScreen(ReadingScreen):
         self.transcript.show_conversation(conversation, f" {instead}")
         several = self.reading is not None and len(self.state.arms) > 1
         arm = self.state.arm(self.reading.arm).info.name if several and self.reading else ""
-        found, pace = self.transcript.search.count, self.live_run.pace_of(self.reading)
-        self.query_one(Title).show_conversation(
-            conversation, self.following, note=arm, found=found, pace=pace
-        )
+        hits, pace = self.transcript.search.count, self.live_run.pace_of(self.reading)
+        self.query_one(Title).show_conversation(conversation, self.following, note=arm, hits=hits, pace=pace)
 
     def _show_sides(self, conversation: ConversationState | None) -> None:
-        found = [self.shown(where) for where in self.sides()]
-        if self.reading is None or not found:
+        conversations = [self.shown(where) for where in self.sides()]
+        if self.reading is None or not conversations:
             return
-        played = max(turns_of(each) for each, _ in found)
+        played = max(turns_of(conversation) for conversation, _ in conversations)
         number = min(self.turn or max(turns_of(conversation), 1), max(played, 1))
         sides = [
-            Side(self.state.arm(arm).info.name, each, instead or "this turn is not played yet")
-            for arm, (each, instead) in enumerate(found)
+            Side(self.state.arm(arm).info.name, conversation, instead or "this turn is not played yet")
+            for arm, (conversation, instead) in enumerate(conversations)
         ]
-        turns = max((each.turns for each, _ in found if each), default=0)
+        turns = max((conversation.turns for conversation, _ in conversations if conversation), default=0)
         note = f"turn {number} of {turns}"
         self.query_one(Title).show_conversation(conversation, self.following, note=note)
         self.query_one(SideBySide).show_turn(sides, self.reading.arm, number)
@@ -256,19 +254,23 @@ class RunScreen(ReadingScreen):
             self.query_one(Script).show_question(question)
 
     def _show_numbers(self, arm: int) -> None:
-        known = self.state.arm(arm) if self.state.arms else None
+        state = self.state.arm(arm) if self.state.arms else None
         elapsed_s, remaining = self.live_run.elapsed_s, self.live_run.remaining
         self.query_one(Meters).show_arm(
-            known, self.state.declaration, self._estimates_of(arm), elapsed_s, remaining
+            state, self.state.declaration, self._estimates_of(arm), elapsed_s, remaining
         )
 
     def _estimates_of(self, arm: int) -> dict[str, Estimate]:
         """How well the rates of an arm are known, worked out again when a conversation came to the end."""
         if self._estimated != (arm, self.state.changes):
             self._estimated = arm, self.state.changes
-            cells = (each for each in self.state.conversations.values() if each.where.arm == arm)
-            known = ((each.where.conversation, each.counts) for each in cells if each.counts is not None)
-            self._estimates = estimates(known, self.state.declaration)
+            cells = (
+                conversation
+                for conversation in self.state.conversations.values()
+                if conversation.where.arm == arm
+            )
+            counted = ((cell.where.conversation, cell.counts) for cell in cells if cell.counts is not None)
+            self._estimates = estimates(counted, self.state.declaration)
         return self._estimates
 
     # Other screens

@@ -101,21 +101,21 @@ class RunsScreen(RigScreen[None]):
 
     def _read(self) -> None:
         began = time.monotonic()
-        found: list[StoredRun] | str
+        result: list[StoredRun] | str
         try:
             with Runs.open(self.store) as runs:
-                found = runs.all()
+                result = runs.all()
         except RigError as error:
-            found = str(error)
-        self.app.call_from_thread(self._take, found, time.monotonic() - began)
+            result = str(error)
+        self.app.call_from_thread(self._take, result, time.monotonic() - began)
 
-    def _take(self, found: list[StoredRun] | str, took_s: float) -> None:
+    def _take(self, result: list[StoredRun] | str, took_s: float) -> None:
         self.is_read = True
-        if isinstance(found, str):
-            self.failure = found
+        if isinstance(result, str):
+            self.failure = result
         else:
             self.failure = ""
-            self.run_list.take(found)
+            self.run_list.take(result)
         is_quiet = _signs(self.store) == self._seen
         pause_s = PRESENCE_S if is_quiet and any(run.is_running for run in self.run_list.runs) else LOOK_S
         self._next_look = time.monotonic() + max(pause_s, took_s / _SHARE)

@@ -22,12 +22,12 @@ def write_arms(page: PageWriter, records: Sequence[Record], here: Where, turn: i
         turns = records[0].turns
         page.title(f"turn {turns.index(turn) + 1} of {len(turns)}")
     fitting = max(min(page.width // NARROWEST, len(records)), 1)
-    place = next((number for number, each in enumerate(records) if each.where == here), 0)
+    place = next((number for number, record in enumerate(records) if record.where == here), 0)
     first = min(max(place - fitting // 2, 0), len(records) - fitting)
     room = (page.width - (fitting - 1)) // fitting
     columns = [
-        _column(each, turn, room, full=page.full, is_read=each.where == here)
-        for each in records[first : first + fitting]
+        _column(record, turn, room, full=page.full, is_read=record.where == here)
+        for record in records[first : first + fitting]
     ]
     page.lines += [_beside(row, room) for row in zip_longest(*columns, fillvalue=BLANK)]
     if fitting < len(records):

@@ -31,9 +31,9 @@ class CompareProcess:
 
     def text(self) -> str:
         """What it says, once it is through. Raises RigError with its fault."""
-        out, said = self._process.communicate()
+        out, errors = self._process.communicate()
         if self._process.returncode not in (0, 1):
-            last = said.strip().splitlines()[-1:] or [f"it ended with {self._process.returncode}"]
+            last = errors.strip().splitlines()[-1:] or [f"it ended with {self._process.returncode}"]
             raise RigError(last[0].removeprefix("rig: "))
         return out
 

@@ -9,7 +9,7 @@ from tui.stored.record import Record, StepRecord
 SIGNS = (
     (signs.MATCH.glyph, "matches, or all calls of the turn were made"),
     (signs.NO_MATCH.glyph, "does not match, or a call is missing"),
-    *((each.glyph, said) for each, said in signs.SAID.items()),
+    *((sign.glyph, words) for sign, words in signs.SAID.items()),
     (signs.REPLY.glyph, "reply"),
     (signs.WAITING.glyph, "not played yet"),
     (signs.RUNNING.glyph, "being played"),
@@ -45,18 +45,18 @@ def outline(record: Record) -> list[Row]:
     matched = record.matched
     rows = [Row(None, None, sign_of(record), "conversation", _share(record))]
     for number, turn in enumerate(record.turns, 1):
-        wanted = record.transcript.conversation.expected(turn).calls
+        truth = record.transcript.conversation.expected(turn).calls
         steps = record.steps(turn)
-        found = sum((turn, call) in matched for call in range(len(wanted)))
+        matches = sum((turn, call) in matched for call in range(len(truth)))
         rows.append(
             Row(
                 turn,
                 None,
-                _sign_of_turn(steps, found == len(wanted)),
+                _sign_of_turn(steps, matches == len(truth)),
                 f"turn {number}",
-                f"{found}/{len(wanted)}" if wanted else "",
+                f"{matches}/{len(truth)}" if truth else "",
                 number,
-                bool(steps) and found < len(wanted),
+                bool(steps) and matches < len(truth),
             )
         )
         rows += [_row(step, number) for step in steps]
@@ -79,7 +79,7 @@ def _sign_of_turn(steps: list[StepRecord], is_complete: bool) -> Sign:
     if not steps:
         return signs.WAITING
     incorrect = any(step.verdict and step.verdict.bad_action for step in steps)
-    error = max(steps, key=lambda each: each.step).prediction.error is not None
+    error = max(steps, key=lambda view: view.step).prediction.error is not None
     return signs.ended(success=is_complete and not incorrect and not error, incorrect=incorrect, error=error)
 
 

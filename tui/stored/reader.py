@@ -75,11 +75,11 @@ class Reader:
 
     def _nearest(self, place: tuple[int | None, int | None]) -> int:
         turn, step = place
-        wanted = (-1 if turn is None else turn, -1 if step is None else step)
+        target = (-1 if turn is None else turn, -1 if step is None else step)
         best = 0
         for number, row in enumerate(self.rows):
-            found = (-1 if row.turn is None else row.turn, -1 if row.step is None else row.step)
-            if found <= wanted:
+            here = (-1 if row.turn is None else row.turn, -1 if row.step is None else row.step)
+            if here <= target:
                 best = number
         return best
 
@@ -95,10 +95,10 @@ class Reader:
         """To the heading of the next turn, or of the one before."""
         headings = [number for number, row in enumerate(self.rows) if row.step is None]
         if by > 0:
-            wanted = next((number for number in headings if number > self.cursor), self.cursor)
+            heading = next((number for number in headings if number > self.cursor), self.cursor)
         else:
-            wanted = next((number for number in reversed(headings) if number < self.cursor), 0)
-        self.cursor = wanted
+            heading = next((number for number in reversed(headings) if number < self.cursor), 0)
+        self.cursor = heading
 
     @property
     def has_wrong(self) -> bool:
@@ -120,8 +120,8 @@ class Reader:
         """The steps at the cursor: one, those of a turn, or all."""
         row = self.row
         turns = self.record.turns if row.turn is None else [row.turn]
-        found = [step for turn in turns for step in self.record.steps(turn)]
-        return [step for step in found if row.step is None or step.step == row.step]
+        steps = [step for turn in turns for step in self.record.steps(turn)]
+        return [step for step in steps if row.step is None or step.step == row.step]
 
     @property
     def step(self) -> StepRecord | None:

@@ -84,14 +84,14 @@ class Record:
     def matched(self) -> set[CallPlace]:
         """Every ground-truth call that a predicted call matched."""
         verdicts = (step.verdict for turn in self.transcript.turns for step in self.steps(turn))
-        return {each.ground_truth for each in verdicts if each and each.ground_truth}
+        return {verdict.ground_truth for verdict in verdicts if verdict and verdict.ground_truth}
 
     def steps(self, turn: int) -> list[StepRecord]:
         """What was predicted in a turn; nothing while it is not played."""
         played = self.transcript.turns.get(turn)
-        made = played.steps if played else ()
-        drawn = branches(made) or [(number, "") for number in range(len(made))]
-        return [StepRecord(turn, number, made[number], lines) for number, lines in drawn]
+        steps = played.steps if played else ()
+        drawn = branches(steps) or [(number, "") for number in range(len(steps))]
+        return [StepRecord(turn, number, steps[number], lines) for number, lines in drawn]
 
     @property
     def columns(self) -> list[Where]:
@@ -120,8 +120,8 @@ class Record:
 def read_record(store: Path, run: str, where: Where) -> Record:
     """Read a conversation. Raises RigError when it is not, or no longer, in the store."""
     with Runs.open(store) as runs:
-        found = runs.get(run)
-        return Record(found, where, runs.transcript(found, where.conversation, where.arm, where.repeat))
+        stored = runs.get(run)
+        return Record(stored, where, runs.transcript(stored, where.conversation, where.arm, where.repeat))
 
 
 def read_columns(store: Path, record: Record) -> Iterator[Record]:

@@ -58,8 +58,8 @@ def _plain(value: Json) -> str:
 def heat_map(store: Path, run: str) -> str:
     """What is stored of a run by now, in as many ways as there is more than one group. Raises RigError."""
     with Runs.open(store) as runs:
-        found = "\n\n".join(_parts(runs, run))
-    return found or "No conversation of this run is scored yet."
+        text = "\n\n".join(_parts(runs, run))
+    return text or "No conversation of this run is scored yet."
 
 
 def _parts(runs: Runs, run: str) -> Iterator[str]:
@@ -70,6 +70,6 @@ def _parts(runs: Runs, run: str) -> Iterator[str]:
     stored = runs.get(run)
     for by in WAYS:
         with suppress(RigError):
-            found = groups_of(runs, stored, by)
-            if by == "tool" or len(found.rows) > 1:
-                yield groups_text(found)
+            groups = groups_of(runs, stored, by)
+            if by == "tool" or len(groups.rows) > 1:
+                yield groups_text(groups)

@@ -19,8 +19,8 @@ class StoredRunList:
     def take(self, runs: Sequence[StoredRun]) -> None:
         """These are the runs now."""
         self.runs = list(runs)
-        known = {run.id for run in runs}
-        self.marked = [each for each in self.marked if each in known]
+        ids = {run.id for run in runs}
+        self.marked = [run_id for run_id in self.marked if run_id in ids]
         self._settle()
 
     def filter(self, term: str) -> None:

@@ -90,9 +90,9 @@ def write_truth(page: PageWriter, record: Record, turn: int) -> None:
     matched, is_played = record.matched, turn in record.transcript.turns
     page.title("expected")
     for number, executed in enumerate(truth.calls):
-        call, given = expected(turn, number, executed, page.limit)
+        call, result = expected(turn, number, executed, page.limit)
         page.call(signs.due(made=CallPlace(turn, number) in matched, over=is_played), call)
-        _write_returned(page, given, Tint.MUTED)
+        _write_returned(page, result, Tint.MUTED)
     page.words(signs.REPLY._replace(tint=Tint.MUTED), truth.reply, Tint.MUTED)
 
 

@@ -71,23 +71,23 @@ def write_tokens(page: PageWriter, step: StepRecord) -> None:
         page.gap()
         page.note("no tokens are stored: what made this prediction generates none")
         return
-    shown = tokens[: ALL if page.full else MOST]
+    visible = tokens[: ALL if page.full else MOST]
     forced = prediction.usage.forced_tokens
     page.title(counted(len(tokens), "token"), (f"  {forced} forced by the grammar", Tint.MUTED))
     if len(prediction.token_forced) != len(tokens):
         page.note("which these are, and the characters of each, is not stored: the run is of an older rig")
     else:
         page.gap()
-        page.beside(("text", Tint.MUTED), _as_text(shown))
+        page.beside(("text", Tint.MUTED), _as_text(visible))
         page.beside(
             ("", Tint.MUTED),
             [("forced", Tint.MUTED), (", chosen, ", Tint.PLAIN), ("chosen below 50%", Tint.ERROR)],
         )
     page.gap()
-    for token in shown:
+    for token in visible:
         page.lines.append(fit([(" ", Tint.PLAIN), *_line(token, page.width)], page.width))
-    if len(shown) < len(tokens):
-        page.note(f"{ELLIPSIS} {counted(len(tokens) - len(shown), 'more token')}")
+    if len(visible) < len(tokens):
+        page.note(f"{ELLIPSIS} {counted(len(tokens) - len(visible), 'more token')}")
 
 
 def write_token_counts(page: PageWriter, steps: Sequence[StepRecord]) -> None:
@@ -130,17 +130,17 @@ def _tint(token: Token) -> Tint:
 def _line(token: Token, width: int) -> list[Span]:
     text = f"#{token.id}" if token.text is None else _quoted(token.text)
     room = 20 if width >= 60 else 14
-    shown = fit([(text, _tint(token))], room)
-    padding: Span = (" " * (room - sum(len(part) for part, _ in shown)), Tint.PLAIN)
+    spans = fit([(text, _tint(token))], room)
+    padding: Span = (" " * (room - sum(len(part) for part, _ in spans)), Tint.PLAIN)
     number: Span = (f"{token.number + 1:>4}  ", Tint.MUTED)
     if token.forced:
-        return [number, *shown, padding, ("    grammar", Tint.MUTED)]
+        return [number, *spans, padding, ("    grammar", Tint.MUTED)]
     if token.logprob is None or token.probability is None:
-        return [number, *shown, padding]
+        return [number, *spans, padding]
     full = round(token.probability * _BAR)
     return [
         number,
-        *shown,
+        *spans,
         padding,
         (f"{100 * token.probability:>6.1f}% ", _tint(token)),
         (f"{round(token.logprob, 3) + 0.0:>8.3f}  ", Tint.MUTED),

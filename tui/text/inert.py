@@ -12,9 +12,9 @@ class _Escapes(dict[int, str]):
     """A translation table that decides about each character once."""
 
     def __missing__(self, code: int) -> str:
-        shown = _escape(code) if _hides(code) else chr(code)
-        self[code] = shown
-        return shown
+        text = _escape(code) if _hides(code) else chr(code)
+        self[code] = text
+        return text
 
 
 def _hides(code: int) -> bool:

@@ -53,7 +53,7 @@ class JsonTint:
     def _feed_token(self, text: str, position: int, spans: list[Span]) -> int:
         token = _TOKEN.match(text, position)
         assert token is not None
-        found = token.group()
+        token_text = token.group()
         tint = Tint.MUTED
         if token.lastgroup == "string":
             tint = self._string = Tint.KEY if self._key_next else Tint.STRING
@@ -61,15 +61,15 @@ class JsonTint:
         elif token.lastgroup == "word":
             tint = Tint.NUMBER
         elif token.lastgroup == "open":
-            if found != ",":
-                self._inside.append(found)
+            if token_text != ",":
+                self._inside.append(token_text)
             self._key_next = bool(self._inside) and self._inside[-1] == "{"
         elif token.lastgroup == "colon":
             self._key_next = False
-        elif found in "}]" and self._inside:
+        elif token_text in "}]" and self._inside:
             self._inside.pop()
             self._key_next = False
-        spans.append((found, tint))
+        spans.append((token_text, tint))
         return token.end()
 
 

@@ -94,11 +94,11 @@ def mark(line: Line, start: int, end: int, tint: Tint) -> Line:
     place = 0
     for text, own in line:
         cuts = [0, *(min(max(cut - place, 0), len(text)) for cut in (start, end)), len(text)]
-        for part, each in zip(
+        for part, width in zip(
             ((cuts[0], cuts[1]), (cuts[1], cuts[2]), (cuts[2], cuts[3])), (own, tint, own), strict=True
         ):
             if part[0] < part[1]:
-                marked.append((text[slice(*part)], each))
+                marked.append((text[slice(*part)], width))
         place += len(text)
     return tuple(marked)
 

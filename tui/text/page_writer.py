@@ -63,8 +63,8 @@ class PageWriter:
     def beside(self, label: Label, spans: Iterable[Span], indent: int = 0) -> None:
         """Spans wrapped beside a label; `indent` cells further in, and all but the first line two more."""
         margin = self.margin
-        shown = fit([_label(label, margin > _SIGN)], margin - 1)
-        head: Line = (*shown, (" " * (margin - width_of(shown) + indent), Tint.PLAIN))
+        labelled = fit([_label(label, margin > _SIGN)], margin - 1)
+        head: Line = (*labelled, (" " * (margin - width_of(labelled) + indent), Tint.PLAIN))
         room = min(self.width - margin - indent - 1, _READABLE)
         for number, line in enumerate(wrap(spans, max(room, 8))):
             self.lines.append(
@@ -107,8 +107,8 @@ class PageWriter:
         ]
         while len(widths) > 1 and sum(widths) + 2 * len(widths) > self.width:
             widths.pop()
-        shown: list[Sequence[Span]] = [[(head, Tint.MUTED) for head in header], *rows]
-        for row in shown:
+        table: list[Sequence[Span]] = [[(head, Tint.MUTED) for head in header], *rows]
+        for row in table:
             line: list[Span] = [(" ", Tint.PLAIN)]
             for column, width in enumerate(widths):
                 space: Span = (" " * (width - width_of([row[column]])), Tint.PLAIN)

@@ -29,13 +29,13 @@ def find(lines: Sequence[Line], term: str, margin: int) -> list[Mark]:
         starts.append(starts[-1] + len(text) + 1)
     marks = []
     line = 0
-    for number, found in enumerate(_pattern(term).finditer("\n".join(texts))):
-        while starts[line + 1] <= found.start():
+    for number, match in enumerate(_pattern(term).finditer("\n".join(texts))):
+        while starts[line + 1] <= match.start():
             line += 1
         last = line
-        while last < len(texts) and starts[last] < found.end():
-            start = max(found.start() - starts[last], 0)
-            end = min(found.end() - starts[last], len(texts[last]))
+        while last < len(texts) and starts[last] < match.end():
+            start = max(match.start() - starts[last], 0)
+            end = min(match.end() - starts[last], len(texts[last]))
             if start < end:
                 marks.append(Mark(number, last, start + margin, end + margin))
             last += 1
@@ -60,17 +60,17 @@ class Search:
         """Look again, in these lines."""
         marks = find(lines, self.term, margin)
         self._marks = {}
-        for each in marks:
-            self._marks.setdefault(each.line, []).append(each)
+        for hit in marks:
+            self._marks.setdefault(hit.line, []).append(hit)
         first: dict[int, int] = {}
-        for each in marks:
-            first.setdefault(each.match, each.line)
+        for mark in marks:
+            first.setdefault(mark.match, mark.line)
         self._lines = list(first.values())
         self._here = min(self._here, max(len(self._lines) - 1, 0))
 
     def start(self, line: int) -> None:
         """Be at the first match from this line on, going round at the end."""
-        self._here = next((number for number, each in enumerate(self._lines) if each >= line), 0)
+        self._here = next((number for number, place in enumerate(self._lines) if place >= line), 0)
 
     def step(self, step: int) -> None:
         """Be at the next match, or at the one before, going round at the end."""
@@ -90,8 +90,6 @@ class Search:
 
     def look_of(self, number: int, line: Line) -> Line:
         """A line with its matches marked."""
-        for each in self._marks.get(number, ()):
-            line = mark(
-                line, each.start, each.end, Tint.FOUND_HERE if each.match == self._here else Tint.FOUND
-            )
+        for hit in self._marks.get(number, ()):
+            line = mark(line, hit.start, hit.end, Tint.FOUND_HERE if hit.match == self._here else Tint.FOUND)
         return line

@@ -40,20 +40,20 @@ class Arms(Lines):
         if not self.size.width or len(state.arms) < 2:
             return
         numbers = [(arm.rated, arm.speed, arm.failure, arm.evidence, arm.info.name) for arm in state.arms]
-        shown = (self.size.width, reading, state.changes, numbers)
-        if shown == self._shown:
+        version = (self.size.width, reading, state.changes, numbers)
+        if version == self._shown:
             return
-        self._shown = shown
+        self._shown = version
         cells: list[list[ConversationState]] = [[] for _ in state.arms]
         for where, conversation in state.conversations.items():
             if where.arm < len(cells):
                 cells[where.arm].append(conversation)
-        known = [_known(arm, each) for arm, each in zip(state.arms, cells, strict=True)]
+        rows = [_known(arm, conversations) for arm, conversations in zip(state.arms, cells, strict=True)]
         names = min(max(len(inert_line(arm.info.name)) for arm in state.arms), _NAME, self.size.width // 3)
         self.show(
             [
-                _line(each, state.declaration, n, names, n == reading, self.size.width)
-                for n, each in enumerate(known)
+                _line(row, state.declaration, n, names, n == reading, self.size.width)
+                for n, row in enumerate(rows)
             ]
         )
         self.bring_into_sight(reading, reading)
@@ -65,17 +65,15 @@ class Arms(Lines):
 
 
 def _known(arm: ArmState, conversations: Sequence[ConversationState]) -> _Known:
-    counts = Counter(cell(each) for each in conversations)
-    order = [each.sign for each in IN_ORDER]
+    counts = Counter(cell(conversation) for conversation in conversations)
+    order = [sign.sign for sign in IN_ORDER]
     kinds = sorted(counts.items(), key=lambda kind: order.index(kind[0][0]))
-    over = sum(each.status.over for each in conversations)
+    over = sum(conversation.status.over for conversation in conversations)
     return _Known(arm, tuple(kinds), over, len(conversations))
 
 
-def _line(
-    known: _Known, declaration: Declaration, number: int, names: int, is_read: bool, width: int
-) -> Line:
-    arm = known.arm
+def _line(row: _Known, declaration: Declaration, number: int, names: int, is_read: bool, width: int) -> Line:
+    arm = row.arm
     name = fit([(inert_line(arm.info.name), Tint.STRONG if is_read else Tint.PLAIN)], names)
     head: list[Span] = [
         (str(CURSOR) if is_read else " ", Tint.RUNNING),
@@ -83,9 +81,9 @@ def _line(
         *name,
         (" " * (names - width_of(name) + 1), Tint.PLAIN),
     ]
-    done = f" {known.over:>{len(str(known.all))}}/{known.all}"
+    done = f" {row.over:>{len(str(row.all))}}/{row.all}"
     tail: list[Span] = [(done, Tint.STRONG)]
-    size = min(max(width // 5, 10), known.all)
+    size = min(max(width // 5, 10), row.all)
     if arm.failure is not None:
         tail.append((f"  {inert_line(arm.failure)}", Tint.ERROR))
     elif not arm.evaluated:
@@ -94,19 +92,19 @@ def _line(
         if arm.evidence:
             tail.append((f"  {inert_line(arm.evidence)}", Tint.STRONG))
         tail += _numbers(arm, declaration, width - width_of(head) - width_of(tail) - size)
-    return (*head, *bar(known.cells, size), *fit(tail, width - width_of(head) - size - 1))
+    return (*head, *bar(row.cells, size), *fit(tail, width - width_of(head) - size - 1))
 
 
 def _numbers(arm: ArmState, declaration: Declaration, room: int) -> list[Span]:
     """Rates and speed, as far as there is room."""
     if arm.rated is None:
         return []
-    found: list[Span] = []
+    spans: list[Span] = []
     for label, value in (
         *((metric.title, measured(metric, arm.rated)) for metric in declaration.shown("lines")),
         ("tok/s", rate(arm.speed.decode_rate if arm.speed else None)),
     ):
         part: list[Span] = [(f"  {label} ", Tint.MUTED), (f"{value:>6}", Tint.STRONG)]
-        if width_of([*found, *part]) < room:
-            found += part
-    return found
+        if width_of([*spans, *part]) < room:
+            spans += part
+    return spans

@@ -46,10 +46,10 @@ class ConversationList(Lines):
     def show_run(self, state: RunState, cursor: Where | None) -> None:
         """Bring the list up to date, with the cursor on `cursor` and in sight when it moved."""
         rows = self._board.rows
-        shown = (self.size, state.changes, state.turns_done, len(state.arms), cursor, len(rows))
-        if rows is self._rows and shown == self._shown:
+        version = (self.size, state.changes, state.turns_done, len(state.arms), cursor, len(rows))
+        if rows is self._rows and version == self._shown:
             return
-        self._shown = shown
+        self._shown = version
         is_rearranged = rows != self._rows
         self._rows = rows
         if is_rearranged:
@@ -91,19 +91,19 @@ class ConversationList(Lines):
     def _look(self, row: Row) -> _Look:
         cells = self._board.cells(row)
         several = len(cells) > 1
-        shown = cells[self._arms.start : self._arms.stop]
+        visible = cells[self._arms.start : self._arms.stop]
         at_row = self.cursor is not None and self.cursor == row.at(self.cursor.arm)
-        running = [each for each in cells if each.status is Status.RUNNING and each.turns]
+        running = [cell for cell in cells if cell.status is Status.RUNNING and cell.turns]
         repeat = f" #{row.repeat + 1}" if self._repeats > 1 else ""
         return _Look(
             self.size.width,
             f"{self._board.short(row)}{repeat}",
-            tuple(cell(each) for each in shown),
+            tuple(cell(conversation) for conversation in visible),
             self.cursor.arm - self._arms.start if at_row and self.cursor else None,
             several and row in self._board.differing,
-            all(each.status is Status.WAITING for each in cells),
-            any(each.incorrect_actions and sign_of(each) is not signs.INCORRECT for each in cells),
-            "" if several else "".join(_progress(each) for each in running),
+            all(cell.status is Status.WAITING for cell in cells),
+            any(cell.incorrect_actions and sign_of(cell) is not signs.INCORRECT for cell in cells),
+            "" if several else "".join(_progress(conversation) for conversation in running),
         )
 
     def on_click(self, event: events.Click) -> None:
@@ -134,8 +134,8 @@ def _line(look: _Look) -> Line:
         right: list[Span] = (
             [(signs.INCORRECT.sign, Tint.ALARM)] if look.alarm else [(look.progress, Tint.RUNNING)]
         )
-        shown: list[Span] = [span for each in look.cells for span in (each, (" ", Tint.PLAIN))]
-        return spread([bar, *shown, name], [*right, (" ", Tint.PLAIN)], look.width)
+        spans: list[Span] = [span for cell in look.cells for span in (cell, (" ", Tint.PLAIN))]
+        return spread([bar, *spans, name], [*right, (" ", Tint.PLAIN)], look.width)
     differs: Span = (f"{signs.DIFFERS} " if look.differs else "  ", Tint.ERROR)
     right = []
     for column, (sign, tint) in enumerate(look.cells):
@@ -165,10 +165,10 @@ class ConversationGrid(Lines):
 
     def show_run(self, state: RunState, cursor: Where | None) -> None:
         """Bring the grid up to date, with the cursor in sight."""
-        shown = (self.size.width, state.changes, cursor, self._board.filter, self._board.differing_first)
-        if not self.size.width or shown == self._shown:
+        version = (self.size.width, state.changes, cursor, self._board.filter, self._board.differing_first)
+        if not self.size.width or version == self._shown:
             return
-        self._shown = shown
+        self._shown = version
         lines: list[Line] = []
         self._blocks = []
         at = 0

@@ -31,11 +31,11 @@ class Expectations(Lines):
         """Bring the panel up to date, with the first open call of a turn under way in sight."""
         if not self.size.width:
             return
-        shown = _state(conversation, self.size.width)
-        if shown == self._shown:
+        version = _state(conversation, self.size.width)
+        if version == self._shown:
             return
-        is_other = shown[:2] != self._shown[:2]
-        self._shown = shown
+        is_other = version[:2] != self._shown[:2]
+        self._shown = version
         lines, first_open = self._lines_of(conversation)
         self.show(lines)
         if conversation is None or conversation.status.over:

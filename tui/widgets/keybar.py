@@ -28,15 +28,15 @@ class KeyBar(Lines):
         """Bring the line up to date with what is possible."""
         if not self.size.width:
             return
-        shown = {
+        bindings = {
             display(active.binding).split(" ")[0]: active
             for active in self.screen.active_bindings.values()
             if active.binding.show
         }
-        last = shown.pop(_LAST, None)
+        last = bindings.pop(_LAST, None)
         items = [
             (key, active.binding.description, active.binding.key.split(",")[0], active.enabled)
-            for key, active in shown.items()
+            for key, active in bindings.items()
         ]
         end = [] if last is None else [(_LAST, last.binding.description, last.binding.key, True)]
         room = self.size.width - 1 - sum(_cells(*item[:2]) for item in end)

@@ -98,8 +98,8 @@ class Lines(ScrollView, can_focus=False):
         strips = []
         for y in crop.line_range:
             strip = self.render_line(y).adjust_cell_length(width, self._base)
-            for each in filters:
-                strip = strip.apply_filter(each, background)
+            for line_filter in filters:
+                strip = strip.apply_filter(line_filter, background)
             strips.append(strip if (first, last) == (0, width) else strip.crop(first, last))
         return strips
 

@@ -69,30 +69,30 @@ class Meters(Lines):
 def _rights(declaration: Declaration, counts: Counts, estimates: Mapping[str, Estimate]) -> list[_Number]:
     faults = {part.name for part in declaration.outcome if part.better == "lower" and counts.get(part.name)}
     lines = declaration.shown("lines")
-    found = []
+    columns = []
     for metric in declaration.shown("meters"):
         tint = Tint.FAILURE if metric.numerator in faults else Tint.STRONG
         value: list[Span] = [(measured(metric, counts), tint)]
-        known = estimates.get(metric.name)
-        if known is not None and known.low is not None and known.high is not None:
-            bounds = (f"{metric.scale * end:.0f}" for end in (known.low, known.high))
+        estimate = estimates.get(metric.name)
+        if estimate is not None and estimate.low is not None and estimate.high is not None:
+            bounds = (f"{metric.scale * end:.0f}" for end in (estimate.low, estimate.high))
             value.append((f" {str(DASH).join(bounds)}", Tint.MUTED))
-        found.append(_Number(metric.title, tuple(value), 6, _INTERVAL, 8 if metric in lines else 4))
+        columns.append(_Number(metric.title, tuple(value), 6, _INTERVAL, 8 if metric in lines else 4))
     if unclear := unclear_texts(counts):
-        found.append(_Number("unclear", _value(unclear.partition(" ")[0], Tint.MUTED), 4, last=5))
-    return found
+        columns.append(_Number("unclear", _value(unclear.partition(" ")[0], Tint.MUTED), 4, last=5))
+    return columns
 
 
 def _speeds(speed: Speed) -> list[_Number]:
-    found = [
+    columns = [
         _Number("prefill tok/s", _value(rate(speed.prefill_rate)), 5, last=3),
         _Number("decode tok/s", _value(rate(speed.decode_rate)), 5, last=7),
         _Number("cached", _value(percent(speed.cached_share)), 6, last=6),
         _Number("memory", _value(mebibytes(speed.peak_memory)), 8, last=2),
     ]
     if speed.peak_device_memory is not None:
-        found.append(_Number("GPU", _value(mebibytes(speed.peak_device_memory)), 8, last=2))
-    return found
+        columns.append(_Number("GPU", _value(mebibytes(speed.peak_device_memory)), 8, last=2))
+    return columns
 
 
 def _left(remaining: Remaining | None) -> _Number:
@@ -113,15 +113,17 @@ def _value(text: str, tint: Tint = Tint.STRONG) -> Line:
 def _table(numbers: Sequence[_Number], width: int) -> tuple[Line, Line]:
     """The titles and the numbers in columns: with all there is to say, or less of it, or fewer of them."""
     for with_more, from_ in _FORMS:
-        columns = [(each, each.width(with_more)) for each in numbers if each.last >= from_]
+        columns = [(number, number.width(with_more)) for number in numbers if number.last >= from_]
         if sum(room + _GAP for _, room in columns) - _GAP <= width:
             break
     gap = " " * _GAP
-    titles = join([[(each.title.ljust(room), Tint.MUTED)] for each, room in columns], gap)
-    values = join([_padded(each.value if with_more else each.value[:1], room) for each, room in columns], gap)
+    titles = join([[(column.title.ljust(room), Tint.MUTED)] for column, room in columns], gap)
+    values = join(
+        [_padded(column.value if with_more else column.value[:1], room) for column, room in columns], gap
+    )
     return titles, values
 
 
 def _padded(value: Line, room: int) -> Line:
-    shown = fit(value, room)
-    return (*shown, (" " * (room - width_of(shown)), Tint.PLAIN))
+    spans = fit(value, room)
+    return (*spans, (" " * (room - width_of(spans)), Tint.PLAIN))

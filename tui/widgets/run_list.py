@@ -11,9 +11,9 @@ from tui.text.lines import Line, Span, Tint, fit, width_of
 from tui.widgets.lines import Lines
 from tui.widgets.messages import RowOpened, RowPicked
 
-STATES = {each.word: each for each in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
+STATES = {sign.word: sign for sign in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
 
-SIGNS = tuple((each.glyph, each.word) for each in (*STATES.values(), signs.MARKED))
+SIGNS = tuple((sign.glyph, sign.word) for sign in (*STATES.values(), signs.MARKED))
 """What the signs mean, for help and documentation."""
 
 

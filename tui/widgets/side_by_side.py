@@ -38,8 +38,11 @@ class SideBySide(Lines):
         fitting = max(min(width // NARROWEST, len(sides)), 1)
         first = min(max(arm - fitting // 2, 0), len(sides) - fitting)
         room = (width - (fitting - 1)) // fitting
-        shown = range(first, first + fitting)
-        columns = [_column(sides[each], each, number, room, each == arm) for each in shown]
+        visible = range(first, first + fitting)
+        columns = [
+            _column(sides[number_of_arm], number_of_arm, number, room, number_of_arm == arm)
+            for number_of_arm in visible
+        ]
         lines = [_beside(row, room) for row in zip_longest(*columns, fillvalue=BLANK)]
         self.show(lines)
 
@@ -57,14 +60,14 @@ def _headings(conversation: ConversationState | None) -> list[int]:
 def _turn(conversation: ConversationState | None, number: int) -> list[Entry]:
     """The entries of a turn, without its heading."""
     entries = conversation.transcript.entries if conversation and conversation.transcript else []
-    found: list[Entry] = []
+    lines: list[Entry] = []
     inside = False
     for entry in entries:
         if isinstance(entry, TurnHeading):
             inside = entry.number == number
         elif inside:
-            found.append(entry)
-    return found
+            lines.append(entry)
+    return lines
 
 
 def _column(side: Side, arm: int, number: int, width: int, is_read: bool) -> list[Line]:

@@ -25,10 +25,10 @@ class Title(Lines):
         following: bool,
         *,
         note: str = "",
-        found: str = "",
+        hits: str = "",
         pace: float | None = None,
     ) -> None:
-        """Bring the line up to date. `note` stands beside the name, `found` is what a search says.
+        """Bring the line up to date. `note` stands beside the name, `hits` is what a search says.
 
         `pace` are the tokens a second of what is being written.
         """
@@ -42,7 +42,7 @@ class Title(Lines):
                 (sign.label, Tint(sign.tint)),
                 (f"  {inert_line(note)}" if note else "", Tint.MUTED),
             ]
-        right: list[Span] = [(f"{found}  ", Tint.FOUND_HERE)] if found else []
+        right: list[Span] = [(f"{hits}  ", Tint.FOUND_HERE)] if hits else []
         if pace is not None:
             right += [(f"{rate(pace):>4}", Tint.STRONG), (" tok/s   ", Tint.MUTED)]
         right.append(("following ", Tint.RUNNING) if following else ("reading ", Tint.MUTED))
@@ -83,10 +83,10 @@ class Header(Lines):
 
     def show_run(self, state: RunState, condition: str) -> None:
         """Bring the line up to date. `condition` is a word for what the run is doing, or empty."""
-        shown = (self.size.width, condition, state.run, state.changes, state.turns_done, len(state.arms))
-        if shown == self._shown:
+        version = (self.size.width, condition, state.run, state.changes, state.turns_done, len(state.arms))
+        if version == self._shown:
             return
-        self._shown = shown
+        self._shown = version
         left: list[Span] = [(" rig ", Tint.BRAND), ("  ", Tint.PLAIN)]
         if len(state.arms) == 1:
             left.append((inert_line(state.arms[0].info.name), Tint.STRONG))

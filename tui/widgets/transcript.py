@@ -100,11 +100,11 @@ class TranscriptView(Lines):
         turns = self._column.turns() if self._column else []
         top = self.scroll_offset.y
         if step > 0:
-            wanted = next((line for line in turns if line > top), None)
+            heading = next((line for line in turns if line > top), None)
         else:
-            wanted = next((line for line in reversed(turns) if line < top), None)
-        if wanted is not None:
-            self.jump_to(wanted)
+            heading = next((line for line in reversed(turns) if line < top), None)
+        if heading is not None:
+            self.jump_to(heading)
 
     # Calls
 
@@ -186,8 +186,8 @@ class TranscriptView(Lines):
         column = self._column
         self.search.update(column.lines if column else [], column.form.margin if column else 0)
         chosen = [] if self._chosen is None else self._calls()
-        found = [lines for call, lines in chosen if call.place == self._chosen]
-        self._chosen_lines = found[0] if found else range(0)
+        blocks = [lines for call, lines in chosen if call.place == self._chosen]
+        self._chosen_lines = blocks[0] if blocks else range(0)
 
     def look_of(self, number: int) -> Line:
         line = self.search.look_of(number, super().look_of(number))

@@ -13,20 +13,20 @@ QUESTION = "Do they mean the same?"
 
 
 def question_text(
-    each: Unsettled, number: int, of: int, opinion: Opinion | None = None, *, is_blind: bool = True
+    question: Unsettled, number: int, of: int, opinion: Opinion | None = None, *, is_blind: bool = True
 ) -> str:
     """Everything you need to answer one question: number `number` of `of`. It does not say whose text it is,
     unless that is asked for.
     """
-    doubt, task = each.doubt, each.scored.conversation
+    doubt, task = question.doubt, question.scored.conversation
     turn = turn_number(task, doubt.turn)
-    often = f", {each.times} calls" if each.times > 1 else ""
-    arm = "" if is_blind else f", {each.arm}"
-    said = each.said[-_BEFORE:]
-    left_out = len(each.said) - len(said)
-    lines = [f"{number} of {of}: {each.where.conversation}, turn {turn}{arm}{often}"]
+    often = f", {question.times} calls" if question.times > 1 else ""
+    arm = "" if is_blind else f", {question.arm}"
+    history = question.said[-_BEFORE:]
+    left_out = len(question.said) - len(history)
+    lines = [f"{number} of {of}: {question.where.conversation}, turn {turn}{arm}{often}"]
     lines += [f"  … {left_out} earlier"] if left_out else []
-    lines += [f"  {signs.USER.word if role == 'user' else role}: {_line(text)}" for role, text in said]
+    lines += [f"  {signs.USER.word if role == 'user' else role}: {_line(text)}" for role, text in history]
     lines += [
         f"  {doubt.tool}, {doubt.argument}",
         f"    expected: {_line(doubt.expected)}",

@@ -83,8 +83,8 @@ class Card:
         except RigError:
             comparison = None
         told = stored.declaration
-        scored = (each for each in runs.each_cell(stored) if each.counts is not None)
-        failing = (each.conversation for each in scored if not told.succeeded(each.counts or {}))
+        scored = (cell for cell in runs.each_cell(stored) if cell.counts is not None)
+        failing = (cell.conversation for cell in scored if not told.succeeded(cell.counts or {}))
         return cls(stored, str(runs.path), comparison, next(failing, None), is_kept)
 
     def text(self, width: int | None = None) -> str:
@@ -95,15 +95,15 @@ class Card:
         """The card as tinted lines, this many cells wide."""
         run = self.run
         lines = [self._title(), _rule(width), *self._table(width), _rule(width)]
-        for label, said in self._notes():
-            lines += _beside(label, said, width)
+        for label, note in self._notes():
+            lines += _beside(label, note, width)
         if run.declaration.caution:
             lines += _beside("caution", run.declaration.caution, width)
         return lines
 
     def _title(self) -> Line:
         run = self.run
-        states = {each.word: each for each in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
+        states = {sign.word: sign for sign in (signs.FINISHED_RUN, signs.RUNNING_RUN, signs.INTERRUPTED_RUN)}
         sign = states[run.state]
         played = sum(arm.counts.get(TASKS, 0) for arm in run.arms)
         planned = len(run.conversations) * run.repeats * len(run.arms)
@@ -120,51 +120,53 @@ class Card:
     def _table(self, width: int) -> list[Line]:
         arms, metrics = self.run.arms, self._metrics()
         first = metrics[0] if metrics else None
-        found = [_Column("model", [(one_line(arm.name), "strong") for arm in arms], 9, is_text=True)]
+        table = [_Column("model", [(one_line(arm.name), "strong") for arm in arms], 9, is_text=True)]
         sizes = [file_size((arm.fingerprint or {}).get("model.file_bytes")) for arm in arms]
         if set(sizes) != {UNKNOWN}:
-            found.append(_Column("size", [(size, "muted") for size in sizes], 3))
+            table.append(_Column("size", [(size, "muted") for size in sizes], 3))
         if first is not None:
             if first.format == "percent":
                 bars = [_bar(first.rate(arm.rated)) for arm in arms]
-                found.append(_Column("", bars, 0, is_text=True))
-            found.append(_of_metric(first, arms, 9))
+                table.append(_Column("", bars, 0, is_text=True))
+            table.append(_of_metric(first, arms, 9))
             if self.comparison is not None:
-                found.append(_Column(str(DELTA), [self._difference(first, arm) for arm in arms], 9))
+                table.append(_Column(str(DELTA), [self._difference(first, arm) for arm in arms], 9))
         for late, metric in enumerate(metrics[1:]):
-            found.append(_of_metric(metric, arms, 2 if late else 8))
-        found.append(_Column("tok/s", [(rate(arm.speed.decode_rate), "plain") for arm in arms], 7))
+            table.append(_of_metric(metric, arms, 2 if late else 8))
+        table.append(_Column("tok/s", [(rate(arm.speed.decode_rate), "plain") for arm in arms], 7))
         verdicts = [self._verdict(arm) for arm in arms]
         if any(verdict is not None for verdict in verdicts):
-            cells = [(each.label, each.tint) if each else ("", "plain") for each in verdicts]
-            found.append(_Column("verdict", cells, 9, is_text=True))
+            cells = [(verdict.label, verdict.tint) if verdict else ("", "plain") for verdict in verdicts]
+            table.append(_Column("verdict", cells, 9, is_text=True))
         for least in range(5):
-            kept = [column for column in found if column.last >= least]
+            kept = [column for column in table if column.last >= least]
             over = sum(column.width + len(_GAP) for column in kept) - len(_GAP) - width
             if over <= 0 or (least == 4 and kept[0].width - over >= _NAME):
                 return _rows([kept[0]._replace(cells=_shortened(kept[0], over)), *kept[1:]])
-        shown = [column for column in found if column.title]
-        room = (width - max(len(column.title) for column in shown)) // 2 - len(_GAP)
-        names = _shortened(shown[0], shown[0].width - room)
+        titled = [column for column in table if column.title]
+        room = (width - max(len(column.title) for column in titled)) // 2 - len(_GAP)
+        names = _shortened(titled[0], titled[0].width - room)
         told = [
             Row(column.title, [text for text, _ in (column.cells if number else names)])
-            for number, column in enumerate(shown)
+            for number, column in enumerate(titled)
         ]
         return [((line, "plain"),) for line in columns(told, width)]
 
     def _metrics(self) -> list[Metric]:
         """The rate of success, or the first there is; then what is better low, then the others of a line."""
         declaration = self.run.declaration
-        shown = declaration.shown("lines")
+        metrics = declaration.shown("lines")
         first = declaration.success_metric or next(iter(declaration.metrics), None)
-        others = sorted((each for each in shown if each != first), key=lambda each: each.better == "higher")
+        others = sorted(
+            (metric for metric in metrics if metric != first), key=lambda metric: metric.better == "higher"
+        )
         return [first, *others] if first else []
 
     def _pair(self, arm: StoredArm) -> Pair | None:
         if self.comparison is None:
             return None
-        labels = {each.label: each.position for each in self.comparison.arms}
-        return next((each for each in self.comparison.pairs if labels[each.arm] == arm.position), None)
+        labels = {arm.label: arm.position for arm in self.comparison.arms}
+        return next((pair for pair in self.comparison.pairs if labels[pair.arm] == arm.position), None)
 
     def _difference(self, metric: Metric, arm: StoredArm) -> Span:
         pair = self._pair(arm)
@@ -189,8 +191,8 @@ class Card:
         """What is said below the table, each with a word for the margin."""
         run = self.run
         for arm in run.arms:
-            if said := arm.failure or arm.not_evaluated:
-                yield "failed" if arm.failure else "no answer", f"{arm.name}: {said}"
+            if reason := arm.failure or arm.not_evaluated:
+                yield "failed" if arm.failure else "no answer", f"{arm.name}: {reason}"
         if self.comparison is not None:
             verdicts: dict[str, list[str]] = {}
             for pair in self.comparison.pairs:
@@ -204,8 +206,8 @@ class Card:
         kinds: Counter[str] = Counter()
         for arm in run.arms:
             kinds.update(arm.faults or arm.error_types or arm.errors)
-        found = [f"{kind} {count}" for kind, count in kinds.most_common(_FAULTS)]
-        yield "faults", f" {DOT} ".join(found) or "none"
+        commonest = [f"{kind} {count}" for kind, count in kinds.most_common(_FAULTS)]
+        yield "faults", f" {DOT} ".join(commonest) or "none"
         if unclear := sum(arm.counts.get(UNCLEAR, 0) for arm in run.arms):
             yield (
                 "unclear",
@@ -277,14 +279,14 @@ def _shortened(column: _Column, over: int) -> list[Span]:
     return [(middle(text, room), tint) for text, tint in column.cells]
 
 
-def _rows(found: Sequence[_Column]) -> list[Line]:
-    headings = [_heading(column.title) for column in found]
+def _rows(table: Sequence[_Column]) -> list[Line]:
+    headings = [_heading(column.title) for column in table]
     rows = [[(text, "muted") for text in row] for row in zip(*headings, strict=True) if any(row)]
-    rows += [list(row) for row in zip(*(column.cells for column in found), strict=True)]
+    rows += [list(row) for row in zip(*(column.cells for column in table), strict=True)]
     return [
         tuple(
             part
-            for column, (text, tint) in zip(found, row, strict=True)
+            for column, (text, tint) in zip(table, row, strict=True)
             for part in (
                 (text.ljust(column.width) if column.is_text else text.rjust(column.width), tint),
                 (_GAP, "plain"),
@@ -303,9 +305,9 @@ def _beside(label: str, text: str, width: int) -> list[Line]:
     margin = 10
     if label == "next":
         return [((label.ljust(margin), "muted"), (text, "call"))]
-    found = wrap(one_line(text), max(width - margin, 20), break_long_words=False, break_on_hyphens=False)
+    lines = wrap(one_line(text), max(width - margin, 20), break_long_words=False, break_on_hyphens=False)
     tint = "plain"
     return [
         ((("" if number else label).ljust(margin), "muted"), (line, tint))
-        for number, line in enumerate(found)
+        for number, line in enumerate(lines)
     ]

@@ -43,8 +43,8 @@ def compare_text(comparison: Comparison, width: int | None = None) -> str:
 
 def _flips(pair: Pair) -> str:
     """The conversations that flipped, each with its turns; then, in short, turns in those that did not."""
-    found = flips_with_turns(pair)
-    flipped, alike = found[: len(pair.flips)], found[len(pair.flips) :]
+    flips = flips_with_turns(pair)
+    flipped, alike = flips[: len(pair.flips)], flips[len(pair.flips) :]
     lines = [f"{pair.arm} against {pair.baseline}"]
     for number, (flip, turns) in enumerate(flipped[:_MOST_FLIPS]):
         lines.append(f"  {flip.outcome}  {flip.conversation}{how_often(flip)}{_turns(turns)}")
@@ -67,7 +67,7 @@ def _turns(flips: Iterable[Flip]) -> str:
     numbers: dict[str, list[str]] = {}
     for flip in flips:
         numbers.setdefault(flip.outcome, []).append(str(flip.turn))
-    return "".join(f", {outcome} turn {', '.join(found)}" for outcome, found in numbers.items())
+    return "".join(f", {outcome} turn {', '.join(turns)}" for outcome, turns in numbers.items())
 
 
 def _hint(comparison: Comparison) -> list[str]:

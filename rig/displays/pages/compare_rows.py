@@ -109,7 +109,7 @@ def difference_rows(comparison: Comparison) -> list[Row]:
     """Differences from the baseline in points, what they are worth, and how much flipped."""
     pairs = comparison.pairs
     judged = [pair.differences[comparison.metric.name] for pair in pairs]
-    tests = ", ".join(sorted({each.test for each in judged}))
+    tests = ", ".join(sorted({test.test for test in judged}))
     judge = comparison.metric
     noun = judge.noun
     corrected = ", corrected" if len(pairs) > 1 else ""
@@ -120,8 +120,8 @@ def difference_rows(comparison: Comparison) -> list[Row]:
             Row(metric.noun, tuple(_difference(metric, pair.differences[metric.name]) for pair in pairs))
             for metric in comparison.metrics
         ),
-        Row(f"p of {noun} ({tests}{corrected})", tuple(_p(each.p_holm) for each in judged)),
-        Row(f"detectable in {noun}", tuple(_amount(judge, each.detectable) for each in judged)),
+        Row(f"p of {noun} ({tests}{corrected})", tuple(_p(judgement.p_holm) for judgement in judged)),
+        Row(f"detectable in {noun}", tuple(_amount(judge, judgement.detectable) for judgement in judged)),
         *(
             Row(f"{title} of {noun}", tuple(_agreeing(pair.alike[name]) for pair in pairs), detail)
             for name, title, detail in (("icc3", "agreement by conversation: ICC3", False), ("r", "R", True))
@@ -137,8 +137,8 @@ def flips_with_turns(pair: Pair) -> list[tuple[Flip, tuple[Flip, ...]]]:
     turns: dict[str, list[Flip]] = {}
     for turn in pair.turn_flips:
         turns.setdefault(turn.conversation, []).append(turn)
-    found = [(flip, tuple(turns.pop(flip.conversation, ()))) for flip in pair.flips]
-    return [*found, *((of_it[0], tuple(of_it)) for of_it in turns.values())]
+    flips = [(flip, tuple(turns.pop(flip.conversation, ()))) for flip in pair.flips]
+    return [*flips, *((of_it[0], tuple(of_it)) for of_it in turns.values())]
 
 
 def how_often(flip: Flip) -> str:
@@ -159,14 +159,14 @@ def _won_lost(flips: Sequence[Flip]) -> str:
 _SHARE = Metric("share", "share", "")
 
 
-def estimate(found: Estimate, metric: Metric = _SHARE) -> str:
+def estimate(measured: Estimate, metric: Metric = _SHARE) -> str:
     """A rate with its interval; in percent, unless it is a metric that is printed otherwise."""
-    if found.value is None:
+    if measured.value is None:
         return UNKNOWN
-    value = metric.amount(found.value) + ("%" if metric.format == "percent" else "")
-    if found.low is None or found.high is None:
+    value = metric.amount(measured.value) + ("%" if metric.format == "percent" else "")
+    if measured.low is None or measured.high is None:
         return value
-    return f"{value} ({metric.amount(found.low)} to {metric.amount(found.high)})"
+    return f"{value} ({metric.amount(measured.low)} to {metric.amount(measured.high)})"
 
 
 def _difference(metric: Metric, difference: Difference) -> str:
@@ -188,10 +188,12 @@ def _amount(metric: Metric, value: float | None) -> str:
     return UNKNOWN if value is None else metric.amount(value)
 
 
-def _agreeing(found: Interval) -> str:
+def _agreeing(interval: Interval) -> str:
     # What rounds to nothing has no sign.
-    value, low, high = (f"{round(each, 2) + 0.0:.2f}" for each in (found.value, found.low, found.high))
-    return "undefined" if isnan(found.value) else f"{value} ({low} to {high})"
+    value, low, high = (
+        f"{round(bound, 2) + 0.0:.2f}" for bound in (interval.value, interval.low, interval.high)
+    )
+    return "undefined" if isnan(interval.value) else f"{value} ({low} to {high})"
 
 
 def _p(p: float | None) -> str:

@@ -17,11 +17,11 @@ def mark(share: Share) -> str:
     return MARKS[1 + int(rate * (len(MARKS) - 2))]
 
 
-def groups_text(found: Groups, width: int | None = None) -> str:
+def groups_text(groups: Groups, width: int | None = None) -> str:
     """A row for each group, a column for each arm, with what is counted above."""
-    rows = [Row("", found.arms)]
-    rows += [Row(name, [_cell(share) for share in shares]) for name, shares in found.rows]
-    return "\n".join([WHAT[found.by], "", *columns(rows, width)])
+    rows = [Row("", groups.arms)]
+    rows += [Row(name, [_cell(share) for share in shares]) for name, shares in groups.rows]
+    return "\n".join([WHAT[groups.by], "", *columns(rows, width)])
 
 
 def _cell(share: Share) -> str:

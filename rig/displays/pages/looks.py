@@ -13,10 +13,10 @@ def looks_text(looks: Looks) -> str:
         *looks.notes,
         "",
     ]
-    for each in looks.arms:
-        lines.append(f"{each.arm}: {each.judged.text}")
-        lines += [f"  {each.note}"] if each.note else []
-        if each.suite:
-            lines.append(f"  {each.suite.bounds} points in this suite")
-        lines.append(f"  {each.alike.bounds} points in conversations like these")
+    for arm in looks.arms:
+        lines.append(f"{arm.arm}: {arm.judged.text}")
+        lines += [f"  {arm.note}"] if arm.note else []
+        if arm.suite:
+            lines.append(f"  {arm.suite.bounds} points in this suite")
+        lines.append(f"  {arm.alike.bounds} points in conversations like these")
     return "\n".join(lines)

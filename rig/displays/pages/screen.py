@@ -11,28 +11,28 @@ from rig.screening.validity import OUTCOMES, SIGNAL
 _KINDS = {"answer": "call or reply", "tool": "tool", "parameter": "parameters", "value": "values"}
 
 
-def screen_text(found: Screen, validity: Sequence[Validity] = (), width: int | None = None) -> str:
+def screen_text(screen: Screen, validity: Sequence[Validity] = (), width: int | None = None) -> str:
     """Everything that is known of the models, and what could not be assessed.
 
     Models that do not fit into `width` cells follow below.
     """
-    rows = [Row("", [arm.name for arm in found.arms])]
-    rows += [Row(label, [cell(arm) for arm in found.arms]) for label, cell in _rows(found)]
+    rows = [Row("", [arm.name for arm in screen.arms])]
+    rows += [Row(label, [cell(arm) for arm in screen.arms]) for label, cell in _rows(screen)]
     lines = [line.rstrip() for line in columns(rows, width)]
-    count = len(found.conversations)
+    count = len(screen.conversations)
     lines.append(
         f"\n{count} conversation{'s' * (count != 1)}; log-probabilities and divergences in nats;"
-        f" against {found.base.name}"
+        f" against {screen.base.name}"
     )
-    for arm in found.arms:
+    for arm in screen.arms:
         lines += [f"{arm.name}: {count} not assessed: {why}" for why, count in arm.faults.items()]
         lines += [f"{arm.name}: {remark}" for remark in (*arm.remarks, *filter(None, [arm.made_from]))]
         lines += [f"{arm.name} failed: {arm.failure}"] if arm.failure else []
     return "\n".join([*lines, *_validity(validity)])
 
 
-def _rows(found: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
-    base = found.base
+def _rows(screen: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
+    base = screen.base
 
     def difference(arm: ArmScreen) -> str:
         less = None if arm is base else arm.less_than(base)
@@ -53,11 +53,11 @@ def _rows(found: Screen) -> list[tuple[str, Callable[[ArmScreen], str]]]:
         ("would reply where it should", lambda arm: percent(arm.decides_to_reply)),
     ]
     for title, cell in (
-        ("true token is the likeliest", lambda each: percent(each.top1)),
-        ("mean reciprocal rank", lambda each: _number(each.mrr, 3)),
-        ("log-probability of a token", lambda each: _number(each.logprob, 3)),
-        ("KL divergence from the base", lambda each: _number(each.kl, 4)),
-        ("same likeliest token as the base", lambda each: percent(each.same_top)),
+        ("true token is the likeliest", lambda arm: percent(arm.top1)),
+        ("mean reciprocal rank", lambda arm: _number(arm.mrr, 3)),
+        ("log-probability of a token", lambda arm: _number(arm.logprob, 3)),
+        ("KL divergence from the base", lambda arm: _number(arm.kl, 4)),
+        ("same likeliest token as the base", lambda arm: percent(arm.same_top)),
     ):
         rows.append((title, lambda _arm: ""))
         rows += [
@@ -77,9 +77,9 @@ def _validity(validity: Sequence[Validity]) -> list[str]:
         f"  by the {SIGNAL}",
     ]
     lines += [
-        f"  {each.arm}: {each.outcome} {each.with_outcome} of {each.turns} turns;"
-        f" AUC {percent(each.auc)}, p {_number(each.p, 3)}, Spearman {_number(each.spearman, 2)}"
-        for each in validity
+        f"  {group.arm}: {group.outcome} {group.with_outcome} of {group.turns} turns;"
+        f" AUC {percent(group.auc)}, p {_number(group.p, 3)}, Spearman {_number(group.spearman, 2)}"
+        for group in validity
     ]
     return [*lines, *(f"  {name}: {meaning}" for name, meaning in OUTCOMES.items())]
 

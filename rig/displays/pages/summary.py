@@ -72,10 +72,10 @@ def _counted(run: StoredRun, label: str, count: str) -> Row:
 def _tried_again(arm: StoredArm) -> str:
     """What failed by the machine before, which the numbers no longer show."""
     turns = [f"{kind} {count}" for kind, count in arm.attempts.items() if kind != FAILED_ARM]
-    said = [f"turns played again after they failed: {', '.join(turns)}"] if turns else []
+    notes = [f"turns played again after they failed: {', '.join(turns)}"] if turns else []
     loads = arm.attempts.get(FAILED_ARM)
-    said += [f"tried again after it failed: {loads}"] if loads else []
-    return f"{'; '.join(said)} (the table attempts has them)"
+    notes += [f"tried again after it failed: {loads}"] if loads else []
+    return f"{'; '.join(notes)} (the table attempts has them)"
 
 
 def _share(arm: StoredArm, part_s: float) -> str:

@@ -87,8 +87,8 @@ def _outline(index: int, steps: Sequence[Step], path: Container[StepPlace]) -> l
         arguments = f" {_line(view.made.arguments)}" if isinstance(view.made, Called) else ""
         mark = " *" if StepPlace(index, number) in path else ""
         lines.append(f"{drawn}{number + 1}.{mark} {label}{_line(clip(view.words, _SHORT))}{arguments}")
-    said = "; those with * lead to the answer" if path else ""
-    return [f"tree of {counted(len(lines), 'step')}{said}:", *lines, ""] if lines else []
+    legend = "; those with * lead to the answer" if path else ""
+    return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""] if lines else []
 
 
 def _said(texts: Iterable[str]) -> list[str]:
@@ -114,15 +114,15 @@ def _matched(transcript: Transcript) -> dict[CallPlace, StepPlace]:
 
 
 def _step(view: StepView) -> list[str]:
-    made, label = view.made, f"{view.step + 1}. {view.made.sign.label}"
+    answer, label = view.made, f"{view.step + 1}. {view.made.sign.label}"
     salvaged = [f"   salvaged ({view.salvage}){_source(view)}"] if view.salvage else []
-    match made:
+    match answer:
         case Called():
-            lines = [f"{label}: {_call(made)}", *salvaged]
+            lines = [f"{label}: {_call(answer)}", *salvaged]
         case Replied():
-            lines = [f"{label}: {_line(made.text)}", *salvaged]
+            lines = [f"{label}: {_line(answer.text)}", *salvaged]
         case Failed():
-            lines = [f"{label}: {made.why}", *(salvaged or [f"   raw: {_line(view.raw)}"])]
+            lines = [f"{label}: {answer.why}", *(salvaged or [f"   raw: {_line(view.raw)}"])]
     if view.thought is not None:
         lines.insert(0, f"   {view.thought.sign.label}, {view.thought.words} {_line(view.thought.text)}")
     if view.returned is not None:
@@ -139,10 +139,10 @@ def _source(view: StepView) -> str:
 def _judged(judged: Judged) -> list[str]:
     parts = [judged.said, "" if judged.match else _line(judged.reason)]
     lines = [f"   {judged.sign.label}: {'; '.join(filter(None, parts))}"]
-    for each in judged.differences:
-        if each.similarity is not None:
-            lines.append(f"     {each.what} expected: {_line(each.expected)}")
-            lines.append(f"     {each.what} got:      {_line(each.got)}")
+    for difference in judged.differences:
+        if difference.similarity is not None:
+            lines.append(f"     {difference.what} expected: {_line(difference.expected)}")
+            lines.append(f"     {difference.what} got:      {_line(difference.got)}")
     return lines
 
 
@@ -174,11 +174,14 @@ def _truth(task: Task, index: int, matched: Mapping[CallPlace, StepPlace], *, ov
     lines = []
     truth = task.expected(index)
     for number, executed in enumerate(truth.calls):
-        call, given = expected(index, number, executed, _LONGEST)
+        call, result = expected(index, number, executed, _LONGEST)
         place = matched.get(CallPlace(index, number))
-        found = signs.due(made=place is not None, over=over).label
+        status = signs.due(made=place is not None, over=over).label
         where = f" in turn {turn_number(task, place.turn)}, step {place.step + 1}" if place else ""
-        lines += [f"expected: {_call(call)} ({found}{where})", f"   {given.sign.label}: {_line(given.text)}"]
+        lines += [
+            f"expected: {_call(call)} ({status}{where})",
+            f"   {result.sign.label}: {_line(result.text)}",
+        ]
     if truth.reply:
         lines.append(f"expected: {signs.REPLY.label}: {truth.reply}")
     return lines
@@ -204,15 +207,15 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
     turns: list[JsonObject] = []
     for index in transcript.turn_numbers:
         truth = task.expected(index)
-        said = turn_number(task, index)
-        turns += _said_json(truth.said, index - len(truth.said), said)
+        position = turn_number(task, index)
+        turns += _said_json(truth.said, index - len(truth.said), position)
         played = transcript.turns.get(index)
-        shown: JsonObject = {"turn": said, "position": index, "role": "assistant", "text": truth.reply}
-        shown["ground_truth"] = [
+        entry: JsonObject = {"turn": position, "position": index, "role": "assistant", "text": truth.reply}
+        entry["ground_truth"] = [
             {**call.as_json(), "match": CallPlace(index, number) in matched}
             for number, call in enumerate(truth.calls)
         ]
-        shown["steps"] = (
+        entry["steps"] = (
             None
             if played is None
             else [_step_json(number, step, task) for number, step in enumerate(played.steps)]
@@ -220,11 +223,11 @@ def transcript_json(transcript: Transcript, effects: Effects | None = None) -> J
         if effects is not None and played is not None:
             for place, effect in effects.by_call.items():
                 if place.turn == index:
-                    shown["steps"][place.step]["effect"] = effect.as_json()
-        shown["faults"] = [
+                    entry["steps"][place.step]["effect"] = effect.as_json()
+        entry["faults"] = [
             numbered(fault.as_json(), task) for fault in transcript.faults if fault.turn == index
         ]
-        turns.append(shown)
+        turns.append(entry)
     turns += _said_json(task.closing, 1 + max(transcript.turn_numbers, default=-1), None)
     return {
         "arm": transcript.arm,
@@ -246,7 +249,7 @@ def _said_json(texts: Sequence[str], first: int, turn: int | None) -> list[JsonO
 
 def _step_json(number: int, step: Step, task: Task) -> JsonObject:
     prediction = step.prediction
-    shown: JsonObject = {
+    entry: JsonObject = {
         "kind": prediction.kind,
         "role": step.role,
         "follows": parent_of(number, step),
@@ -256,7 +259,7 @@ def _step_json(number: int, step: Step, task: Task) -> JsonObject:
         "usage": asdict(prediction.usage),
     }
     if step.executed:
-        shown["executed"] = step.executed.as_json()
+        entry["executed"] = step.executed.as_json()
     if step.verdict:
-        shown["verdict"] = numbered(step.verdict.as_json(), task)
-    return shown
+        entry["verdict"] = numbered(step.verdict.as_json(), task)
+    return entry
