@@ -63,8 +63,8 @@ class Search:
         for hit in marks:
             self._marks.setdefault(hit.line, []).append(hit)
         first: dict[int, int] = {}
-        for mark in marks:
-            first.setdefault(mark.match, mark.line)
+        for hit in marks:
+            first.setdefault(hit.match, hit.line)
         self._lines = list(first.values())
         self._here = min(self._here, max(len(self._lines) - 1, 0))
 
