@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject
 from rig.errors import RigError
-from rig.people.words import did_you_mean
+from rig.words import did_you_mean
 
 
 class ExpectedTurn(NamedTuple):

@@ -17,8 +17,7 @@ RANKS = {
     # floor 0: what every room accepts
     "rig": (0, 0),
     "rig.paths": (0, 0),
-    "rig.people": (0, 0),
-    "rig.people.words": (0, 0),
+    "rig.words": (0, 0),
     "rig.errors": (0, 0),
     "rig.temporary": (0, 0),
     "rig.times": (0, 0),
@@ -30,7 +29,7 @@ RANKS = {
     "rig.meters": (0, 1),
     "rig.models": (0, 2),
     "rig.documents": (0, 3),
-    "rig.people.config": (0, 3),
+    "rig.config": (0, 3),
     "rig.tasks": (0, 2),
     "rig.verdicts": (0, 2),
     "rig.episodes": (0, 3),
@@ -214,29 +213,27 @@ FOLDERS: dict[str, tuple[str, ...]] = {}
 A file may import from lower folders and its own. A room's `__init__.py` may import all of the room.
 """
 
-UNSORTED = set(
-    [
-        "rig.bundle",
-        "rig.cli",
-        "rig.compare",
-        "rig.displays",
-        "rig.engine",
-        "rig.engine.formats",
-        "rig.judging",
-        "rig.methods",
-        "rig.methods.autode",
-        "rig.methods.bfcl",
-        "rig.methods.dynamic",
-        "rig.methods.tooleval",
-        "rig.methods.tooltalk",
-        "rig.scoring",
-        "rig.scoring.texts",
-        "rig.store",
-        "rig.toolbox",
-        "rig.tooltalk",
-        "tui",
-    ]
-)
+UNSORTED = {
+    "rig.bundle",
+    "rig.cli",
+    "rig.compare",
+    "rig.displays",
+    "rig.engine",
+    "rig.engine.formats",
+    "rig.judging",
+    "rig.methods",
+    "rig.methods.autode",
+    "rig.methods.bfcl",
+    "rig.methods.dynamic",
+    "rig.methods.tooleval",
+    "rig.methods.tooltalk",
+    "rig.scoring",
+    "rig.scoring.texts",
+    "rig.store",
+    "rig.toolbox",
+    "rig.tooltalk",
+    "tui",
+}
 """Rooms whose folders have no ranks yet."""
 
 

@@ -8,8 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
+from rig.config import own_keys
 from rig.displays.signs import is_ascii
-from rig.people.config import own_keys
 from tui.commands import KeyCommands
 from tui.screens.base import Leave, Resume, RigScreen
 from tui.screens.conversation import ConversationScreen

@@ -22,11 +22,11 @@ from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.paths import models_directory, runs_file
-from rig.people.words import counted
 from rig.scoring import similarity
 from rig.store import check_writable
 from rig.tooltalk.world import World
 from rig.tooltalk.world.checks import check_world
+from rig.words import counted
 
 _WORLD_TABLES = (
     "users",

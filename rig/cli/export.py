@@ -12,9 +12,9 @@ from rig.cli import completion
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.people.words import counted
 from rig.rescore import FlatFormat, export_run, flat_lines, setup_of, write_lines, write_parquet
 from rig.store import EXPORTED_VIEWS, Runs
+from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
 

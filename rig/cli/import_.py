@@ -9,10 +9,10 @@ from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.methods.offers import Converts, Imports
 from rig.paths import runs_file
-from rig.people.words import counted
 from rig.rescore import import_run
 from rig.running.options import Options
 from rig.store import is_store, merge
+from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
 

@@ -11,10 +11,10 @@ from rig.cli.options.verbs import Verbs
 from rig.cli.output import printable
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE, WORLD_SEED
-from rig.people.words import counted
 from rig.tooltalk.world import World
 from rig.tooltalk.world.build import build_world
 from rig.tooltalk.world.checks import check_world
+from rig.words import counted
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)

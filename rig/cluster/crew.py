@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from rig.calls import Json
 from rig.errors import RigError
 from rig.models import Notify, OnPiece, Prediction, Request
-from rig.people.words import counted
+from rig.words import counted
 
 
 class Lost(Exception):

@@ -15,7 +15,7 @@ from rig.cluster.hosted import Hosted
 from rig.cluster.weights import Weights
 from rig.errors import RigError
 from rig.models import Model, Notify
-from rig.people.words import counted
+from rig.words import counted
 
 MOST = 1_024
 """Actors at most."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rig.compare.arms import ChosenArm
 from rig.errors import RigError
 from rig.metrics import Caution, Declaration, Metric
-from rig.people.words import did_you_mean
+from rig.words import did_you_mean
 
 
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:

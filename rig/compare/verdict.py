@@ -8,8 +8,8 @@ from enum import IntEnum, StrEnum
 from rig.calls import JsonObject
 from rig.compare.estimates import Difference
 from rig.metrics import Metric
-from rig.people.words import counted
 from rig.rates import Estimate
+from rig.words import counted
 
 
 class VerdictKind(StrEnum):

@@ -23,8 +23,8 @@ from rig.events import (
     RunStarted,
 )
 from rig.metrics import Counts
-from rig.people.words import counted
 from rig.running.control import Control
+from rig.words import counted
 
 _SIGN = 11
 """Characters of the longest way in which a conversation can end."""

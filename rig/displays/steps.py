@@ -15,8 +15,8 @@ from rig.displays.signs import Sign
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.metrics import Counts, Declaration
 from rig.models import Prediction
-from rig.people.words import counted
 from rig.verdicts import CallPlace, Difference, StepPlace, Verdict
+from rig.words import counted
 
 
 class Lengths(NamedTuple):

@@ -7,7 +7,7 @@ from rig import plugins
 from rig.errors import RigError
 from rig.methods.base import Loaded, Method
 from rig.methods.offers import SharesFiles
-from rig.people.words import did_you_mean
+from rig.words import did_you_mean
 
 ALL = "all"
 """Every suite of the first method."""

@@ -13,12 +13,12 @@ from rig.episodes import PlayedTurn, Step
 from rig.methods.base import Method, Settings, Setup
 from rig.metrics import Counts, Declaration
 from rig.models import Model
-from rig.people.words import counted
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import Searched
 from rig.tasks import Task
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
+from rig.words import counted
 
 
 @runtime_checkable

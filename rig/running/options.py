@@ -20,9 +20,9 @@ from rig.engine.settings import (
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.methods.base import Method, Option, Settings
-from rig.people.words import did_you_mean
 from rig.running.person import HUMAN
 from rig.scoring import Mode, Named
+from rig.words import did_you_mean
 
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter

@@ -30,7 +30,6 @@ from rig.methods.base import Ask, Episode
 from rig.methods.offers import Meeting, Remembering, by_arm
 from rig.metrics import NO_CAUTION, Counts, total
 from rig.models import Drafting, Model, OneByOne, Sibling
-from rig.people.words import counted
 from rig.running.control import Control, Stopped
 from rig.running.courses import TaskCourse
 from rig.running.deciding import Deciding, Visit
@@ -51,6 +50,7 @@ from rig.store import (
     StoreError,
 )
 from rig.tasks import Task
+from rig.words import counted
 
 
 def run(plan: Plan, emit: Emit, control: Control) -> bool:

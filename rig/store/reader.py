@@ -16,7 +16,6 @@ from rig.errors import MACHINE, RigError
 from rig.events import Speed, Where
 from rig.meters import Costs
 from rig.metrics import Declaration
-from rig.people.words import did_you_mean
 from rig.store.attempts import ATTEMPTS, FAILED_TURNS
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import Holder
@@ -47,6 +46,7 @@ from rig.store.scored.scores import (
 from rig.store.scored.took import CLOCK, USAGE, Took, speed_from, took
 from rig.store.views import EXPORTED
 from rig.tasks import Task
+from rig.words import did_you_mean
 
 LATEST = "latest"
 

@@ -13,9 +13,9 @@ from rig.meters import Costs
 from rig.methods.base import Grading
 from rig.methods.offers import ArmScore
 from rig.metrics import TASKS, Counts, Declaration, Score
-from rig.people.words import counted
 from rig.tasks import Task
 from rig.verdicts import Fault
+from rig.words import counted
 
 State = Literal["waiting", "started", "finished"]
 

@@ -21,7 +21,7 @@ from rig.displays.steps import (
     again,
 )
 from rig.displays.trees import Back
-from rig.people.words import counted
+from rig.words import counted
 from tui.live.transcript import Draft, Entry, Remark, Repeated
 from tui.text.bars import progress
 from tui.text.flow import Flow, wrap

@@ -9,7 +9,7 @@ from rich.cells import set_cell_size
 
 from rig.displays.signs import ELLIPSIS
 from rig.models import Prediction
-from rig.people.words import counted
+from rig.words import counted
 from tui.stored.record import StepRecord
 from tui.text.inert import inert, inert_line
 from tui.text.lines import Span, Tint, fit

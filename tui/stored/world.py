@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from rig.calls import Json
-from rig.people.words import counted
 from rig.rescore import Effect, Effects
+from rig.words import counted
 from tui.stored.record import StepRecord
 from tui.text.inert import inert_line
 from tui.text.lines import Span, Tint

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rig.displays.signs import MODEL, SIDE
 from rig.displays.steps import TurnHeading
-from rig.people.words import counted
+from rig.words import counted
 from tui.live.blocks import Form, block
 from tui.live.glyphs import cell
 from tui.live.state import ConversationState

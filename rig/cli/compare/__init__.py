@@ -29,8 +29,8 @@ from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
 from rig.methods.offers import Table
 from rig.paths import runs_file
-from rig.people.words import counted
 from rig.store import Runs
+from rig.words import counted
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

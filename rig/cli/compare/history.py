@@ -14,8 +14,8 @@ from rig.engine.files.registry import resolve
 from rig.engine.gguf.info import inspect
 from rig.errors import RigError
 from rig.paths import runs_file
-from rig.people.words import counted
 from rig.store import Runs
+from rig.words import counted
 
 _NAMED = 3
 """Settings that are named where several changed."""

@@ -12,9 +12,9 @@ from rig.compare.board.leaderboard import Board, board
 from rig.compare.board.toolbench import Entry, entries, read_csv, write_csv
 from rig.metrics import Metric
 from rig.paths import runs_file
-from rig.people.words import counted
 from rig.rates import Estimate
 from rig.store import Runs
+from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
 

@@ -19,7 +19,7 @@ from rig.judging.trust import calibration
 from rig.judging.trust.calibration import Measured
 from rig.judging.trust.labels import OURS, load_labels
 from rig.paths import runs_file
-from rig.people.words import counted
+from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
 _NOT_OURS = frozenset({"resume", "retry_failed", "name", "only"})

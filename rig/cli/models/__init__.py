@@ -34,7 +34,7 @@ from rig.engine.gguf.info import GgufInfo, inspect
 from rig.engine.memory.plan import Wishes
 from rig.errors import RigError
 from rig.paths import models_directory
-from rig.people.words import counted, did_you_mean
+from rig.words import counted, did_you_mean
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _CONTEXTS = (2048, 8192, 32768, 131072)

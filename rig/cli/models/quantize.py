@@ -17,7 +17,7 @@ from rig.engine.files.registry import ResolvedModel, resolve
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.paths import models_directory
-from rig.people.words import did_you_mean
+from rig.words import did_you_mean
 
 _HEADER = ("NAME", "SIZE", "BITS PER WEIGHT", "TENSORS BY THE TYPE REALLY USED", "SECONDS")
 

@@ -11,10 +11,10 @@ from rig.calls import JsonObject
 from rig.cli.options.settings import Settings, defaults
 from rig.cli.options.verbs import HELP_NAMES, Verbs
 from rig.cli.output import print_json, print_table
+from rig.config import AT, KEYS, PLACES, read_settings
 from rig.errors import RigError
 from rig.paths import cache_directory, config_files, models_directory, runs_file
-from rig.people.config import AT, KEYS, PLACES, read_settings
-from rig.people.words import did_you_mean
+from rig.words import did_you_mean
 
 _HEADER = ("setting", "value", "from")
 

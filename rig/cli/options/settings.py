@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from rig.cli.options.verbs import HELP_NAMES
 from rig.cli.output import printable
-from rig.people.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
+from rig.config import AT, KEYS, PLACES, Setting, own_keys, read_settings, set_places
 
 _ONLY_USERS = frozenset({"notify", "on", "toolbox", "set", "similarity", "evaluator", "wheel", "force"})
 """Options that can have code run, or files replaced. A folder that somebody else wrote must not give them."""

@@ -3,7 +3,7 @@
 import click
 
 from rig.errors import RigError
-from rig.people.words import did_you_mean
+from rig.words import did_you_mean
 
 HELP_NAMES = ("-h", "--help")
 """What every verb takes. A context without them would leave a command with others, which click remembers."""

@@ -14,13 +14,13 @@ from rig.cli.output import print_json, print_table, printable
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError
-from rig.people.words import counted
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.own.folder import LISTING, files_of, holds_code, holds_toolbox
 from rig.toolbox.own.listing import UNSAID, Declaration, Listing, read_listing, write_listing
 from rig.toolbox.rules import Rule
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
+from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -20,7 +20,6 @@ from rig.methods.base import Method, Setup
 from rig.methods.offers import Executes, declared
 from rig.metrics import Declaration, NamedCount
 from rig.paths import runs_file
-from rig.people.words import counted
 from rig.rescore import (
     Group,
     Reexecuted,
@@ -34,6 +33,7 @@ from rig.rescore import (
 )
 from rig.scoring import Mode, answers_file
 from rig.store import GraderInfo, Runs
+from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
 _MOST_DIFFERENCES = 20

@@ -12,9 +12,9 @@ from rig.displays.pages.adjudication import QUESTION, question_text
 from rig.errors import RigError
 from rig.models import Model
 from rig.paths import runs_file
-from rig.people.words import counted
 from rig.rescore import Adjudication, Opinion, Opinions
 from rig.scoring import add_answers, answers_file, read_answers
+from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
 _KEYS = {"y": True, "yes": True, "n": False, "no": False}

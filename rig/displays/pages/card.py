@@ -18,8 +18,8 @@ from rig.displays.table import Row, columns, middle, one_line
 from rig.errors import RigError
 from rig.metrics import TASKS, UNCLEAR, Metric
 from rig.paths import runs_file
-from rig.people.words import counted
 from rig.store import Runs, StoredArm, StoredRun
+from rig.words import counted
 
 Span: TypeAlias = tuple[str, str]
 """A text, and the name of its tint."""

@@ -21,12 +21,12 @@ from rig.displays.steps import (
 )
 from rig.displays.trees import back, branches, parent_of
 from rig.episodes import Step
-from rig.people.words import counted
 from rig.rescore import Effect, Effects
 from rig.store import Transcript
 from rig.tasks import Task, numbered, turn_number
 from rig.toolbox.diff import ColumnChange, RecordChange
 from rig.verdicts import CallPlace, StepPlace
+from rig.words import counted
 
 _LONGEST = 2000
 """Characters shown of one value; `--json` has all of it."""

@@ -15,7 +15,7 @@ from rig.engine.gguf.info import GgufInfo
 from rig.errors import RigError
 from rig.files import read_text
 from rig.paths import REGISTRY, models_directory
-from rig.people.words import did_you_mean
+from rig.words import did_you_mean
 
 
 class Source(BaseModel):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
 from rig.methods.bfcl import java, javascript
-from rig.people.words import counted
+from rig.words import counted
 
 Output: TypeAlias = Sequence[Mapping[str, JsonObject]]
 """Calls, each by the name of its function."""

@@ -12,10 +12,10 @@ from rig.methods.tooltalk.check.faults import Fault, numbered
 from rig.methods.tooltalk.check.replay import Difference, Replayed, replayed_calls
 from rig.methods.tooltalk.check.structure import check_structure
 from rig.methods.tooltalk.conversations import Conversation, load_conversation
-from rig.people.words import counted
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk.world import World
+from rig.words import counted
 
 
 @dataclass(frozen=True, slots=True)

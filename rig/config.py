@@ -9,7 +9,7 @@ from typing import Any
 from rig.errors import RigError
 from rig.files import read_toml
 from rig.paths import config_files, expanded
-from rig.people.words import did_you_mean
+from rig.words import did_you_mean
 
 PLACES = {"runs": "RIG_RUNS", "models": "RIG_MODELS", "cache": "RIG_CACHE", "plugins": "RIG_PLUGINS"}
 """Keys of the table `places`: files and folders, with the environment variables that count for more."""
