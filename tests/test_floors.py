@@ -36,6 +36,7 @@ RANKS = {
     "rig.metrics": (0, 3),
     "rig.events": (0, 4),
     # floor 1: engines and toolboxes
+    "rig.reading": (1, 0),
     "rig.engine": (1, 0),
     "rig.toolbox": (1, 0),
     "rig.tooltalk": (1, 1),

@@ -2,9 +2,9 @@
 
 import pytest
 
+from rig.reading.lexicon import opposite_sides, synonym_sets
 from rig.scoring import Grader, load
 from rig.scoring.texts import pair, refusal
-from rig.scoring.texts.reading.lexicon import opposite_sides, synonym_sets
 from rig.scoring.texts.refusals import CHECKS
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.texts import BODY, EVENT, TASK

@@ -2,10 +2,10 @@
 
 import pytest
 
+from rig.reading.facts import Sort
+from rig.reading.words import opened
 from rig.scoring.texts import pair, refusal
-from rig.scoring.texts.facts.fact import Sort
 from rig.scoring.texts.pair import side
-from rig.scoring.texts.reading.words import opened
 from rig.tooltalk.texts import BODY, TASK
 
 AGREE = [

@@ -5,11 +5,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from patience import in_a_moment
 
+from rig.reading.phrases import merged
+from rig.reading.words import MAX_WORDS, opened, read
 from rig.scoring.similarity import MiniLM
 from rig.scoring.texts import pair, refusal
 from rig.scoring.texts.pair import side
-from rig.scoring.texts.reading.phrases import merged
-from rig.scoring.texts.reading.words import MAX_WORDS, opened, read
 from rig.toolbox.spec import Text
 from rig.tooltalk.texts import BODY, EVENT, KINDS
 

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from datetime import date
 from itertools import product
 
-from rig.scoring.texts.facts.dates import WEEKDAYS
-from rig.scoring.texts.facts.fact import Fact, Sort
-from rig.scoring.texts.facts.scan import Span
+from rig.reading.facts import Fact, Sort, Span
+from rig.reading.times import WEEKDAYS
+from rig.reading.words import opened
 from rig.scoring.texts.pair import Elsewhere, side
-from rig.scoring.texts.reading.words import opened
 
 
 def beside(values: Iterable[str]) -> Elsewhere:

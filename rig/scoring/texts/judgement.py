@@ -4,12 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rig.reading.words import MAX_CHARACTERS, Parts, is_small, told
 from rig.scoring.texts.pair import NOWHERE, Elsewhere, Pair, of_parts, side, taken_apart
-from rig.scoring.texts.reading.courtesy import told
-from rig.scoring.texts.reading.languages import is_small
-from rig.scoring.texts.reading.sentences import aligned, different, sentences
-from rig.scoring.texts.reading.words import MAX_CHARACTERS, Parts
 from rig.scoring.texts.refusals import doubt, refusal
+from rig.scoring.texts.sentences import aligned, different, sentences
 from rig.toolbox.spec import Text
 
 MAX_SENTENCES = 80

@@ -5,20 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 
+from rig.reading.amounts import quantities
+from rig.reading.facts import TIMES, Fact, Matched, Scan, match
+from rig.reading.lexicon import opposites
+from rig.reading.phrases import merged
+from rig.reading.times import clocks, dates, in_part
+from rig.reading.typos import corrected
+from rig.reading.words import Parts, Reading, Unshared, Word, content, is_foreign, opened, read, unshared
 from rig.scoring.texts.checks.negation import Denial, denied
 from rig.scoring.texts.checks.scales import Mark, left, marks
-from rig.scoring.texts.facts.clocks import clocks, in_part
-from rig.scoring.texts.facts.dates import dates
-from rig.scoring.texts.facts.fact import TIMES, Fact, Matched, match
-from rig.scoring.texts.facts.quantities import quantities
-from rig.scoring.texts.facts.scan import Scan
-from rig.scoring.texts.reading.content import Unshared, content, unshared
-from rig.scoring.texts.reading.languages import is_foreign
-from rig.scoring.texts.reading.lexicon import opposites
-from rig.scoring.texts.reading.phrases import merged
-from rig.scoring.texts.reading.typos import corrected
-from rig.scoring.texts.reading.ways import brought_together
-from rig.scoring.texts.reading.words import Parts, Reading, Word, opened, read
+from rig.scoring.texts.ways import brought_together
 from rig.toolbox.spec import Text
 
 CACHED_TEXTS = 1024

@@ -5,6 +5,9 @@ nothing.
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
+from rig.reading.facts import IMPLIED, TIMES, Fact, Sort, conflict, renumbered
+from rig.reading.lexicon import vocabulary
+from rig.reading.words import Word
 from rig.scoring.texts.checks import pictures, scales
 from rig.scoring.texts.checks.asking import asked_or_said, bidden_or_done, conditional
 from rig.scoring.texts.checks.contrasts import other_thing
@@ -15,10 +18,7 @@ from rig.scoring.texts.checks.parts import added, left_out
 from rig.scoring.texts.checks.roles import owned_otherwise, swapped
 from rig.scoring.texts.checks.swaps import exchanged
 from rig.scoring.texts.checks.tense import other_tense
-from rig.scoring.texts.facts.fact import IMPLIED, TIMES, Fact, Sort, conflict, renumbered
 from rig.scoring.texts.pair import Pair, Side
-from rig.scoring.texts.reading.listed import vocabulary
-from rig.scoring.texts.reading.words import Word
 
 Check: TypeAlias = Callable[[Pair], str | None]
 AMOUNTS = frozenset(Sort) - TIMES

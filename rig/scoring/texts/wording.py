@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from rig.reading.words import Word, content, missing
 from rig.scoring.texts.pair import Pair, Side
-from rig.scoring.texts.reading.content import content, missing
-from rig.scoring.texts.reading.words import Word
 
 ONE_SIDED = 0.5
 """How alike what is in only one text is to nothing, between "the same" (1) and "another thing" (0)."""

@@ -10,8 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from rig.calls import Json
 from rig.methods.autode.data.documents import ApiDocument, Parameter
-from rig.scoring.texts.reading.listed import in_order, vocabulary
-from rig.scoring.texts.reading.stems import stem
+from rig.reading.lexicon import in_order, stem, vocabulary
 
 Alike: TypeAlias = Callable[[str, str], float]
 """The cosine of two texts' embeddings."""

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
+from rig.reading.lexicon import vocabulary
 from rig.scoring.texts.pair import Pair, Side
-from rig.scoring.texts.reading.listed import vocabulary
 
 AUXILIARY = vocabulary("is are was were am do does did has have had")
 """What begins such a question; those with "can" and "would" ask for something to be done."""

@@ -1,7 +1,7 @@
 """Things of one sort: whether the texts are about different ones."""
 
-from rig.scoring.texts.reading.content import Unshared
-from rig.scoring.texts.reading.lexicon import contrast_sets, contrasting
+from rig.reading.lexicon import contrast_sets, contrasting
+from rig.reading.words import Unshared
 
 
 def other_thing(unshared: Unshared) -> str | None:

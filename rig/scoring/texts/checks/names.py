@@ -2,11 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from rig.scoring.texts.reading.content import EMPTY
-from rig.scoring.texts.reading.lexicon import given_names, is_common, places, synonymous
-from rig.scoring.texts.reading.listed import vocabulary
-from rig.scoring.texts.reading.stems import roots
-from rig.scoring.texts.reading.words import Reading, Word
+from rig.reading.lexicon import given_names, is_common, places, roots, synonymous, vocabulary
+from rig.reading.words import EMPTY, Reading, Word
 
 WORDS_TOO = vocabulary(
     "al april art ash august basil bea bill cam carol cat chase chuck cole daisy dale dawn dean "

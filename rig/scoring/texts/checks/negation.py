@@ -4,11 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-from rig.scoring.texts.reading.content import EMPTY
-from rig.scoring.texts.reading.lexicon import meanings, opposites, synonym_sets
-from rig.scoring.texts.reading.listed import in_order, vocabulary
-from rig.scoring.texts.reading.stems import stem
-from rig.scoring.texts.reading.words import Word
+from rig.reading.lexicon import in_order, meanings, opposites, stem, synonym_sets, vocabulary
+from rig.reading.words import EMPTY, Word
 
 NEGATORS = vocabulary(
     "not no never without none nobody nothing neither nor nowhere non hardly barely scarcely "

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from rig.scoring.texts.reading.content import missing
-from rig.scoring.texts.reading.lexicon import opposites
-from rig.scoring.texts.reading.stems import stem
-from rig.scoring.texts.reading.words import Word
+from rig.reading.lexicon import opposites, stem
+from rig.reading.words import Word, missing
 
 GIVEN = frozenset(stem(word) for word in ("lend", "loan", "give", "send"))
 TAKEN = frozenset(stem(word) for word in ("borrow", "get", "receive", "have"))

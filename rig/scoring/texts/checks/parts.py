@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from rig.reading.lexicon import in_order, stem, vocabulary
+from rig.reading.words import EMPTY, Word
 from rig.scoring.texts.checks.negation import DENYING
 from rig.scoring.texts.pair import Pair, Side
-from rig.scoring.texts.reading.content import EMPTY
-from rig.scoring.texts.reading.listed import in_order, vocabulary
-from rig.scoring.texts.reading.stems import stem
-from rig.scoring.texts.reading.words import Word
 
 JOINING = vocabulary("and or then plus but")
 ADDING = vocabulary(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rig.scoring.texts.reading.characters import mood
+from rig.reading.characters import mood
 
 AGAINST = {"yes": "no", "glad": "sad"}
 

@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from rig.scoring.texts.reading.content import EMPTY
-from rig.scoring.texts.reading.listed import in_order
-from rig.scoring.texts.reading.stems import stem
-from rig.scoring.texts.reading.words import Word
+from rig.reading.lexicon import in_order, stem
+from rig.reading.words import EMPTY, Word
 
 SELF, OTHER = frozenset(("i", "we")), frozenset(("you",))
 OWNERS = {"my": "my", "our": "my", "your": "your"}

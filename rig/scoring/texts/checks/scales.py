@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from rig.scoring.texts.reading.listed import vocabulary
-from rig.scoring.texts.reading.stems import lines, stem
-from rig.scoring.texts.reading.words import Word
+from rig.reading.lexicon import lines, stem, vocabulary
+from rig.reading.words import Word
 
 LONGEST = 3
 ASKED = vocabulary("i you we he she they it someone anyone somebody anybody the there")

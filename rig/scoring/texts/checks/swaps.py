@@ -9,13 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from rig.scoring.texts.facts.fact import TIMES
+from rig.reading.facts import TIMES
+from rig.reading.lexicon import in_order, is_common, stem, synonymous, vocabulary
+from rig.reading.words import EMPTY, Word
 from rig.scoring.texts.pair import Pair, Side
-from rig.scoring.texts.reading.content import EMPTY
-from rig.scoring.texts.reading.lexicon import is_common, synonymous
-from rig.scoring.texts.reading.listed import in_order, vocabulary
-from rig.scoring.texts.reading.stems import stem
-from rig.scoring.texts.reading.words import Word
 
 PERSONS = {
     **dict.fromkeys(in_order("i me my mine we us our ours"), "I"),

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
+from rig.reading.lexicon import synonymous, vocabulary
+from rig.reading.words import EMPTY, Word
 from rig.scoring.texts.pair import Pair
-from rig.scoring.texts.reading.content import EMPTY
-from rig.scoring.texts.reading.lexicon import synonymous
-from rig.scoring.texts.reading.listed import vocabulary
-from rig.scoring.texts.reading.words import Word
 
 FUTURE = vocabulary("will shall gonna")
 MODALS = vocabulary("should must would may might")

@@ -5,7 +5,7 @@ as they are; only the other text shows what is meant.
 import re
 from collections.abc import Iterator
 
-from rig.scoring.texts.reading.listed import in_order
+from rig.reading.lexicon import in_order
 
 MONTHS = in_order("january february march april may june july august september october november december")
 LONGEST = 20_000

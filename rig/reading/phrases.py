@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rig.scoring.texts.reading.lexicon import LONGEST_PHRASE, phrases
-from rig.scoring.texts.reading.listed import vocabulary
-from rig.scoring.texts.reading.words import Word
+from rig.reading.lexicon import LONGEST_PHRASE, phrases, vocabulary
+from rig.reading.words import Word
 
 PARTICLES = vocabulary("up down on off out back away over forward")
 PREPOSITIONS = frozenset(("on", "over"))

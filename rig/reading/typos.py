@@ -3,9 +3,8 @@
 import re
 from collections.abc import Collection, Mapping
 
-from rig.scoring.texts.reading.content import EMPTY
-from rig.scoring.texts.reading.lexicon import given_names, is_common, opposites, places
-from rig.scoring.texts.reading.listed import vocabulary
+from rig.reading.lexicon import given_names, is_common, opposites, places, vocabulary
+from rig.reading.words import EMPTY
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _INNER = re.compile(r"(?<=[\w,;:] )[^\W\d_]+")
