@@ -47,7 +47,7 @@ class Costs:
         )
 
 
-class Meters:
+class CostMeter:
     """Measures from when it is made. `read` must be called every few minutes: counters run over."""
 
     def __init__(self, powercap: Path = POWERCAP) -> None:

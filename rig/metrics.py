@@ -1,7 +1,7 @@
 """Metrics: what a method counts, and the rates computed from the counts.
 
 A method declares its metrics once. The store keeps the counts; tables, meters, comparisons, reports and views
-read the declaration. So this file is the one place where a rate is computed.
+read the declaration. `rate` is the one place where a rate is computed, and `RATE_SQL` the same in SQL.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,6 +16,15 @@ Counts: TypeAlias = Mapping[str, float]
 
 TASKS = "tasks"
 """The count that is 1 for every task. A metric over it is a mean over tasks."""
+
+
+RATE_SQL = "1.0 * {part} / nullif({whole}, 0)"
+"""What `rate` is, in SQL, of two numbers of which the second is not null."""
+
+
+def rate(part: float, whole: float) -> float | None:
+    """The one number over the other; None if there is nothing to divide by."""
+    return part / whole if whole else None
 
 
 UNCLEAR = "unclear"
@@ -65,8 +74,7 @@ class Metric(NamedTuple):
 
     def rate(self, counts: Counts) -> float | None:
         """The rate of these counts; None if there is nothing to divide by."""
-        whole = counts.get(self.denominator, 0)
-        return counts.get(self.numerator, 0) / whole if whole else None
+        return rate(counts.get(self.numerator, 0), counts.get(self.denominator, 0))
 
     def bounds(self, counts: Counts) -> Bounds | None:
         """Between what the rate lies; None if nothing is unclear that could change it."""
@@ -130,7 +138,7 @@ class Part(NamedTuple):
         return f"{count:g} {self.short or self.noun}" if count else ""
 
 
-class Caution(NamedTuple):
+class Remark(NamedTuple):
     """What has to be said about a run wherever its rates are printed.
 
     Unless it `decides`, nothing may be decided by those rates.
@@ -140,7 +148,7 @@ class Caution(NamedTuple):
     decides: bool = True
 
 
-NO_CAUTION = Caution()
+NO_REMARK = Remark()
 
 
 class Declaration(NamedTuple):
@@ -161,7 +169,7 @@ class Declaration(NamedTuple):
     caution: str = ""
     decides: bool = True
 
-    def cautioned(self, caution: Caution) -> "Declaration":
+    def cautioned(self, caution: Remark) -> "Declaration":
         """The same, for a run with this remark."""
         return self._replace(caution=caution.text, decides=caution.decides)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rig.meters import Costs, Meters
+from rig.meters import CostMeter, Costs
 
 
 def _package(folder: Path, microjoules: int, maximum: int = 1_000_000) -> Path:
@@ -17,7 +17,7 @@ def _package(folder: Path, microjoules: int, maximum: int = 1_000_000) -> Path:
 def test_energy_is_the_sum_over_packages_and_counters_may_run_over(tmp_path: Path) -> None:
     first, second = _package(tmp_path / "intel-rapl:0", 900_000), _package(tmp_path / "intel-rapl:1", 5)
     _package(tmp_path / "intel-rapl:0:0", 77)  # a part of the first package
-    meters = Meters(tmp_path)
+    meters = CostMeter(tmp_path)
     assert meters.read().energy_j == 0
     _package(first, 100_000)
     _package(second, 500_005)
@@ -27,7 +27,7 @@ def test_energy_is_the_sum_over_packages_and_counters_may_run_over(tmp_path: Pat
 
 
 def test_what_the_machine_does_not_tell_is_not_made_up(tmp_path: Path) -> None:
-    costs = Meters(tmp_path).read()
+    costs = CostMeter(tmp_path).read()
     assert (costs.energy_j, costs.peak_device_memory) == (None, None)
 
 
@@ -36,10 +36,10 @@ def test_the_peak_is_that_since_the_beginning(tmp_path: Path) -> None:
     # Memory of its own: what an allocator is given back it may keep, and the process with it.
     with mmap.mmap(-1, 400 << 20) as block:
         block[:: mmap.PAGESIZE] = b"1" * (len(block) // mmap.PAGESIZE)
-        high = Meters(tmp_path).read().peak_memory
+        high = CostMeter(tmp_path).read().peak_memory
         assert high is not None
         assert high >= len(block)
-    low = Meters(tmp_path).read().peak_memory
+    low = CostMeter(tmp_path).read().peak_memory
     assert low is not None
     assert low < high - (300 << 20)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rig.rates.sequential import SHARES, WEIGHTS, Differences, LossTest, Outcome, capital
+from rig.rates.sequential import SHARES, WEIGHTS, DifferenceBounds, LossTest, OutcomeBounds, capital
 
 Array = NDArray[np.float64]
 MARGIN = 0.01
@@ -154,10 +154,10 @@ def test_what_is_not_known_never_adds_to_the_evidence(suite: list[tuple[float, b
     for of in (None, 30):
         test = LossTest(size, of, step=1.0 if of else 0.0)
         for partly, fully in zip(
-            test.e_processes(Differences(least, most)), test.e_processes(all_known), strict=True
+            test.e_processes(DifferenceBounds(least, most)), test.e_processes(all_known), strict=True
         ):
             assert (partly <= fully * (1 + 1e-9)).all()
-        wide, narrow = test.sequence(Differences(least, most)), test.sequence(all_known)
+        wide, narrow = test.sequence(DifferenceBounds(least, most)), test.sequence(all_known)
         assert wide[0] <= narrow[0] + 1e-9
         assert wide[1] >= narrow[1] - 1e-9
 
@@ -180,9 +180,9 @@ def test_an_arm_cannot_lose_where_the_first_got_nothing_right(
     first: list[float], arm: list[float], least: list[float], most: list[float]
 ) -> None:
     repeats = max(len(first), len(arm))
-    known = ([Outcome(1.0, 1.0)] * repeats,) * 2
-    open_ = [Outcome(share, share) for share in first], [Outcome(share, share) for share in arm]
-    found = Differences.of_outcomes([known, open_, known], repeats)
+    known = ([OutcomeBounds(1.0, 1.0)] * repeats,) * 2
+    open_ = [OutcomeBounds(share, share) for share in first], [OutcomeBounds(share, share) for share in arm]
+    found = DifferenceBounds.of_outcomes([known, open_, known], repeats)
     ended = [0.0] if least else []
     assert found.least.tolist() == [0.0, *least, *ended]
     assert found.most.tolist() == [0.0, *most, *ended]
@@ -192,7 +192,7 @@ def test_wins_matter_once_an_arm_loses_much() -> None:
     def matter(lost: int, alike: int, of: int = 78) -> bool:
         test = LossTest(0.05, of, step=1.0)
         least = np.array([-1.0] * lost + [0.0] * alike)
-        return bool(test.wins_matter(Differences(least, least + 1)))
+        return bool(test.wins_matter(DifferenceBounds(least, least + 1)))
 
     assert not matter(0, 0)
     assert not matter(0, 78)
@@ -267,11 +267,11 @@ def test_it_is_said_in_a_line() -> None:
     assert found.text == f"loss of 5 points excluded, e = {e_value}, after {found.decided} of 78"
     assert found.bounds.startswith("loss between -")
     assert test.evidence([0.0] * 78).bounds == "loss is 0.0"
-    waiting = test.evidence(Differences(np.zeros(60), np.repeat([0.0, 1.0], 30)))
+    waiting = test.evidence(DifferenceBounds(np.zeros(60), np.repeat([0.0, 1.0], 30)))
     assert waiting.text == (
         f"loss of 5 points excluded, e = {e_value}, after {found.decided} of 78 (30 played)"
     )
-    assert test.evidence(Differences(np.zeros(3), np.array([0.0, 1.0, 1.0]))).text.startswith(
+    assert test.evidence(DifferenceBounds(np.zeros(3), np.array([0.0, 1.0, 1.0]))).text.startswith(
         "loss of 5 points open after 3 of 78 (1 played): e = "
     )
     exact = LossTest(0.05, 78, alpha=1e-9, step=1.0).evidence([0.0] * 78)

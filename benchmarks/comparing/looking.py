@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.published import publish  # noqa: E402
-from rig.rates.sequential import Differences, LossTest  # noqa: E402
+from rig.rates.sequential import DifferenceBounds, LossTest  # noqa: E402
 
 SIZE = 0.05
 SUITES_OF = (28, 78, 500)
@@ -84,13 +84,13 @@ def play(test: LossTest, first: Flags, differences: Array) -> Played:
     return played
 
 
-def _known(differences: Array, is_played: Flags, suites: NDArray[np.int64], after: int) -> Differences:
+def _known(differences: Array, is_played: Flags, suites: NDArray[np.int64], after: int) -> DifferenceBounds:
     """What is known of these suites after so many conversations of the first arm."""
     found, known = differences[suites, :after], is_played[suites, :after]
-    return Differences(np.where(known, found, 0.0), np.where(known, found, 1.0))
+    return DifferenceBounds(np.where(known, found, 0.0), np.where(known, found, 1.0))
 
 
-def _found(test: LossTest, known: Differences) -> Flags:
+def _found(test: LossTest, known: DifferenceBounds) -> Flags:
     """Whether a loss is shown, and whether it is excluded: 2 × suites."""
     return np.array([(each >= test.needed).any(axis=-1) for each in test.e_processes(known)])
 

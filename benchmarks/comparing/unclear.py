@@ -19,14 +19,17 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rig.compare.bootstrap import PairedBootstrap, Sides  # noqa: E402
-from rig.compare.compare import Question, verdicts_of  # noqa: E402
-from rig.compare.estimates import Difference  # noqa: E402
-from rig.compare.significance import exact_mcnemar  # noqa: E402
+from rig.compare.compare import ComparisonOptions, verdicts_of  # noqa: E402
 from rig.compare.verdict import VerdictKind  # noqa: E402
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric  # noqa: E402
 from rig.rates import Tallied  # noqa: E402
-from rig.rates.sequential import Differences, LossTest, Outcome  # noqa: E402
+from rig.rates.paired import (  # noqa: E402
+    PairedBootstrap,
+    RateDifference,
+    Sides,
+)
+from rig.rates.sequential import DifferenceBounds, LossTest, OutcomeBounds  # noqa: E402
+from rig.rates.significance import exact_mcnemar  # noqa: E402
 
 SUCCESS = Metric("success_rate", "success", "successes")
 RECALL = Metric("recall", "recall", "matches", "calls")
@@ -82,22 +85,24 @@ def losses(arms: Sequence[Sequence[Counts]]) -> dict[str, bool]:
     found = {}
     for way, metric in zip(WAYS, (SUCCESS, RECALL), strict=False):
         difference = _difference(bootstrap, tallied, metric)
-        verdict = verdicts_of(rows, tallied, [difference], bootstrap, Question(), DECLARATION, metric)[0]
+        verdict = verdicts_of(
+            rows, tallied, [difference], bootstrap, ComparisonOptions(), DECLARATION, metric
+        )[0]
         found[way] = verdict.kind is VerdictKind.LOSS
-    outcomes = [[[Outcome.of(DECLARATION, counts)] for counts in arm] for arm in arms]
-    differences = Differences.of_outcomes(zip(*outcomes, strict=True))
+    outcomes = [[[OutcomeBounds.of(DECLARATION, counts)] for counts in arm] for arm in arms]
+    differences = DifferenceBounds.of_outcomes(zip(*outcomes, strict=True))
     for way, of in zip(WAYS[2:], (len(rows[0]), None), strict=True):
         found[way] = LossTest(SIZE, of, step=1.0).evidence(differences).found == "shown"
     return found
 
 
-def _difference(bootstrap: PairedBootstrap, tallied: Sequence[Tallied], metric: Metric) -> Difference:
+def _difference(bootstrap: PairedBootstrap, tallied: Sequence[Tallied], metric: Metric) -> RateDifference:
     found = bootstrap.difference(*(Sides(*each.sides(metric)) for each in tallied), 0.05)
     if metric is not SUCCESS:
         return found
     gains = tallied[1].success - tallied[0].success
     p = exact_mcnemar(int((gains > 0).sum()), int((gains < 0).sum()))
-    return Difference(found.value, found.low, found.high, p, found.detectable, "exact McNemar")
+    return RateDifference(found.value, found.low, found.high, p, found.detectable, "exact McNemar")
 
 
 def shares(mix: Mix, comparisons: int, seed: int) -> tuple[dict[str, float], dict[str, float]]:

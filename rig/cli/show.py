@@ -12,7 +12,7 @@ from rig.cli.compare import GRADED_BY, print_tables
 from rig.cli.output import print_json, print_table, printable, terminal_width
 from rig.cli.runs import print_scores, run_json, score_json
 from rig.compare import published
-from rig.compare.board.groups import WAYS, By, Groups, groups_of
+from rig.compare.groups import WAYS, By, Groups, groups_of
 from rig.displays.numbers import out_of
 from rig.displays.pages.groups import groups_text
 from rig.displays.pages.summary import summary, whereabouts

@@ -1,47 +1,47 @@
 """Arms of stored runs side by side: rates, differences, what flipped, and what can be said about it."""
 
 from rig.compare.arms import choose
-from rig.compare.compare import Question, compare, compare_chosen, uncollected
-from rig.compare.estimates import Difference
+from rig.compare.compare import ComparisonOptions, compare, compare_chosen, uncollected
 from rig.compare.findings import (
     Agreement,
+    ArmPair,
     ArmResult,
     Comparison,
     ConversationResult,
-    Pair,
     TurnTimes,
 )
 from rig.compare.flips import Flip
-from rig.compare.looking.looks import Looked, Looks, look
-from rig.compare.noise import Differing, Noise, noise_of
+from rig.compare.noise import DifferingShare, Noise, noise_of
 from rig.compare.published import published
+from rig.compare.sequential import SequentialArm, SequentialComparison, compare_sequentially
 from rig.compare.settings import Factor
-from rig.compare.verdict import Decision, Verdict, VerdictKind
+from rig.compare.verdict import ArmVerdict, Decision, VerdictKind
 from rig.rates import Estimate
+from rig.rates.paired import RateDifference
 
 __all__ = [
     "Agreement",
+    "ArmPair",
     "ArmResult",
+    "ArmVerdict",
     "Comparison",
+    "ComparisonOptions",
     "ConversationResult",
     "Decision",
-    "Difference",
-    "Differing",
+    "DifferingShare",
     "Estimate",
     "Factor",
     "Flip",
-    "Looked",
-    "Looks",
     "Noise",
-    "Pair",
-    "Question",
+    "RateDifference",
+    "SequentialArm",
+    "SequentialComparison",
     "TurnTimes",
-    "Verdict",
     "VerdictKind",
     "choose",
     "compare",
     "compare_chosen",
-    "look",
+    "compare_sequentially",
     "noise_of",
     "published",
     "uncollected",

@@ -1,13 +1,16 @@
-"""Find the arms that the user named, and read them from the store."""
+"""The arms that the user named, read from the store, and what they have in common: graders, conversations,
+metrics.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rig.compare.settings import Settings
+from rig.compare.settings import ArmSettings
 from rig.errors import RigError
-from rig.metrics import Counts
+from rig.metrics import Counts, Declaration, Metric, Remark
 from rig.store import GraderInfo, Runs, ScoredCell, StoredArm, StoredRun
+from rig.words import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,8 @@ class ChosenArm:
     arm: StoredArm
 
     @property
-    def settings(self) -> Settings:
-        return Settings(self.arm.fingerprint or {}, self.run.settings)
+    def settings(self) -> ArmSettings:
+        return ArmSettings(self.arm.fingerprint or {}, self.run.settings)
 
     @property
     def address(self) -> str:
@@ -37,7 +40,7 @@ class ChosenArm:
         return (self.label, self.arm.name, *runs, *(f"{run}/{self.arm.name}" for run in runs))
 
 
-class Key(NamedTuple):
+class ConversationKey(NamedTuple):
     """A conversation: its name, and the SHA-256 of its file."""
 
     name: str
@@ -45,17 +48,17 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredArm:
     """What an arm did in the conversations it has finished, by conversation and repeat."""
 
     chosen: ChosenArm
-    cells: Mapping[Key, Mapping[int, ScoredCell]]
+    cells: Mapping[ConversationKey, Mapping[int, ScoredCell]]
 
-    def rows(self, keys: Sequence[Key]) -> list[list[Counts]]:
+    def rows(self, keys: Sequence[ConversationKey]) -> list[list[Counts]]:
         """The counts of these conversations, each by repeat."""
         return [[cell.counts for cell in self.cells[key].values()] for key in keys]
 
-    def successes(self, key: Key) -> list[bool]:
+    def successes(self, key: ConversationKey) -> list[bool]:
         """Whether this conversation succeeded, by repeat."""
         succeeded = self.chosen.run.declaration.succeeded
         return [succeeded(cell.counts) for cell in self.cells[key].values()]
@@ -93,20 +96,20 @@ def pick_baseline(chosen: Sequence[ChosenArm], wanted: str | None) -> ChosenArm:
     raise RigError(f"--baseline {wanted!r} is not one of the compared arms, which are: {labels}")
 
 
-def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> list[Scored]:
+def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> list[ScoredArm]:
     """What these arms did, each by the scores of its grader."""
     wanted: dict[tuple[str, GraderInfo], set[int]] = {}
     by_id = {each.run.id: each.run for each in chosen}
     for each, grader in zip(chosen, graders, strict=True):
         wanted.setdefault((each.run.id, grader), set()).add(each.arm.position)
-    keys: dict[Key, Key] = {}
-    read: dict[_ArmId, dict[Key, dict[int, ScoredCell]]] = {}
+    keys: dict[ConversationKey, ConversationKey] = {}
+    read: dict[_ArmId, dict[ConversationKey, dict[int, ScoredCell]]] = {}
     for (run, grader), positions in wanted.items():
         for cell in runs.scored_cells(by_id[run], grader, positions):
-            key = Key(cell.conversation, cell.source)
+            key = ConversationKey(cell.conversation, cell.source)
             of_arm = read.setdefault(_ArmId(run, cell.arm), {})
             of_arm.setdefault(keys.setdefault(key, key), {})[cell.repeat] = cell
-    return [Scored(each, read.get(_ArmId(each.run.id, each.arm.position), {})) for each in chosen]
+    return [ScoredArm(each, read.get(_ArmId(each.run.id, each.arm.position), {})) for each in chosen]
 
 
 def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[GraderInfo], list[str]]:
@@ -199,3 +202,102 @@ def _arm(run: StoredRun, name: str) -> StoredArm:
         fault = "could be any of" if found else "is not one of its arms, which are"
         raise RigError(f"run {run.id}: {name!r} {fault}: {names}")
     return found[0]
+
+
+def common_conversations(scored: Sequence[ScoredArm]) -> tuple[tuple[ConversationKey, ...], list[str]]:
+    """The conversations that all these arms have finished, by suite and name, and lines on what is left out.
+
+    Raises RigError if there are none.
+    """
+    keys = set.intersection(*(set(each.cells) for each in scored))
+    if not keys:
+        labels = ", ".join(each.chosen.label for each in scored)
+        raise RigError(f"{labels}: no conversation has been finished by all, so there is nothing to compare")
+    notes = []
+    for each in scored:
+        finished, planned = len(each.cells), len(each.chosen.run.conversations)
+        if finished < planned:
+            run = each.chosen.run
+            rest = "the run is in progress" if run.is_running else f"`rig run --resume {run.id}` goes on"
+            rest = each.chosen.arm.decided or rest
+            notes.append(f"{each.chosen.label} has finished {finished} of {planned} conversations; {rest}")
+    every = set.union(*(set(each.cells) for each in scored))
+    others = every - keys
+    if others:
+        changed = {name for name, _ in others if sum(key.name == name for key in every) > 1}
+        reason = f", {len(changed)} of them because their texts differ between runs" if changed else ""
+        left_out = len({name for name, _ in others})
+        notes.append(
+            f"compared on the {len(keys)} conversations that all have finished; {left_out} are left out"
+            + reason
+        )
+    repeats = {each.chosen.label: _repeats(each, keys) for each in scored}
+    if len(set(repeats.values())) > 1:
+        said = ", ".join(f"{label} {_range(*counts)}" for label, counts in repeats.items())
+        notes.append(f"conversations were repeated unequally often ({said}); each counts once for each arm")
+    return tuple(sorted(keys, key=lambda key: (_suite(scored[0], key), key))), notes
+
+
+def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], dict[str, str]]:
+    """The arms that have finished a conversation and could be evaluated, and of the others why not."""
+    kept, left_out = [], {}
+    for each in chosen:
+        if each.arm.grader and not each.arm.not_evaluated:
+            kept.append(each)
+        elif each.arm.not_evaluated:
+            left_out[each.label] = f"not evaluated: {each.arm.not_evaluated}"
+        else:
+            left_out[each.label] = each.arm.failure or "has finished no conversation"
+    return kept, left_out
+
+
+def _repeats(scored: ScoredArm, keys: set[ConversationKey]) -> tuple[int, int]:
+    counts = [len(scored.cells[key]) for key in keys]
+    return min(counts), max(counts)
+
+
+def _range(least: int, most: int) -> str:
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _suite(scored: ScoredArm, key: ConversationKey) -> str:
+    return next(iter(scored.cells[key].values())).suite
+
+
+def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
+    """What all these arms' runs count: the first's metrics, except those that another does not have or has
+    differently.
+
+    Remarks on any of the runs apply to all of them together.
+
+    Raises RigError if they are of different methods.
+    """
+    first = chosen[0].run.declaration
+    for each in chosen:
+        if each.run.declaration.method != first.method:
+            raise RigError(
+                f"{each.label} was played by the method {each.run.declaration.method} and {chosen[0].label}"
+                f" by {first.method}; only arms of one method can be compared"
+            )
+    others = [{_made(metric) for metric in each.run.declaration.metrics} for each in chosen]
+    kept = (metric for metric in first.metrics if all(_made(metric) in made for made in others))
+    declared = [each.run.declaration for each in chosen]
+    said = "; ".join(dict.fromkeys(each.caution for each in declared if each.caution))
+    caution = Remark(said, all(each.decides for each in declared))
+    return first._replace(metrics=tuple(kept)).cautioned(caution)
+
+
+def _made(metric: Metric) -> tuple[str, ...]:
+    return metric.name, metric.numerator, metric.denominator
+
+
+def metric_named(declaration: Declaration, name: str | None) -> Metric:
+    """The metric of this name, or success if none is named. Raises RigError if it is not one."""
+    metrics = declaration.shown("tables")
+    if name is None and metrics:
+        return declaration.success_metric or metrics[0]
+    for metric in metrics:
+        if metric.name == name:
+            return metric
+    names = [metric.name for metric in metrics]
+    raise RigError(f"no metric {name!r}{did_you_mean(name or '', names)}; choose from: {', '.join(names)}")

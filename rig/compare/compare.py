@@ -8,28 +8,36 @@ from itertools import product
 
 import numpy as np
 
-from rig.compare.arms import ChosenArm, Key, Scored, choose, common_graders, pick_baseline, read
-from rig.compare.bootstrap import RESAMPLES, SEED, PairedBootstrap, Sides
-from rig.compare.common import common_conversations, without_unfinished
-from rig.compare.estimates import Difference
-from rig.compare.findings import Agreement, ArmResult, Comparison, Pair
+from rig.compare.arms import (
+    ChosenArm,
+    ConversationKey,
+    ScoredArm,
+    choose,
+    common_conversations,
+    common_declaration,
+    common_graders,
+    metric_named,
+    pick_baseline,
+    read,
+    without_unfinished,
+)
+from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result
 from rig.compare.flips import flips
-from rig.compare.metrics import common_declaration, metric_named
 from rig.compare.noise import Noise
-from rig.compare.power import detectable_success_loss
-from rig.compare.results import arm_result
 from rig.compare.settings import Factor, factors, grader_differences
-from rig.compare.significance import exact_mcnemar, holm
-from rig.compare.verdict import Verdict, settled, verdict
+from rig.compare.verdict import ArmVerdict, settled, verdict
 from rig.errors import MACHINE, RigError
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right
 from rig.rates import Tallied, agreement
 from rig.rates.agreement import Interval
-from rig.store import GraderInfo, Runs, Took
+from rig.rates.bootstrap import RESAMPLES, SEED
+from rig.rates.paired import PairedBootstrap, RateDifference, Sides
+from rig.rates.significance import detectable_success_loss, exact_mcnemar, holm
+from rig.store import GraderInfo, Runs, TurnSpeed
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ComparisonOptions:
     """What is asked of a comparison.
 
     `baseline` names an arm (default: the first). Verdicts are about `metric` (default: success).
@@ -47,7 +55,10 @@ class Question:
 
 
 def compare(
-    runs: Runs, addresses: Sequence[str], question: Question | None = None, noise: Noise | None = None
+    runs: Runs,
+    addresses: Sequence[str],
+    question: ComparisonOptions | None = None,
+    noise: Noise | None = None,
 ) -> Comparison:
     """Compare arms of stored runs, addressed as RUN (all of its arms) or RUN/ARM, with one of them.
 
@@ -59,11 +70,14 @@ def compare(
 
 
 def compare_chosen(
-    runs: Runs, arms: Sequence[ChosenArm], question: Question | None = None, noise: Noise | None = None
+    runs: Runs,
+    arms: Sequence[ChosenArm],
+    question: ComparisonOptions | None = None,
+    noise: Noise | None = None,
 ) -> Comparison:
     """The same of arms that were read already."""
     with uncollected():
-        return _compared(runs, arms, question or Question(), noise)
+        return _compared(runs, arms, question or ComparisonOptions(), noise)
 
 
 @contextmanager
@@ -80,7 +94,9 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _compared(runs: Runs, arms: Sequence[ChosenArm], question: Question, noise: Noise | None) -> Comparison:
+def _compared(
+    runs: Runs, arms: Sequence[ChosenArm], question: ComparisonOptions, noise: Noise | None
+) -> Comparison:
     if not 0 < question.alpha < 1:
         raise RigError(f"alpha {question.alpha:g} is not a probability between 0 and 1; 0.05 is usual")
     chosen, left_out = without_unfinished(arms)
@@ -121,7 +137,7 @@ def _compared(runs: Runs, arms: Sequence[ChosenArm], question: Question, noise: 
     )
 
 
-def _took(runs: Runs, scored: Scored, grader: GraderInfo, keys: Sequence[Key]) -> Took:
+def _took(runs: Runs, scored: ScoredArm, grader: GraderInfo, keys: Sequence[ConversationKey]) -> TurnSpeed:
     chosen, is_all = scored.chosen, len(keys) == len(scored.cells)
     names = None if is_all else [key.name for key in keys]
     return runs.took(chosen.run, chosen.arm.position, grader, names)
@@ -161,14 +177,14 @@ def differing_from_first(
 
 
 def _pairs(
-    scored: Sequence[Scored],
+    scored: Sequence[ScoredArm],
     tallied: Sequence[Tallied],
-    keys: Sequence[Key],
-    question: Question,
+    keys: Sequence[ConversationKey],
+    question: ComparisonOptions,
     declaration: Declaration,
     metric: Metric,
     runs: Runs,
-) -> tuple[Pair, ...]:
+) -> tuple[ArmPair, ...]:
     bootstrap = PairedBootstrap(len(keys), question.seed, question.resamples)
     others = range(1, len(scored))
     differences = {
@@ -194,7 +210,7 @@ def _pairs(
     for arm in others:
         flipped, turns_flipped = flips(scored[0], scored[arm], keys, runs.path)
         pairs.append(
-            Pair(
+            ArmPair(
                 baseline=scored[0].chosen.label,
                 arm=scored[arm].chosen.label,
                 conversations=len(keys),
@@ -213,12 +229,12 @@ def _pairs(
 def verdicts_of(
     rows: Sequence[Sequence[Sequence[Counts]]],
     tallied: Sequence[Tallied],
-    differences: Sequence[Difference],
+    differences: Sequence[RateDifference],
     bootstrap: PairedBootstrap,
-    question: Question,
+    question: ComparisonOptions,
     declaration: Declaration,
     metric: Metric,
-) -> list[Verdict]:
+) -> list[ArmVerdict]:
     """What is said of each arm but the first, however the texts are decided that nobody could judge.
 
     `rows` are the counts by arm, conversation and repeat, `differences` those with unclear texts as wrong.
@@ -234,7 +250,7 @@ def verdicts_of(
     ]
     is_success = declaration.is_of_success(metric)
     tests = len(differences)
-    ends: list[list[tuple[Tallied, Tallied, Difference]]] = []
+    ends: list[list[tuple[Tallied, Tallied, RateDifference]]] = []
     for arm, counted_wrong in zip(sides[1:], differences, strict=True):
         pairs = list(product(sides[0], arm))
         others = (
@@ -286,7 +302,7 @@ def _difference(
     tests: int,
     *,
     is_success: bool,
-) -> Difference:
+) -> RateDifference:
     is_share = metric.format == "percent"
     found = bootstrap.difference(
         _sides(baseline, metric), _sides(arm, metric), alpha, tests, is_share=is_share
@@ -299,7 +315,7 @@ def _difference(
     return replace(found, p=exact_mcnemar(won, lost), detectable=detectable, test="exact McNemar")
 
 
-def _corrected(found: Sequence[Difference]) -> list[Difference]:
+def _corrected(found: Sequence[RateDifference]) -> list[RateDifference]:
     adjusted = holm([each.p for each in found])
     return [replace(each, p_holm=p) for each, p in zip(found, adjusted, strict=True)]
 

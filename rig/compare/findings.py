@@ -1,21 +1,25 @@
 """The results of a comparison as typed values, for tables, reports and scripts."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from rig.calls import JsonObject
-from rig.compare.estimates import Difference
+from rig.compare.arms import ConversationKey, ScoredArm
 from rig.compare.flips import Flip
 from rig.compare.noise import Noise
 from rig.compare.settings import Factor
-from rig.compare.verdict import Verdict
+from rig.compare.verdict import ArmVerdict
 from rig.events import Speed
-from rig.metrics import Counts, Declaration, Metric
-from rig.rates import Estimate
+from rig.metrics import Counts, Declaration, Metric, total
+from rig.rates import Estimate, Tallied
 from rig.rates.agreement import Interval
-from rig.store import GraderInfo
+from rig.rates.paired import RateDifference
+from rig.store import GraderInfo, ScoredCell, TurnSpeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ArmPair:
     """An arm beside the baseline, over the same `conversations`, which is their number.
 
     `differences` are by the names of metrics, arm less baseline. `agreement` is None with repeats.
@@ -144,13 +148,13 @@ class Pair:
     baseline: str
     arm: str
     conversations: int
-    differences: Mapping[str, Difference]
+    differences: Mapping[str, RateDifference]
     agreement: Agreement | None
     correlation: float | None
     alike: Mapping[str, Interval]
     flips: tuple[Flip, ...]
     turn_flips: tuple[Flip, ...]
-    verdict: Verdict
+    verdict: ArmVerdict
 
     @property
     def won(self) -> int:
@@ -202,7 +206,7 @@ class Comparison:
     grader: GraderInfo
     conversations: tuple[tuple[str, str], ...]
     arms: tuple[ArmResult, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ArmPair, ...]
     resamples: int
     seed: int
     notes: tuple[str, ...] = ()
@@ -236,3 +240,82 @@ class Comparison:
             "caution": self.declaration.caution,
             "left_out": dict(self.left_out),
         }
+
+
+def arm_result(
+    scored: ScoredArm,
+    took: TurnSpeed,
+    declaration: Declaration,
+    tallied: Tallied,
+    alpha: float,
+    keys: Sequence[ConversationKey],
+) -> ArmResult:
+    """All that is reported of an arm but in what it differs from others."""
+    chosen = scored.chosen
+    played = {key: list(scored.cells[key].values()) for key in keys}
+    cells = [cell for row in played.values() for cell in row]
+    return ArmResult(
+        label=chosen.label,
+        run=chosen.run.id,
+        arm=chosen.arm.name,
+        position=chosen.arm.position,
+        rates={each.name: tallied.estimate(each, alpha) for each in declaration.shown("tables")},
+        counts=_total([cell.counts for cell in cells]),
+        repeats=(min(map(len, played.values())), max(map(len, played.values()))),
+        finished=sum(map(len, scored.cells.values())),
+        planned=len(chosen.run.conversations) * chosen.run.repeats,
+        errors=_summed(cell.errors for cell in cells),
+        error_types=_summed(cell.error_types for cell in cells),
+        faults=_summed(cell.faults for cell in cells),
+        speed=replace(took.speed, **asdict(chosen.arm.costs)),
+        turn_times=_turn_times(took.walls),
+        load_s=chosen.arm.load_s,
+        failure=chosen.arm.failure,
+        fingerprint=chosen.settings.fingerprint,
+        made_from=chosen.arm.made_from,
+        conversations=tuple(_conversation(row, declaration) for row in played.values()),
+    )
+
+
+def _conversation(cells: Sequence[ScoredCell], declaration: Declaration) -> ConversationResult:
+    return ConversationResult(
+        cells[0].conversation,
+        cells[0].suite,
+        len(cells),
+        cells[0].counts if len(cells) == 1 else total(cell.counts for cell in cells),
+        _summed(cell.errors for cell in cells),
+        sum(declaration.succeeded(cell.counts) for cell in cells),
+    )
+
+
+def _total(parts: Sequence[Counts]) -> Counts:
+    """As `total`, of many parts of which few are different objects."""
+    often = Counter(map(id, parts))
+    distinct = {id(each): each for each in parts}
+    sums: dict[str, float] = {}
+    for name in dict.fromkeys(name for each in distinct.values() for name in each):
+        if all(isinstance(each.get(name, 0), int) for each in distinct.values()):
+            sums[name] = sum(number * distinct[part].get(name, 0) for part, number in often.items())
+        else:
+            sums[name] = sum(each.get(name, 0) for each in parts)
+    return sums
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    found = list(filter(None, counts))
+    if not found:
+        return _NONE
+    total: Counter[str] = Counter()
+    for each in found:
+        total.update(each)
+    return dict(sorted(total.items()))
+
+
+_NONE: Mapping[str, int] = {}
+
+
+def _turn_times(seconds: Sequence[float]) -> TurnTimes:
+    if not seconds:
+        return TurnTimes(0, None, None, None)
+    median, late = np.quantile(seconds, [0.5, 0.95])
+    return TurnTimes(len(seconds), float(np.mean(seconds)), float(median), float(late))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, Key, Scored
+from rig.compare.arms import ChosenArm, ConversationKey, ScoredArm
 from rig.metrics import Counts
 from rig.paths import runs_file
 from rig.store import ScoredCell, ScoredTurn
@@ -43,7 +43,7 @@ Commands: TypeAlias = Callable[[str], tuple[str, ...]]
 
 
 def flips(
-    baseline: Scored, arm: Scored, keys: Sequence[Key], store: Path
+    baseline: ScoredArm, arm: ScoredArm, keys: Sequence[ConversationKey], store: Path
 ) -> tuple[tuple[Flip, ...], tuple[Flip, ...]]:
     """The conversations that flipped, and the turns: lost ones first, else in the order of `keys`.
 
@@ -57,7 +57,7 @@ def flips(
 
 
 def _of_conversations(
-    sides: tuple[Scored, Scored], keys: Sequence[Key], commands: Commands
+    sides: tuple[ScoredArm, ScoredArm], keys: Sequence[ConversationKey], commands: Commands
 ) -> tuple[Flip, ...]:
     found = []
     for key in keys:
@@ -67,7 +67,9 @@ def _of_conversations(
     return _lost_first(found)
 
 
-def _of_turns(sides: tuple[Scored, Scored], keys: Sequence[Key], commands: Commands) -> tuple[Flip, ...]:
+def _of_turns(
+    sides: tuple[ScoredArm, ScoredArm], keys: Sequence[ConversationKey], commands: Commands
+) -> tuple[Flip, ...]:
     found = []
     for key in keys:
         before, after = (_turns(side.cells[key]) for side in sides)
@@ -136,7 +138,7 @@ def _turns(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
     return found
 
 
-def _suite(scored: Scored, key: Key) -> str:
+def _suite(scored: ScoredArm, key: ConversationKey) -> str:
     return next(iter(scored.cells[key].values())).suite
 
 

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, Key, choose, common_graders, read
-from rig.compare.common import common_conversations
+from rig.compare.arms import ChosenArm, ConversationKey, choose, common_conversations, common_graders, read
 from rig.compare.settings import MODEL, SEED, factors
 from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
@@ -20,7 +19,7 @@ from rig.verdicts import StepPlace
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class DifferingShare:
     """How many things differ out of how many, and their share with its interval over conversations."""
 
     differ: int
@@ -43,10 +42,10 @@ class Noise:
     runs: tuple[str, str]
     arms: tuple[str, str]
     settings: tuple[str, ...]
-    steps: Differing
-    calls: Differing
-    turns: Differing
-    conversations: Differing
+    steps: DifferingShare
+    calls: DifferingShare
+    turns: DifferingShare
+    conversations: DifferingShare
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
@@ -102,7 +101,11 @@ _KINDS = ("steps", "calls", "turns", "conversations")
 
 
 def _differences(
-    runs: Runs, arms: tuple[ChosenArm, ChosenArm], key: Key, repeat: int, cells: tuple[ScoredCell, ScoredCell]
+    runs: Runs,
+    arms: tuple[ChosenArm, ChosenArm],
+    key: ConversationKey,
+    repeat: int,
+    cells: tuple[ScoredCell, ScoredCell],
 ) -> Iterator[tuple[str, bool]]:
     """Each thing in a conversation that could differ, and whether it does."""
     steps = [
@@ -134,6 +137,6 @@ def _verdict(step: Step | None) -> tuple[bool, bool] | None:
     return step.verdict.match, step.verdict.bad_action
 
 
-def _differing(counts: list[tuple[int, int]], alpha: float) -> Differing:
+def _differing(counts: list[tuple[int, int]], alpha: float) -> DifferingShare:
     differ, of = np.array(counts, dtype=np.float64).T
-    return Differing(int(differ.sum()), int(of.sum()), interval(differ, of, alpha))
+    return DifferingShare(int(differ.sum()), int(of.sum()), interval(differ, of, alpha))

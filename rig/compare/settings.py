@@ -116,18 +116,18 @@ _ASKED = {
     "model.flash_attention": "flash_attention",
     "model.chat_template_sha256": "chat_template",
 }
-"""Settings that follow from the model unless the run was told them, by the option that tells."""
+"""ArmSettings that follow from the model unless the run was told them, by the option that tells."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ArmSettings:
     """An arm's fingerprint, and the options its run was started with."""
 
     fingerprint: JsonObject
     options: JsonObject
 
 
-def factors(baseline: Settings, arm: Settings) -> tuple[Factor, ...]:
+def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
     """Everything in which two arms differ, the grader aside. None of it where both are the same."""
     was, now = baseline.fingerprint, arm.fingerprint
     names = [
@@ -151,14 +151,14 @@ def factors(baseline: Settings, arm: Settings) -> tuple[Factor, ...]:
     return (*found, *(_factor(name.split(".", 1)[-1], [name], was, now) for name in names))
 
 
-def grader_differences(baseline: Settings, arm: Settings) -> tuple[str, ...]:
+def grader_differences(baseline: ArmSettings, arm: ArmSettings) -> tuple[str, ...]:
     """Names of what differs in the graders' fingerprints, such as the version of a library."""
     was, now = baseline.fingerprint, arm.fingerprint
     names = sorted(name for name in was.keys() | now.keys() if name.startswith(GRADER))
     return tuple(name.removeprefix(GRADER) for name in names if was.get(name) != now.get(name))
 
 
-def _follows(name: str, baseline: Settings, arm: Settings) -> bool:
+def _follows(name: str, baseline: ArmSettings, arm: ArmSettings) -> bool:
     asked = _ASKED.get(name)
     return asked is None or baseline.options.get(asked) == arm.options.get(asked)
 

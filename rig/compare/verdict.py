@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from enum import IntEnum, StrEnum
 
 from rig.calls import JsonObject
-from rig.compare.estimates import Difference
 from rig.metrics import Metric
 from rig.rates import Estimate
+from rig.rates.paired import RateDifference
 from rig.words import counted
 
 
@@ -46,7 +46,7 @@ class Decision(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ArmVerdict:
     """What can be said about an arm, and the sentence that says it. All numbers are fractions.
 
     `seen_above` is the loss above which one would have been seen: with a power of 0.8 at the corrected level,
@@ -80,7 +80,7 @@ class Verdict:
         return Decision.PASSES if is_seen else Decision.CANNOT_TELL
 
 
-def settled(verdicts: Sequence[Verdict], metric: Metric, unclear: int) -> Verdict:
+def settled(verdicts: Sequence[ArmVerdict], metric: Metric, unclear: int) -> ArmVerdict:
     """The verdict that holds however unclear texts are decided, from those at the ends of what they can be.
 
     The first counts them as wrong. Where the ends do not agree, the texts decide, and nobody can tell.
@@ -94,7 +94,7 @@ def settled(verdicts: Sequence[Verdict], metric: Metric, unclear: int) -> Verdic
         kind = verdicts[0].kind
     else:
         decide = f"{counted(unclear, 'unclear text')} {'decides' if unclear == 1 else 'decide'} it"
-        return Verdict(VerdictKind.CANNOT_TELL, f"cannot tell: {decide}", unclear=unclear)
+        return ArmVerdict(VerdictKind.CANNOT_TELL, f"cannot tell: {decide}", unclear=unclear)
     ends = [verdict for verdict in verdicts if verdict.kind is kind]
     weakest = max(ends, key=lambda verdict: verdict.seen_above or 0.0)
     sizes = [verdict.at_least for verdict in ends if verdict.at_least is not None]
@@ -109,13 +109,13 @@ def settled(verdicts: Sequence[Verdict], metric: Metric, unclear: int) -> Verdic
 def verdict(
     metric: Metric,
     baseline: Estimate,
-    difference: Difference,
+    difference: RateDifference,
     conversations: int,
     flips: tuple[int, int],
     alpha: float,
     *,
     is_success: bool = False,
-) -> Verdict:
+) -> ArmVerdict:
     """The verdict on an arm by one metric; `flips` are the conversations won and lost. That it is
     about success (`is_success`) need not be said.
 
@@ -125,42 +125,44 @@ def verdict(
     """
     if difference.value is None or baseline.value is None:
         text = f"no verdict: there was nothing to divide by for the {metric.noun} of both arms"
-        return Verdict(VerdictKind.NO_RATE, text)
+        return ArmVerdict(VerdictKind.NO_RATE, text)
     worse = metric.worsening(difference.value)
     allowed = None
     if difference.low is not None and difference.high is not None:
         allowed = max(metric.worsening(difference.low), metric.worsening(difference.high))
     if difference.p_holm is None or allowed is None:
-        return Verdict(VerdictKind.CANNOT_TELL, "cannot tell: one conversation says nothing about others")
+        return ArmVerdict(VerdictKind.CANNOT_TELL, "cannot tell: one conversation says nothing about others")
     if difference.p_holm <= alpha and worse:
         kind = VerdictKind.LOSS if worse > 0 else VerdictKind.GAIN
         won, lost = flips
         flipped = f"; {counted(won, 'conversation')} won, {lost} lost" if won or lost else ""
-        return Verdict(kind, f"{kind}: {_measured(metric, difference)}{flipped}", None, abs(worse), allowed)
+        return ArmVerdict(
+            kind, f"{kind}: {_measured(metric, difference)}{flipped}", None, abs(worse), allowed
+        )
     excludes_zero = (difference.low or 0.0) > 0 or (difference.high or 0.0) < 0
     if worse > 0 and (excludes_zero or (difference.p is not None and difference.p <= alpha)):
         text = f"{VerdictKind.SUSPECTED}, not shown: {_measured(metric, difference)}; p {_p(difference)}"
-        return Verdict(VerdictKind.SUSPECTED, text, None, abs(worse), allowed)
+        return ArmVerdict(VerdictKind.SUSPECTED, text, None, abs(worse), allowed)
     to_lose = _to_lose(metric, baseline.value)
     if to_lose <= 0:
         value = (
             f"{100 * baseline.value:.0f}%" if metric.format == "percent" else metric.amount(baseline.value)
         )
         text = f"nothing to lose: the baseline's {metric.noun} is {value}; no gain found"
-        return Verdict(VerdictKind.NOTHING_TO_LOSE, text)
+        return ArmVerdict(VerdictKind.NOTHING_TO_LOSE, text)
     worst = (
         f"a loss of all the baseline's {metric.noun}" if metric.better == "higher" else f"{metric.noun} 100%"
     )
     if difference.detectable is None or difference.detectable >= to_lose:
         text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} could have gone unseen"
-        return Verdict(VerdictKind.CANNOT_TELL, text)
+        return ArmVerdict(VerdictKind.CANNOT_TELL, text)
     if allowed >= to_lose:
         text = f"cannot tell: with {counted(conversations, 'conversation')} {worst} cannot be ruled out"
-        return Verdict(VerdictKind.CANNOT_TELL, text)
+        return ArmVerdict(VerdictKind.CANNOT_TELL, text)
     seen = max(difference.detectable, allowed)
     where = "" if is_success else f"in {metric.noun} "
     alike = ", no conversation ended differently" if flips == (0, 0) else ""
-    return Verdict(
+    return ArmVerdict(
         VerdictKind.NO_LOSS_FOUND,
         f"no loss {where}found{alike}; a loss above {_whole(metric, seen)} would have been seen",
         seen,
@@ -168,7 +170,7 @@ def verdict(
     )
 
 
-def _measured(metric: Metric, difference: Difference) -> str:
+def _measured(metric: Metric, difference: RateDifference) -> str:
     """The difference in words, with its interval the same way round."""
     value, low, high = (end or 0.0 for end in (difference.value, difference.low, difference.high))
     direction, bounds = ("lower", (-high, -low)) if value < 0 else ("higher", (low, high))
@@ -184,7 +186,7 @@ def _to_lose(metric: Metric, value: float) -> float:
     return 1 - value if metric.format == "percent" else math.inf
 
 
-def _p(difference: Difference) -> str:
+def _p(difference: RateDifference) -> str:
     if difference.p_holm == difference.p:
         return f"{difference.p_holm:.3f}"
     return f"{difference.p:.3f}, corrected for the number of arms {difference.p_holm:.3f}"

@@ -1,5 +1,23 @@
-"""Rates with their intervals, and how far two ways of measuring agree."""
+"""Statistics: rates with their intervals, paired differences, sequential tests, agreement of measurements."""
 
-from rig.rates.rates import Estimate, Tallied, Vector, estimates, influences, interval, mean_interval, rate
+from rig.rates.rates import (
+    Estimate,
+    Tallied,
+    Vector,
+    clustered_variance,
+    estimates,
+    interval,
+    mean_interval,
+    pooled_rate,
+)
 
-__all__ = ["Estimate", "Tallied", "Vector", "estimates", "influences", "interval", "mean_interval", "rate"]
+__all__ = [
+    "Estimate",
+    "Tallied",
+    "Vector",
+    "clustered_variance",
+    "estimates",
+    "interval",
+    "mean_interval",
+    "pooled_rate",
+]

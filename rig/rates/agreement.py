@@ -3,22 +3,15 @@
 The targets are tasks, or models that played several tasks; the draws are of tasks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from rig.calls import JsonObject
+from rig.rates import bootstrap
+from rig.rates.bootstrap import SEED
 from rig.rates.rates import Vector
-
-RESAMPLES = 10_000
-SEED = 20_260_210
-
-LARGE = 10_000
-"""From more tasks on, those of which both sides say the same are drawn together."""
-
-_AT_ONCE = 1 << 18
-"""Numbers that are in memory together, several times over."""
 
 Measure: TypeAlias = Callable[..., Vector]
 """Of two sides' scores of the same targets, which are the last axis, and how often each of them counts."""
@@ -85,7 +78,9 @@ def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interv
     if (np.ptp(sides, axis=1) == 0).any():
         # A side that is the same everywhere has nothing to agree with.
         return dict.fromkeys(MEASURES, Interval(np.nan, np.nan, np.nan))
-    return _named(_of_alike(sides, seed) if len(first) > LARGE else _bootstrap(sides, _of_tasks, seed))
+    return _named(
+        _of_alike(sides, seed) if len(first) > bootstrap.LARGE else _bootstrap(sides, _of_tasks, seed)
+    )
 
 
 def mean(scores: Vector, seed: int = SEED) -> Interval:
@@ -118,41 +113,26 @@ def _ratio(part: Vector, whole: Vector) -> Vector:
 
 def _bootstrap(scores: Vector, measured: Callable[[Vector], Vector], seed: int) -> list[Interval]:
     """Measures of scores, and their percentile intervals over draws of the last axis."""
-    generator = np.random.default_rng(seed)
     tasks = scores.shape[-1]
     drawn = [
-        measured(scores[..., generator.integers(tasks, size=(some, tasks))]) for some in _parts(scores.size)
+        measured(scores[..., taken]) for taken in bootstrap.draws(tasks, seed, values=scores.size // tasks)
     ]
     return _intervals(measured(scores[..., None, :]), drawn)
 
 
 def _of_alike(sides: Vector, seed: int) -> list[Interval]:
-    """The same by task, where there are so many tasks that alike ones are drawn together.
-
-    How many of them a draw takes has the same distribution, and costs as much for any number of them.
-    """
-    generator = np.random.default_rng(seed)
-    kinds, number = np.unique(sides, axis=1, return_counts=True)
-    tasks = number.sum()
+    """The same by task, where there are so many tasks that alike ones are drawn together."""
+    kinds, sizes = np.unique(sides, axis=1, return_counts=True)
     drawn = [
-        _of_tasks(kinds, generator.multinomial(tasks, number / tasks, size=some).astype(np.float64))
-        for some in _parts(kinds.size)
+        _of_tasks(kinds, times.astype(np.float64))
+        for times in bootstrap.times_drawn(sizes.astype(np.float64), seed, values=len(sides))
     ]
-    return _intervals(_of_tasks(kinds, number[None].astype(np.float64)), drawn)
-
-
-def _parts(numbers: int) -> Iterator[int]:
-    """How many draws of so many numbers each are made together, until all are made."""
-    at_once = max(_AT_ONCE // numbers, 1)
-    for done in range(0, RESAMPLES, at_once):
-        yield min(at_once, RESAMPLES - done)
+    return _intervals(_of_tasks(kinds, sizes[None].astype(np.float64)), drawn)
 
 
 def _intervals(values: Vector, parts: Sequence[Vector]) -> list[Interval]:
     """Of measures × 1, and measures × draws in parts."""
-    found = []
-    for (value,), drawn in zip(values, np.concatenate(parts, axis=1), strict=True):
-        told = drawn[~np.isnan(drawn)]
-        low, high = np.quantile(told, [0.025, 0.975]) if len(told) else (np.nan, np.nan)
-        found.append(Interval(float(value), float(low), float(high)))
-    return found
+    return [
+        Interval(float(value), *bootstrap.percentiles(drawn, 0.05))
+        for (value,), drawn in zip(values, np.concatenate(parts, axis=1), strict=True)
+    ]

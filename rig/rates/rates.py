@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rig.calls import JsonObject
-from rig.metrics import TASKS, Counts, Declaration, Metric
+from rig.metrics import TASKS, Counts, Declaration, Metric, rate
 
 Vector = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class Tallied:
 
     def rate(self, metric: Metric) -> Estimate:
         """The rate alone, without its interval."""
-        return Estimate(rate(*self.sides(metric)), None, None)
+        return Estimate(pooled_rate(*self.sides(metric)), None, None)
 
     def estimate(self, metric: Metric, alpha: float) -> Estimate:
         """The rate with its interval at level 1 - `alpha`."""
@@ -107,21 +107,22 @@ def _means(values: Vector, repeats: NDArray[np.int_]) -> Vector:
     return np.array([part.mean() for part in np.split(values, repeats.cumsum()[:-1])])
 
 
-def rate(numerators: Vector, denominators: Vector) -> float | None:
+def pooled_rate(numerators: Vector, denominators: Vector) -> float | None:
     """The sum of the one over the sum of the other; None if there is nothing to divide by."""
-    total = float(denominators.sum())
-    return float(numerators.sum()) / total if total else None
+    return rate(float(numerators.sum()), float(denominators.sum()))
 
 
-def influences(numerators: Vector, denominators: Vector) -> Vector:
-    """How far each conversation pulls the rate; their mean square over n is its variance.
+def clustered_variance(numerators: Vector, denominators: Vector, freedom: int = 1) -> float:
+    """The squared standard error of a pooled rate, the entries being clusters of what is alike within.
 
     Source: linearisation of a ratio of sums, Cochran, *Sampling Techniques* (1977), section 6.3; with
-    denominators of 1 it is the clustered standard error of Miller (arXiv 2411.00640), section 2.2.
+    `freedom` 0 it is the clustered standard error of Miller (arXiv 2411.00640), section 2.2, which takes the
+    mean for known.
     """
+    n = len(numerators)
     value = numerators.sum() / denominators.sum()
-    pulls: Vector = (numerators - value * denominators) / denominators.mean()
-    return pulls
+    pulls = (numerators - value * denominators) / denominators.mean()
+    return float((pulls**2).sum()) / (n * (n - freedom))
 
 
 def interval(numerators: Vector, denominators: Vector, alpha: float, trials: float | None = None) -> Estimate:
@@ -137,7 +138,7 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
 
     Why not the bootstrap: at rates near 0 or 1 it shrinks to a point. docs/comparing.md has both coverages.
     """
-    value = rate(numerators, denominators)
+    value = pooled_rate(numerators, denominators)
     if value is None:
         return Estimate(None, None, None)
     informative = int((denominators > 0).sum())
@@ -155,16 +156,17 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
     return Estimate(value, min(low, value), max(high, value))
 
 
-def mean_interval(numerators: Vector, denominators: Vector, alpha: float) -> Estimate:
+def mean_interval(numerators: Vector, denominators: Vector, alpha: float, freedom: int = 1) -> Estimate:
     """A rate that is not a share, such as steps by task, with Student's interval over conversations.
 
-    No bounds where there are fewer than two: one says nothing of how conversations differ.
+    No bounds where there are fewer than two: one says nothing of how conversations differ. `freedom` is that
+    of `clustered_variance`.
     """
-    value = rate(numerators, denominators)
+    value = pooled_rate(numerators, denominators)
     n = len(numerators)
     if value is None or n < 2:
         return Estimate(value, None, None)
-    error = float(np.sqrt((influences(numerators, denominators) ** 2).sum() / (n * (n - 1))))
+    error = float(np.sqrt(clustered_variance(numerators, denominators, freedom)))
     half = float(scipy.special.stdtrit(n - 1, 1 - alpha / 2)) * error
     return Estimate(value, value - half, value + half)
 
@@ -172,9 +174,7 @@ def mean_interval(numerators: Vector, denominators: Vector, alpha: float) -> Est
 def _effective_trials(
     value: float, numerators: Vector, denominators: Vector, informative: int, trials: float
 ) -> float:
-    n = len(numerators)
-    pulls = influences(numerators, denominators)
-    variance = float((pulls**2).sum()) / (n * (n - 1)) if n > 1 else 0.0
+    variance = clustered_variance(numerators, denominators) if len(numerators) > 1 else 0.0
     if variance <= 1e-15:
         return float(informative)
     return max(min(value * (1 - value) / variance, trials), 1e-9)

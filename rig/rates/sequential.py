@@ -78,7 +78,7 @@ def _log_capital(values: Vector, means: Vector, of: int | None) -> Vector:
     return np.asarray(np.where(impossible, np.inf, mixed), dtype=np.float64)
 
 
-class Outcome(NamedTuple):
+class OutcomeBounds(NamedTuple):
     """The least and the most that an arm can have got right of a task, from 0 to 1: they differ where `texts`
     of it are unclear.
     """
@@ -88,7 +88,7 @@ class Outcome(NamedTuple):
     texts: int = 0
 
     @classmethod
-    def of(cls, declaration: Declaration, counts: Counts) -> "Outcome":
+    def of(cls, declaration: Declaration, counts: Counts) -> "OutcomeBounds":
         """Whether a task with these counts succeeded, and whether it may have."""
         wrong, right = (float(declaration.succeeded(side)) for side in (counts, if_right(counts)))
         texts = int(counts.get(UNCLEAR, 0)) if wrong != right else 0
@@ -96,7 +96,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
+class DifferenceBounds:
     """Of each conversation, in the order drawn, the least and the most that the difference can be.
 
     They are the same where both arms have played the conversation and every text in it is clear. `texts` is
@@ -114,8 +114,8 @@ class Differences:
 
     @classmethod
     def of_outcomes(
-        cls, outcomes: Iterable[tuple[Sequence[Outcome], Sequence[Outcome]]], repeats: int = 1
-    ) -> "Differences":
+        cls, outcomes: Iterable[tuple[Sequence[OutcomeBounds], Sequence[OutcomeBounds]]], repeats: int = 1
+    ) -> "DifferenceBounds":
         """From outcomes by repeat of the reference and the arm in one conversation after another.
 
         Ends with the first conversation that has yet to be played. One in which the reference got nothing
@@ -142,11 +142,11 @@ class Differences:
         """How many texts nobody could judge that could change a difference."""
         return 0 if self.texts is None else int(self.texts.sum())
 
-    def ends(self) -> "Iterator[Differences]":
+    def ends(self) -> "Iterator[DifferenceBounds]":
         """The differences if every unclear text is decided against the arm, and if for it."""
         assert self.unplayed is not None
-        yield Differences(self.least, self.least + self.unplayed)
-        yield Differences(self.most - self.unplayed, self.most)
+        yield DifferenceBounds(self.least, self.least + self.unplayed)
+        yield DifferenceBounds(self.most - self.unplayed, self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class LossTest:
         """The e-value from which on something is found."""
         return self.arms / self.alpha
 
-    def evidence(self, found: Differences | Sequence[float] | Vector) -> Evidence:
+    def evidence(self, found: DifferenceBounds | Sequence[float] | Vector) -> Evidence:
         """What the differences so far, in the order drawn, say together; numbers are known differences."""
         found = _all_known(found)
         highest = [np.maximum.accumulate(np.maximum(each, 1.0)) for each in self.e_processes(found)]
@@ -273,12 +273,12 @@ class LossTest:
             is_for_texts=unclear > 0 and any(self._finds(end) for end in found.ends()),
         )
 
-    def _finds(self, found: Differences) -> bool:
+    def _finds(self, found: DifferenceBounds) -> bool:
         """Whether these differences decide it. Of a suite whose loss is then known, nothing stays open."""
         is_whole = len(found) == self.of and not found.waiting(self.of)
         return is_whole or any((process >= self.needed).any() for process in self.e_processes(found))
 
-    def e_processes(self, found: Differences | Vector) -> tuple[Vector, Vector]:
+    def e_processes(self, found: DifferenceBounds | Vector) -> tuple[Vector, Vector]:
         """Against a loss below the size, and against one of the size: after each difference, last axis."""
         found = _all_known(found)
         below, least = self._edges()
@@ -293,7 +293,7 @@ class LossTest:
         ends = [self.evidence(np.full(self.of, each)).decided for each in (1.0, -1.0)]
         return min(end or self.of for end in ends)
 
-    def wins_matter(self, found: Differences) -> NDArray[np.bool_]:
+    def wins_matter(self, found: DifferenceBounds) -> NDArray[np.bool_]:
         """Whether to play what the reference got wrong, of which an arm can only win some: for each suite,
         before the last axis.
 
@@ -313,12 +313,12 @@ class LossTest:
         steps = math.ceil(self.size * self.of / self.step - _SLACK)
         return ((steps - 1) * self.step / self.of, steps * self.step / self.of)
 
-    def sequence(self, found: Differences | Vector) -> tuple[float, float]:
+    def sequence(self, found: DifferenceBounds | Vector) -> tuple[float, float]:
         """The ends of the confidence sequence: of the losses that neither side rejects at `needed`."""
         found = _all_known(found)
         return -self._end(-found.most), self._end(found.least)
 
-    def _bounds(self, found: Differences) -> tuple[float, float]:
+    def _bounds(self, found: DifferenceBounds) -> tuple[float, float]:
         """The sequence; of a suite played whole, the loss, even where an unlikely order rejects it."""
         if len(found) == self.of and not found.waiting(self.of):
             return float(-found.most.sum() / self.of), float(-found.least.sum() / self.of)
@@ -341,15 +341,15 @@ class LossTest:
         return float(1 - 2 * mean)
 
 
-def _all_known(found: Differences | Sequence[float] | Vector) -> Differences:
-    if isinstance(found, Differences):
+def _all_known(found: DifferenceBounds | Sequence[float] | Vector) -> DifferenceBounds:
+    if isinstance(found, DifferenceBounds):
         return found
     differences = np.asarray(found, dtype=np.float64)
-    return Differences(differences, differences)
+    return DifferenceBounds(differences, differences)
 
 
 def _as_share(differences: Vector) -> Vector:
-    """Differences from -1 to 1 as numbers from 0 to 1."""
+    """DifferenceBounds from -1 to 1 as numbers from 0 to 1."""
     return (1 + differences) / 2
 
 

@@ -197,7 +197,7 @@ def _rest(played: PlayedTurn) -> float:
     return max(played.wall_s - _spent(played), 0.0) / max(len(played.steps), 1)
 
 
-class _Run(NamedTuple):
+class _TokenRun(NamedTuple):
     """Tokens that came together: one that was chosen, or several that the grammar forced."""
 
     chars: int
@@ -227,24 +227,25 @@ def _pieces(prediction: Prediction) -> Iterator[tuple[float, str, int, bool]]:
         wait, start = 0.0, start + run.chars
 
 
-def _runs(prediction: Prediction) -> list[_Run]:
+def _runs(prediction: Prediction) -> list[_TokenRun]:
     if not prediction.token_chars or len(prediction.token_chars) != len(prediction.token_forced):
         return _even_runs(prediction)
-    runs: list[_Run] = []
+    runs: list[_TokenRun] = []
     for chars, forced in zip(prediction.token_chars, prediction.token_forced, strict=True):
         if forced and runs and runs[-1].forced:
             last = runs.pop()
-            runs.append(_Run(last.chars + chars, last.tokens + 1, True))
+            runs.append(_TokenRun(last.chars + chars, last.tokens + 1, True))
         else:
-            runs.append(_Run(chars, 1, forced))
+            runs.append(_TokenRun(chars, 1, forced))
     return runs
 
 
-def _even_runs(prediction: Prediction) -> list[_Run]:
+def _even_runs(prediction: Prediction) -> list[_TokenRun]:
     """Of a prediction stored without its tokens' characters: as many equal pieces as it has tokens."""
     tokens, chars = prediction.usage.completion_tokens, len(prediction.raw)
     if not tokens:
-        return [_Run(chars, 0, False)]
+        return [_TokenRun(chars, 0, False)]
     return [
-        _Run((number + 1) * chars // tokens - number * chars // tokens, 1, False) for number in range(tokens)
+        _TokenRun((number + 1) * chars // tokens - number * chars // tokens, 1, False)
+        for number in range(tokens)
     ]

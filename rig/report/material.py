@@ -7,8 +7,8 @@ from itertools import count, islice, product
 from string import ascii_uppercase
 from typing import Literal, get_args
 
-from rig.compare import Comparison, Noise, Question, choose, compare_chosen, published
-from rig.compare.board.groups import WAYS, Groups, groups
+from rig.compare import Comparison, ComparisonOptions, Noise, choose, compare_chosen, published
+from rig.compare.groups import WAYS, Groups, groups
 from rig.errors import RigError
 from rig.methods.offers import Table
 from rig.store import Runs, StoredRun, Transcript
@@ -64,14 +64,16 @@ class Material:
 def gather(
     runs: Runs,
     addresses: Sequence[str],
-    question: Question | None = None,
+    question: ComparisonOptions | None = None,
     noise: Noise | None = None,
     *,
     with_tables: bool = False,
 ) -> Material:
     """Read what a report of these arms needs. One arm will do. Raises RigError as `compare` does."""
     chosen = choose(runs, addresses)
-    comparison = compare_chosen(runs, chosen, replace(question or Question(), one_will_do=True), noise)
+    comparison = compare_chosen(
+        runs, chosen, replace(question or ComparisonOptions(), one_will_do=True), noise
+    )
     read = {each.run.id: each.run for each in chosen}
     stored = {arm.run: read[arm.run] for arm in comparison.arms}
     shown = _shown(comparison)

@@ -15,8 +15,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rig.compare import Comparison, Flip, Pair
-from rig.compare.board.groups import WHAT, Share
+from rig.compare import ArmPair, Comparison, Flip
+from rig.compare.groups import WHAT, Share
 from rig.displays import signs
 from rig.displays.pages.compare_rows import (
     cost_rows,
@@ -149,7 +149,7 @@ def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
     ]
 
 
-def _flips(pair: Pair, material: Material) -> Iterator[FlipView]:
+def _flips(pair: ArmPair, material: Material) -> Iterator[FlipView]:
     """Conversations that flipped, then those where only turns did, as far as they are shown."""
     numbers = {material.comparison.conversations[number][0]: number for number in material.shown}
     for flip, turns in flips_with_turns(pair):

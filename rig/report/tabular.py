@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
-from rig.compare import Pair
-from rig.compare.board.groups import WHAT
+from rig.compare import ArmPair
+from rig.compare.groups import WHAT
 from rig.displays import table
 from rig.displays.clip import cut_json
 from rig.displays.pages.compare_rows import (
@@ -122,7 +122,7 @@ def _rows(material: Material) -> Iterator[dict[str, object]]:
             }
 
 
-def _flips(pair: Pair) -> str:
+def _flips(pair: ArmPair) -> str:
     lines = []
     for flip, turns in flips_with_turns(pair):
         is_turn = flip.turn is not None

@@ -14,8 +14,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from rig.events import EvidenceMoved, Where
-from rig.metrics import Caution, Counts
-from rig.rates.sequential import Differences, Evidence, LossTest, Outcome
+from rig.metrics import Counts, Remark
+from rig.rates.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
 from rig.running.plan import Plan
 from rig.store import Cell
 from rig.tasks import Task
@@ -23,7 +23,7 @@ from rig.tasks import Task
 ROUNDS = 16
 """How often every model is loaded, about, at most."""
 
-CAUTION = Caution(
+CAUTION = Remark(
     "the run looked at its results after every conversation and stopped arms by them, and arms did not play"
     " all conversations that the first got wrong: their rates, intervals and p-values are biased;"
     " `rig compare --sequential` has intervals that hold",
@@ -38,7 +38,7 @@ class Deciding:
 
     def __init__(self, plan: Plan, size: float, cells: Iterable[Cell]) -> None:
         self._plan = plan
-        self._won: dict[Where, Outcome] = {}
+        self._won: dict[Where, OutcomeBounds] = {}
         self._turns: dict[Where, int] = {}
         self._failed: set[int] = set()
         arms = len(plan.arms) - 1
@@ -49,13 +49,13 @@ class Deciding:
             where = Where(cell.arm, cell.conversation, cell.repeat)
             self._turns[where] = cell.turns_done
             if cell.counts is not None:
-                self._won[where] = Outcome.of(plan.declaration, cell.counts)
+                self._won[where] = OutcomeBounds.of(plan.declaration, cell.counts)
         for arm in range(1, len(plan.arms)):
             self._evidence[arm] = self._test.evidence(self.differences(arm))
 
     def finished(self, where: Where, counts: Counts) -> list[EvidenceMoved]:
         """Take in a conversation that an arm has finished. Returns what that tells about which arms."""
-        self._won[where] = Outcome.of(self._plan.declaration, counts)
+        self._won[where] = OutcomeBounds.of(self._plan.declaration, counts)
         moved = []
         for arm in self.undecided if where.arm == 0 else [where.arm]:
             before, now = self._evidence[arm], self._test.evidence(self.differences(arm))
@@ -77,12 +77,12 @@ class Deciding:
             if where not in self._won
         }
 
-    def differences(self, arm: int) -> Differences:
+    def differences(self, arm: int) -> DifferenceBounds:
         """What the arm made of conversations less what the first made of them, as far as both have come."""
         outcomes = ((self._outcomes(0, task), self._outcomes(arm, task)) for task in self._plan.tasks)
-        return Differences.of_outcomes(outcomes, self._plan.repeats)
+        return DifferenceBounds.of_outcomes(outcomes, self._plan.repeats)
 
-    def _outcomes(self, arm: int, task: Task) -> list[Outcome]:
+    def _outcomes(self, arm: int, task: Task) -> list[OutcomeBounds]:
         """What an arm made of a conversation, as often as it has finished it."""
         return [self._won[where] for where in self._repeats(arm, task) if where in self._won]
 

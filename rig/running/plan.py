@@ -10,7 +10,7 @@ from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
 from rig.methods.offers import declared
-from rig.metrics import NO_CAUTION, Caution, Declaration
+from rig.metrics import NO_REMARK, Declaration, Remark
 from rig.models import Model, Notify
 from rig.store import GraderInfo, NewRun
 from rig.tasks import Task
@@ -59,7 +59,7 @@ class Plan:
     recipe: JsonObject = field(default_factory=dict)
     resume: bool = False
     retry_failed: bool | None = None
-    caution: Caution = NO_CAUTION
+    caution: Remark = NO_REMARK
     faults: tuple[str, ...] = ()
     until: float | None = None
     is_elsewhere: bool = False

@@ -12,7 +12,7 @@ from rig.engine.settings import DRAFTS
 from rig.errors import RigError
 from rig.methods.base import Method
 from rig.methods.offers import adjudicated
-from rig.metrics import NO_CAUTION, Caution
+from rig.metrics import NO_REMARK, Remark
 from rig.running.arms import make_arms
 from rig.running.deciding import CAUTION
 from rig.running.options import Options
@@ -37,7 +37,7 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
     if options.until:
         chosen = in_random_order(chosen, options.seed)
     planned = _plan(options, method, chosen, store, run=new_run_id(store), name=name)
-    return replace(planned, faults=tasks.faults, caution=CAUTION if options.until else NO_CAUTION)
+    return replace(planned, faults=tasks.faults, caution=CAUTION if options.until else NO_REMARK)
 
 
 def _with_own_suite(options: Options) -> Options:
@@ -74,7 +74,7 @@ def plan_resume(
     _require_as_started(stored, options, method, given)
     _require_same(stored, given, method.models(()).keys())
     again = _plan(options, method, tasks, store, run=stored.id, name=stored.name, resume=True)
-    caution = Caution(stored.declaration.caution, stored.declaration.decides)
+    caution = Remark(stored.declaration.caution, stored.declaration.decides)
     return replace(again, caution=caution, retry_failed=retry_failed)
 
 

@@ -25,10 +25,10 @@ from rig.events import (
     RunStarted,
     Where,
 )
-from rig.meters import Costs, Meters
+from rig.meters import CostMeter, Costs
 from rig.methods.base import Ask, Episode
 from rig.methods.offers import Meeting, Remembering, by_arm
-from rig.metrics import NO_CAUTION, Counts, total
+from rig.metrics import NO_REMARK, Counts, total
 from rig.models import Drafting, Model, OneByOne, Sibling
 from rig.running.control import Control, Stopped
 from rig.running.courses import TaskCourse
@@ -89,7 +89,7 @@ class _Run:
         self.grader: GraderInfo = plan.grader
         self._slots: int | None = None
         self._costs = Costs()
-        self._meters: Meters | None = None
+        self._meters: CostMeter | None = None
         self._since = self._cpu_since = 0.0
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class _Run:
             if is_whole:
                 self._writer.finish()
                 if self._deciding and self._deciding.is_complete:
-                    self._writer.caution(plan.declaration.cautioned(NO_CAUTION))
+                    self._writer.caution(plan.declaration.cautioned(NO_REMARK))
         self.emit(RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 
@@ -214,7 +214,7 @@ class _Run:
             self.control.wait()
             self.emit(ArmStarted(position))
             self._costs = Costs(**{part.name: getattr(totals.speed, part.name) for part in fields(Costs)})
-            self._display_s, self._meters = 0.0, Meters()
+            self._display_s, self._meters = 0.0, CostMeter()
             clock = perf_counter()
             arm, *following = self._plan.arms[position:]
             try:

@@ -1,15 +1,16 @@
 """The results of screening: step by step, and in figures for each model."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple, get_args
 
 import numpy as np
-import scipy
 
 from rig.calls import JsonObject
 from rig.engine.forcing.assessment import Assessment, Choice, Kind
+from rig.rates import Estimate, mean_interval
 
+ALPHA = 0.05
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -89,19 +90,6 @@ class KindFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """The mean of the model less the base over the same calls, with its 95% interval.
-
-    The standard error is clustered by conversation (Miller 2024, arXiv 2411.00640, section 2.2), the bounds
-    are of Student's t with one degree of freedom fewer than conversations; None if there are fewer than 2.
-    """
-
-    value: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class ArmScreen:
     """What one model makes of all true answers. `failure` says why it could not go through with it."""
 
@@ -173,15 +161,23 @@ class ArmScreen:
             same_top=_mean(step.same_top[number] for step, number in compared),
         )
 
-    def less_than(self, base: "ArmScreen") -> Difference | None:
-        """How much more likely the calls are than the base finds them, over those that both assessed."""
+    def less_than(self, base: "ArmScreen") -> Estimate | None:
+        """How much more likely the calls are than the base finds them, over those that both assessed.
+
+        The mean difference with its 95% interval: the standard error is clustered by conversation (Miller
+        2024, arXiv 2411.00640, section 2.2), the bounds are of Student's t with one degree of freedom fewer
+        than conversations; None if there are fewer than 2.
+        """
         before = {step.key: step.assessment.logprob for step in base.calls()}
-        pairs = [
-            (step.key.conversation, step.assessment.logprob - before[step.key])
-            for step in self.calls()
-            if step.key in before
-        ]
-        return _clustered(pairs) if pairs else None
+        clusters: dict[str, list[float]] = {}
+        for step in self.calls():
+            if step.key in before:
+                gain = step.assessment.logprob - before[step.key]
+                clusters.setdefault(step.key.conversation, []).append(gain)
+        if not clusters:
+            return None
+        sums, sizes = (np.array([of(gains) for gains in clusters.values()], float) for of in (sum, len))
+        return mean_interval(sums, sizes, ALPHA, freedom=0)
 
     def as_json(self, base: "ArmScreen") -> JsonObject:
         """The figures by name."""
@@ -238,19 +234,6 @@ class Screen:
 def _mean(values: Iterable[float | bool]) -> float | None:
     found = np.fromiter(values, dtype=np.float64)
     return float(found.mean()) if found.size else None
-
-
-def _clustered(pairs: Sequence[tuple[str, float]]) -> Difference:
-    values = np.array([value for _, value in pairs])
-    mean = float(values.mean())
-    sums: dict[str, float] = {}
-    for cluster, value in pairs:
-        sums[cluster] = sums.get(cluster, 0.0) + value - mean
-    if len(sums) < 2:
-        return Difference(mean, None, None)
-    error = float(np.sqrt(np.square(list(sums.values())).sum())) / len(values)
-    reach = float(scipy.stats.t.ppf(0.975, len(sums) - 1)) * error
-    return Difference(mean, mean - reach, mean + reach)
 
 
 def by_turn(arm: ArmScreen) -> Iterator[tuple[TurnKey, list[ScreenedStep]]]:

@@ -1,9 +1,11 @@
 """The run store: runs, arms, conversations, turns, predictions and scores in one SQLite file."""
 
 from rig.store.attempts import ARM as FAILED_ARM
+from rig.store.cells import ScoredCell, ScoredTurn
 from rig.store.connect import StoreError, backup, check_writable
 from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
+from rig.store.importing import Merged, delete_run, is_store, merge
 from rig.store.reader import Runs
 from rig.store.records import (
     ArmSums,
@@ -17,11 +19,8 @@ from rig.store.records import (
     StoredScore,
     Transcript,
 )
-from rig.store.scored.cells import ScoredCell, ScoredTurn
-from rig.store.scored.scores import OWN
-from rig.store.scored.took import Took
+from rig.store.scores import OWN, TurnSpeed
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
-from rig.store.wholes import Merged, delete_run, is_store, merge
 from rig.store.writer import RunWriter
 
 __all__ = [
@@ -44,9 +43,9 @@ __all__ = [
     "StoredArm",
     "StoredRun",
     "StoredScore",
-    "Took",
     "Transcript",
     "TurnEntry",
+    "TurnSpeed",
     "backup",
     "check_writable",
     "datasette_metadata",

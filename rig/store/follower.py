@@ -13,7 +13,7 @@ from rig.metrics import Counts
 from rig.store.connect import connect_unnoticed, faults, understood
 from rig.store.reader import Runs, held_by
 from rig.store.records import StoredRun
-from rig.store.scored.scores import OWN_SCORES, counts_of
+from rig.store.scores import OWN_SCORES, counts_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from rig.events import Speed, Where
 from rig.meters import Costs
 from rig.metrics import Declaration
 from rig.store.attempts import ATTEMPTS, FAILED_TURNS
+from rig.store.cells import ScoredCell, errors_of, scored_cells
 from rig.store.connect import connect_for_reading, faults, intact, understood
 from rig.store.holder import Holder
 from rig.store.records import (
@@ -30,20 +31,23 @@ from rig.store.records import (
     Transcript,
 )
 from rig.store.rows import step_from_row
-from rig.store.scored.cells import ScoredCell, errors_of, scored_cells
-from rig.store.scored.scores import (
+from rig.store.scores import (
+    CLOCK,
+    USAGE,
     Standing,
+    TurnSpeed,
     counts_of,
     faults_of,
     graders_of,
     scores_of,
+    speed_from,
     standing_of,
     standing_score,
     standing_scores,
     suite_scores_of,
     summed,
+    took,
 )
-from rig.store.scored.took import CLOCK, USAGE, Took, speed_from, took
 from rig.store.views import EXPORTED
 from rig.tasks import Task
 from rig.words import did_you_mean
@@ -246,7 +250,7 @@ class Runs:
 
     def took(
         self, run: StoredRun, arm: int, grader: GraderInfo, conversations: Collection[str] | None = None
-    ) -> Took:
+    ) -> TurnSpeed:
         """What the turns of the arm at this position took where this grader scored them.
 
         With `conversations`, only those of these names count.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from sqlite_utils import Database
 
 from rig.errors import MACHINE
-from rig.metrics import Declaration
+from rig.metrics import RATE_SQL, Declaration
 
 EXPORTED = (
     "steps",
@@ -54,8 +54,8 @@ SELECT runs.id AS run, runs.method, json_extract(each.value, '$.name') AS metric
 FROM runs JOIN json_each(runs.declaration, '$.metrics') AS each
 """
 
-_RATE = "1.0 * above.value / nullif(below.value, 0)"
-"""What `Metric.rate` is; `above` and `below` are counts."""
+_RATE = RATE_SQL.format(part="above.value", whole="below.value")
+"""A metric's rate; `above` and `below` are counts."""
 
 _TOTALS = """
     SELECT arm, grader, grader_version, similarity, counts.name, sum(counts.value) AS value

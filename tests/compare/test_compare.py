@@ -12,13 +12,13 @@ import small_talks
 from counted import METRICS
 from graded_talks import model, play
 
-from rig.compare import Comparison, Question, VerdictKind, compare
-from rig.compare.significance import exact_mcnemar, holm
+from rig.compare import Comparison, ComparisonOptions, VerdictKind, compare
 from rig.errors import RigError
 from rig.events import ConversationFinished, TurnFinished
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.prompt import Settings
 from rig.metrics import TASKS
+from rig.rates.significance import exact_mcnemar, holm
 from rig.rescore import score_run
 from rig.running.control import Control
 from rig.running.plan import Arm
@@ -28,7 +28,7 @@ from rig.store import Runs
 from rig.tooltalk import TOOLTALK
 
 N = 12
-QUICK = Question(resamples=500)
+QUICK = ComparisonOptions(resamples=500)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_it_is_json_and_the_same_every_time(store: Path) -> None:
     first, second = (json.dumps(compared(store).as_json(), allow_nan=False) for _ in range(2))
     assert first == second
     found = json.loads(first)
-    assert found["bootstrap"] == {"resamples": 500, "seed": Question().seed}
+    assert found["bootstrap"] == {"resamples": 500, "seed": ComparisonOptions().seed}
     assert found["pairs"][0]["verdict"]["kind"] in set(VerdictKind)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from terminals import RIG, Terminal
 
-from rig.compare.board.groups import Share
+from rig.compare.groups import Share
 from rig.displays.pages.groups import MARKS, mark
 
 TOOLS = {

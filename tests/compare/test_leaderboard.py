@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tool_answers import PUBLIC, needs_public_data
 
-from rig.compare.board.leaderboard import board
-from rig.compare.board.toolbench import entries, entry, read_csv, write_csv
+from rig.compare.leaderboard import leaderboard
+from rig.compare.toolbench import entries, entry, read_csv, write_csv
 from rig.errors import RigError
 from rig.store import Runs
 
@@ -39,7 +39,7 @@ def test_arms_of_all_runs_stand_by_their_metrics_with_what_differs(rig: Rig) -> 
 
 def test_a_leaderboard_is_written_as_toolbenchs(rig: Rig, tmp_path: Path) -> None:
     rig("run", "oracle", *PLAY, "--limit", "2")
-    path = tmp_path / "board.csv"
+    path = tmp_path / "leaderboard.csv"
     rig("leaderboard", "--csv", str(path))
     assert path.read_text() == (
         "Method,WinRate,StdError,queries_WinRate,queries_StdError\noracle,1.0,0.0,1.0,0.0\n"
@@ -65,7 +65,7 @@ def test_arms_of_different_graders_are_said_to_be(rig: Rig) -> None:
 def test_a_query_counts_once_however_often_it_was_answered(rig: Rig, tmp_path: Path) -> None:
     rig("run", "oracle", *PLAY, "--limit", "2", "--repeats", "3", "--runs", tmp_path / "runs.sqlite")
     with Runs.open(tmp_path / "runs.sqlite") as runs:
-        found = board(runs)
+        found = leaderboard(runs)
     [place] = found.places
     assert [[len(counts) for counts in tasks.values()] for tasks in place.suites.values()] == [[3, 3]]
     name = found.declaration.success_metric.numerator

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from graded_talks import model, play
 
-from rig.compare import Differing, Question, compare, noise_of
+from rig.compare import ComparisonOptions, DifferingShare, compare, noise_of
 from rig.compare.arms import choose
 from rig.compare.noise import noise_between
 from rig.errors import RigError
@@ -21,7 +21,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "runs.sqlite"
 
 
-def _counts(found: Differing) -> tuple[int, int]:
+def _counts(found: DifferingShare) -> tuple[int, int]:
     return found.differ, found.of
 
 
@@ -75,7 +75,7 @@ def test_it_stands_beside_a_comparison(store: Path) -> None:
     play(store, model(N, {1}), model(N, {2, 3}), number=N)
     with Runs.open(store) as runs:
         noise = noise_of(runs, "latest", 0.05)
-        found = compare(runs, ["latest"], Question(resamples=500), noise)
+        found = compare(runs, ["latest"], ComparisonOptions(resamples=500), noise)
     assert found.noise == noise
     told = json.loads(json.dumps(found.as_json()))["noise"]
     assert told["conversations"]["differ"] == 3

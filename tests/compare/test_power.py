@@ -6,9 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rig.compare.bootstrap import PairedBootstrap, Sides
-from rig.compare.power import detectable_difference, detectable_success_loss, mcnemar_power
-from rig.compare.significance import exact_mcnemar
+from rig.rates.paired import PairedBootstrap, Sides
+from rig.rates.significance import (
+    detectable_difference,
+    detectable_success_loss,
+    exact_mcnemar,
+    mcnemar_power,
+)
 
 
 def enumerated_power(n: int, gain: float, loss: float, alpha: float) -> float:

@@ -3,7 +3,7 @@
 import pytest
 
 from rig.calls import JsonObject
-from rig.compare.settings import Settings, factors, grader_differences
+from rig.compare.settings import ArmSettings, factors, grader_differences
 
 BASE: JsonObject = {
     "model.engine": "llama.cpp",
@@ -25,7 +25,7 @@ BASE: JsonObject = {
 
 def differing(options: tuple[JsonObject, JsonObject] = ({}, {}), **changes: object) -> list[str]:
     now = {**BASE, **{name.replace("__", "."): value for name, value in changes.items()}}
-    return [str(each) for each in factors(Settings(BASE, options[0]), Settings(now, options[1]))]
+    return [str(each) for each in factors(ArmSettings(BASE, options[0]), ArmSettings(now, options[1]))]
 
 
 def test_equal_arms_differ_in_nothing() -> None:
@@ -47,8 +47,8 @@ def test_another_file_is_one_thing_with_all_that_follows_from_it() -> None:
 def test_an_adapter_makes_another_model() -> None:
     worn = {"model.adapter": "a.lora", "model.adapter_sha256": "1", "model.adapter_scale": 1.0}
     assert differing(**worn) == ["model (no adapter -> a.lora 1.0)"]
-    halved = Settings({**BASE, **worn, "model.adapter_scale": 0.5}, {})
-    assert [factor.name for factor in factors(Settings({**BASE, **worn}, {}), halved)] == ["model"]
+    halved = ArmSettings({**BASE, **worn, "model.adapter_scale": 0.5}, {})
+    assert [factor.name for factor in factors(ArmSettings({**BASE, **worn}, {}), halved)] == ["model"]
 
 
 def test_what_was_asked_for_does_not_follow() -> None:
@@ -80,7 +80,7 @@ def test_each_further_setting_is_a_thing_of_its_own() -> None:
 
 
 def test_a_setting_that_one_has_not_is_none_there() -> None:
-    (found,) = factors(Settings(BASE, {}), Settings({**BASE, "model.flash": True}, {}))
+    (found,) = factors(ArmSettings(BASE, {}), ArmSettings({**BASE, "model.flash": True}, {}))
     assert found.as_json() == {
         "factor": "flash",
         "settings": {"model.flash": {"baseline": None, "arm": True}},
@@ -92,7 +92,7 @@ def test_another_engine_is_one_thing_whatever_it_calls_its_settings() -> None:
     now: JsonObject = {"model.engine": "oracle"} | {
         name: value for name, value in BASE.items() if not name.startswith("model.")
     }
-    (found,) = factors(Settings(BASE, {}), Settings(now, {}))
+    (found,) = factors(ArmSettings(BASE, {}), ArmSettings(now, {}))
     assert found.name == "model"
     assert set(found.settings) == {name for name in BASE if name.startswith("model.")}
 
@@ -100,5 +100,5 @@ def test_another_engine_is_one_thing_whatever_it_calls_its_settings() -> None:
 @pytest.mark.parametrize("value", ["3", None])
 def test_the_grader_is_told_apart(value: object) -> None:
     now = {**BASE, "grader.version": value}
-    assert factors(Settings(BASE, {}), Settings(now, {})) == ()  # type: ignore[arg-type]
-    assert grader_differences(Settings(BASE, {}), Settings(now, {})) == ("version",)  # type: ignore[arg-type]
+    assert factors(ArmSettings(BASE, {}), ArmSettings(now, {})) == ()  # type: ignore[arg-type]
+    assert grader_differences(ArmSettings(BASE, {}), ArmSettings(now, {})) == ("version",)  # type: ignore[arg-type]

@@ -10,9 +10,9 @@ import pytest
 import simulated_suites
 from simulated_suites import METRICS, Scenario
 
-from rig.compare import significance
-from rig.compare.bootstrap import PairedBootstrap
-from rig.compare.significance import holm
+from rig.rates import significance
+from rig.rates.paired import PairedBootstrap
+from rig.rates.significance import holm
 
 SUITES = 2_000
 NULL = Scenario(78, (1.5, 1.5))

@@ -5,9 +5,9 @@ import pytest
 from counted import METRICS
 
 from benchmarks.comparing.unclear import DECLARATION, SUCCESS, WAYS, Mix, losses, shares, suite
-from rig.compare.verdict import Decision, Verdict, VerdictKind, settled
+from rig.compare.verdict import ArmVerdict, Decision, VerdictKind, settled
 from rig.metrics import UNCLEAR, Counts
-from rig.rates.sequential import Differences, LossTest, Outcome
+from rig.rates.sequential import DifferenceBounds, LossTest, OutcomeBounds
 
 
 @pytest.mark.parametrize("unclear", [(0.02, 0.1), (0.1, 0.02)])
@@ -30,8 +30,8 @@ def test_a_great_loss_is_found_through_unclear_texts() -> None:
     assert losses([scored[0], lost]) == dict.fromkeys(WAYS, True)
 
 
-def _verdict(kind: VerdictKind, seen: float | None = None, least: float | None = None) -> Verdict:
-    return Verdict(kind, f"{kind}", seen, least, 0.2)
+def _verdict(kind: VerdictKind, seen: float | None = None, least: float | None = None) -> ArmVerdict:
+    return ArmVerdict(kind, f"{kind}", seen, least, 0.2)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_until_the_texts_are_decided_nothing_is_found(of: int | None) -> None:
     unclear: Counts = {"tasks": 1, "successes": 0, UNCLEAR: 1, f"{UNCLEAR}.successes": 1}
     right: Counts = {"tasks": 1, "successes": 1}
     sides = [(right, unclear if number % 2 else right) for number in range(20)]
-    outcomes = ([[Outcome.of(DECLARATION, counts)] for counts in pair] for pair in sides)
-    found = LossTest(0.05, of, step=1.0).evidence(Differences.of_outcomes(outcomes))  # type: ignore[arg-type]
+    outcomes = ([[OutcomeBounds.of(DECLARATION, counts)] for counts in pair] for pair in sides)
+    found = LossTest(0.05, of, step=1.0).evidence(DifferenceBounds.of_outcomes(outcomes))  # type: ignore[arg-type]
     assert found.found is None
     assert found.is_for_texts
     assert found.unclear == 10

@@ -5,7 +5,7 @@ from counted import METRICS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.compare import Difference, Estimate, VerdictKind
+from rig.compare import Estimate, RateDifference, VerdictKind
 from rig.compare.verdict import verdict
 
 
@@ -16,11 +16,11 @@ def difference(
     p: float | None,
     detectable: float | None,
     p_holm: float | None = None,
-) -> Difference:
-    return Difference(value, low, high, p, detectable, p_holm=p if p_holm is None else p_holm)
+) -> RateDifference:
+    return RateDifference(value, low, high, p, detectable, p_holm=p if p_holm is None else p_holm)
 
 
-def said(metric: str, baseline: float | None, found: Difference, flips: tuple[int, int] = (3, 4)) -> str:
+def said(metric: str, baseline: float | None, found: RateDifference, flips: tuple[int, int] = (3, 4)) -> str:
     judged = METRICS[metric], Estimate(baseline, None, None), found, 78, flips, 0.05
     return verdict(*judged, is_success=metric == "success_rate").text
 
@@ -115,7 +115,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("case", "text"), CASES)
-def test_what_is_said(case: tuple[str, float | None, Difference], text: str) -> None:
+def test_what_is_said(case: tuple[str, float | None, RateDifference], text: str) -> None:
     assert said(*case) == text
 
 

@@ -15,7 +15,7 @@ from graded_talks import model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.compare import Looks, look
+from rig.compare import SequentialComparison, compare_sequentially
 from rig.displays.pages.summary import summary
 from rig.displays.plain import PlainDisplay
 from rig.displays.progress import Progress
@@ -78,9 +78,9 @@ def of_type(events: list[Event], kind: type[Any]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def looked(store: Path, size: float = SIZE) -> Looks:
+def looked(store: Path, size: float = SIZE) -> SequentialComparison:
     with Runs.open(store) as runs:
-        return look(runs, ["latest"], size)
+        return compare_sequentially(runs, ["latest"], size)
 
 
 @pytest.fixture
@@ -280,11 +280,11 @@ def test_half_a_run_in_the_order_of_the_suite_says_nothing_of_the_suite(store: P
 
 
 def test_another_metric_than_success_is_refused(store: Path) -> None:
-    from rig.compare import Question
+    from rig.compare import ComparisonOptions
 
     graded_talks.play(store, model(2), model(2), number=2)
     with Runs.open(store) as runs, pytest.raises(RigError, match="only tests success"):
-        look(runs, ["latest"], 0.05, Question(metric="recall"))
+        compare_sequentially(runs, ["latest"], 0.05, ComparisonOptions(metric="recall"))
 
 
 outcomes = st.lists(st.lists(st.booleans(), min_size=8, max_size=8), min_size=4, max_size=4)

@@ -135,10 +135,10 @@ def test_a_store_of_an_older_rig_is_taken_over_and_stays_as_it_was(here: Path, t
 
 
 def test_every_table_of_a_store_is_taken_over(other: Path) -> None:
-    from rig.store import wholes
+    from rig.store import importing
 
     tables = {name for name in _sums(other) if not name.startswith(("sqlite_", "_"))}
-    taken = {"runs", "sources", *wholes._NUMBERED, *wholes._OF_SCORES}
+    taken = {"runs", "sources", *importing._NUMBERED, *importing._OF_SCORES}
     assert tables - taken <= {MIGRATIONS.migrations_table}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from rig.compare import compare
 from rig.models import Usage
-from rig.store import GraderInfo, Runs, StoredRun, Took
+from rig.store import GraderInfo, Runs, StoredRun, TurnSpeed
 
 N = 6
 
@@ -26,7 +26,7 @@ def played(tmp_path: Path) -> Path:
     return path
 
 
-def _took(path: Path, arm: int = 0, *names: str, grader: GraderInfo | None = None) -> Took:
+def _took(path: Path, arm: int = 0, *names: str, grader: GraderInfo | None = None) -> TurnSpeed:
     with Runs.open(path) as runs:
         run = runs.get("latest")
         return runs.took(run, arm, grader or _grader(run), names or None)
@@ -64,7 +64,7 @@ def _counted(
     return found, walls
 
 
-def _check(took: Took, expected: tuple[dict[str, float], list[float]]) -> None:
+def _check(took: TurnSpeed, expected: tuple[dict[str, float], list[float]]) -> None:
     sums, walls = expected
     assert {name: getattr(took.speed, name) for name in sums} == pytest.approx(sums)
     assert sorted(took.walls) == sorted(walls)

@@ -64,7 +64,7 @@ def heat_map(store: Path, run: str) -> str:
 
 def _parts(runs: Runs, run: str) -> Iterator[str]:
     # Loads what compares arms, which a live view has no other use for.
-    from rig.compare.board.groups import WAYS, groups_of
+    from rig.compare.groups import WAYS, groups_of
     from rig.displays.pages.groups import groups_text
 
     stored = runs.get(run)

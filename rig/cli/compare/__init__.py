@@ -12,14 +12,14 @@ from rig.cli import completion
 from rig.cli.options.settings import say_what_is_from_file
 from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import (
+    ArmPair,
     Comparison,
+    ComparisonOptions,
     Decision,
-    Looks,
     Noise,
-    Pair,
-    Question,
+    SequentialComparison,
     compare,
-    look,
+    compare_sequentially,
     noise_of,
     published,
 )
@@ -168,9 +168,9 @@ def command(
         if tables:
             print_tables(published(stored, addresses), {"arms": list(addresses)}, as_json=as_json)
             return
-        question = Question(baseline, metric, alpha, across_settings)
+        question = ComparisonOptions(baseline, metric, alpha, across_settings)
         if sequential:
-            looks = look(stored, addresses, (fail_if_worse or loss) / 100, question)
+            looks = compare_sequentially(stored, addresses, (fail_if_worse or loss) / 100, question)
             limit = fail_if_worse if fail_if_worse is not None or not fail_if_unsure else loss
             sys.exit(_print_looks(looks, limit, fails_unsure=fail_if_unsure, as_json=as_json))
         measured = noise_beside(stored, noise, alpha)
@@ -189,7 +189,9 @@ def command(
     sys.exit(_exit_code(decisions, limit, found.baseline.label, fails_unsure=fail_if_unsure, as_json=as_json))
 
 
-def _print_looks(looks: Looks, points: float | None, *, fails_unsure: bool, as_json: bool) -> int:
+def _print_looks(
+    looks: SequentialComparison, points: float | None, *, fails_unsure: bool, as_json: bool
+) -> int:
     """Print the looks; return the exit code."""
     kinds = {"shown": Decision.WORSE, "excluded": Decision.PASSES, None: Decision.CANNOT_TELL}
     decisions = {} if points is None else {each.arm: kinds[each.judged.found] for each in looks.arms}
@@ -200,7 +202,7 @@ def _print_looks(looks: Looks, points: float | None, *, fails_unsure: bool, as_j
     return _exit_code(decisions, points, looks.baseline, fails_unsure=fails_unsure, as_json=as_json)
 
 
-def _decision(comparison: Comparison, pair: Pair, points: float) -> Decision:
+def _decision(comparison: Comparison, pair: ArmPair, points: float) -> Decision:
     return pair.verdict.decision(points / comparison.metric.scale)
 
 

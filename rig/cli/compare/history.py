@@ -7,7 +7,7 @@ import click
 
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
-from rig.compare.board.history import Line, history, is_hash
+from rig.compare.history import ComparableScores, history, is_hash
 from rig.displays.numbers import measured
 from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import resolve
@@ -56,7 +56,7 @@ def command(model: str, runs: Path | None, as_json: bool) -> None:
         click.echo("\nNumbers of different tables are not comparable: the graders differ.")
 
 
-def _print(line: Line) -> None:
+def _print(line: ComparableScores) -> None:
     metrics = line.declaration.shown("lines")
     header = (
         "run",

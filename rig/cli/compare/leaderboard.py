@@ -8,8 +8,8 @@ import click
 from rig import files
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_cautions
-from rig.compare.board.leaderboard import Board, board
-from rig.compare.board.toolbench import Entry, entries, read_csv, write_csv
+from rig.compare.leaderboard import Leaderboard, leaderboard
+from rig.compare.toolbench import Entry, entries, read_csv, write_csv
 from rig.metrics import Metric
 from rig.paths import runs_file
 from rig.rates import Estimate
@@ -49,7 +49,7 @@ def command(
         _print_file(file, as_json)
         return
     with Runs.open(runs or runs_file()) as opened:
-        found = board(opened, suite, method)
+        found = leaderboard(opened, suite, method)
     if csv_path is not None:
         files.write(write_csv(entries(found)), csv_path)
     if as_json:
@@ -58,7 +58,7 @@ def command(
         _print(found)
 
 
-def _print(found: Board) -> None:
+def _print(found: Leaderboard) -> None:
     rows = []
     for place in found.places:
         cells = [_estimate(metric, place.rates[metric.name]) for metric in found.metrics]

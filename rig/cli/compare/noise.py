@@ -10,7 +10,7 @@ from rig.cli import completion, run
 from rig.cli.attention import Attention
 from rig.cli.options.groups import GroupedCommand
 from rig.cli.output import print_json, printable
-from rig.compare import Differing, Noise
+from rig.compare import DifferingShare, Noise
 from rig.compare.arms import choose
 from rig.compare.noise import noise_between
 from rig.displays.pages.compare import table
@@ -132,5 +132,5 @@ def _text(stored: StoredRun, found: list[Noise], alpha: float) -> str:
     )
 
 
-def _share(found: Differing) -> str:
+def _share(found: DifferingShare) -> str:
     return f"{found.differ} of {found.of}, {estimate(found.share)}"

@@ -11,7 +11,7 @@ import click
 from rig.cli.compare import arms_and_question, noise_beside
 from rig.cli.options.settings import say_what_is_from_file
 from rig.cli.output import print_json, printable
-from rig.compare import Question, uncollected
+from rig.compare import ComparisonOptions, uncollected
 from rig.errors import RigError
 from rig.files import write
 from rig.paths import real, runs_file
@@ -74,7 +74,7 @@ def command(
     if output is None and form == "html" and sys.stdout.isatty():
         raise RigError("the page is for a browser: add --open or --output FILE, or choose --format md")
     with uncollected(), Runs.open(runs or runs_file(), graded_by) as stored:
-        question = Question(baseline, metric, alpha, across_settings)
+        question = ComparisonOptions(baseline, metric, alpha, across_settings)
         measured = noise_beside(stored, noise, alpha)
         material = gather(stored, addresses, question, measured, with_tables=tables)
         text = render(material, form, raw=raw)

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple, TypeAlias
 
-from rig.compare import Comparison, Pair, Question, VerdictKind, compare
+from rig.compare import ArmPair, Comparison, ComparisonOptions, VerdictKind, compare
 from rig.displays import signs
 from rig.displays.numbers import UNKNOWN, clock_time, file_size, measured, out_of, rate
 from rig.displays.pages.compare_rows import signed
@@ -79,7 +79,7 @@ class Card:
         """The card of a stored run, as far as it is stored. Raises RigError if there is no such run."""
         stored = runs.get(run)
         try:
-            comparison = compare(runs, [stored.id], Question(across_settings=True))
+            comparison = compare(runs, [stored.id], ComparisonOptions(across_settings=True))
         except RigError:
             comparison = None
         told = stored.declaration
@@ -162,7 +162,7 @@ class Card:
         )
         return [first, *others] if first else []
 
-    def _pair(self, arm: StoredArm) -> Pair | None:
+    def _pair(self, arm: StoredArm) -> ArmPair | None:
         if self.comparison is None:
             return None
         labels = {arm.label: arm.position for arm in self.comparison.arms}

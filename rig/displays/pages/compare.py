@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from rig.compare import Comparison, Flip, Pair, VerdictKind
+from rig.compare import ArmPair, Comparison, Flip, VerdictKind
 from rig.displays.pages.compare_rows import (
     cost_rows,
     difference_rows,
@@ -41,7 +41,7 @@ def compare_text(comparison: Comparison, width: int | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def _flips(pair: Pair) -> str:
+def _flips(pair: ArmPair) -> str:
     """The conversations that flipped, each with its turns; then, in short, turns in those that did not."""
     flips = flips_with_turns(pair)
     flipped, alike = flips[: len(pair.flips)], flips[len(pair.flips) :]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import isnan
 
-from rig.compare import ArmResult, Comparison, Difference, Estimate, Flip, Pair
+from rig.compare import ArmPair, ArmResult, Comparison, Estimate, Flip, RateDifference
 from rig.displays import contention
 from rig.displays.numbers import UNKNOWN, clock_time, kilojoules, mebibytes, percent, rate, seconds
 from rig.displays.table import Row, by_kind
@@ -132,7 +132,7 @@ def difference_rows(comparison: Comparison) -> list[Row]:
     ]
 
 
-def flips_with_turns(pair: Pair) -> list[tuple[Flip, tuple[Flip, ...]]]:
+def flips_with_turns(pair: ArmPair) -> list[tuple[Flip, tuple[Flip, ...]]]:
     """The conversations that flipped, each with its turns; then turns of the others, under their first."""
     turns: dict[str, list[Flip]] = {}
     for turn in pair.turn_flips:
@@ -169,7 +169,7 @@ def estimate(measured: Estimate, metric: Metric = _SHARE) -> str:
     return f"{value} ({metric.amount(measured.low)} to {metric.amount(measured.high)})"
 
 
-def _difference(metric: Metric, difference: Difference) -> str:
+def _difference(metric: Metric, difference: RateDifference) -> str:
     if difference.value is None:
         return UNKNOWN
     if difference.low is None or difference.high is None:

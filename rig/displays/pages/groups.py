@@ -1,6 +1,6 @@
 """Shares by tool, tag or suite as a table: the fuller a mark, the more of it was right."""
 
-from rig.compare.board.groups import WHAT, Groups, Share
+from rig.compare.groups import WHAT, Groups, Share
 from rig.displays.table import Row, columns
 
 MARKS = ".-=+*#"

@@ -1,9 +1,9 @@
 """The looks at arms after every conversation, as text."""
 
-from rig.compare import Looks
+from rig.compare import SequentialComparison
 
 
-def looks_text(looks: Looks) -> str:
+def looks_text(looks: SequentialComparison) -> str:
     """What was found of each arm, and between what its loss lies."""
     each_end = f"each end of an interval is wrong with a chance of at most {100 * looks.alpha:g}%"
     shared = f" for all {len(looks.arms)} arms together" if len(looks.arms) > 1 else ""

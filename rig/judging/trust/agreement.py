@@ -13,9 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rig.rates import Estimate, interval
+from rig.rates import Estimate, bootstrap, interval
 
-RESAMPLES = 10_000
 SEED = 20_231_001
 ALPHA = 0.05
 
@@ -101,10 +100,8 @@ def _kappa(ours: Integers, theirs: Integers, count: int) -> float:
 def _bootstrapped(measured: Callable[[Integers], float], items: int) -> Estimate:
     if items == 0:
         return Estimate(None, None, None)
-    generator = np.random.default_rng(SEED)
     value = measured(np.arange(items))
     if items == 1:
         return Estimate(value, None, None)
-    drawn = [measured(generator.integers(items, size=items)) for _ in range(RESAMPLES)]
-    low, high = np.quantile(drawn, [ALPHA / 2, 1 - ALPHA / 2])
-    return Estimate(value, float(low), float(high))
+    drawn = [measured(taken) for part in bootstrap.draws(items, SEED) for taken in part]
+    return Estimate(value, *bootstrap.percentiles(np.array(drawn), ALPHA))

@@ -15,7 +15,7 @@ from rig.judging.rates import share
 from rig.judging.trust import agreement
 from rig.judging.trust.agreement import Label, Upstream
 from rig.judging.voting import PreferenceVote, StatusVote
-from rig.metrics import Caution
+from rig.metrics import Remark
 from rig.rates import Estimate
 from rig.solutions.solution import Solution
 from rig.store import Runs, RunWriter, StoredRun
@@ -131,15 +131,15 @@ def judge_of(settings: JsonObject) -> JsonObject:
     return {**{name: settings.get(name) for name in of_engine}, **of_method}
 
 
-def caution_for(store: Path, settings: JsonObject, method: str) -> Caution:
+def caution_for(store: Path, settings: JsonObject, method: str) -> Remark:
     """What has to be said about the judge of a run with these settings, by its latest calibration."""
     name = Path(judge_of(settings)["models"][0]).stem
     found = _latest(store, settings, method)
     if found is None:
         text = f"the judge {name} is not calibrated: `rig judge calibrate` says how far it can be trusted"
-        return Caution(text, decides=False)
+        return Remark(text, decides=False)
     measured = measure(store, found)
-    return Caution(line(name, measured, found.id), not measured.is_chance)
+    return Remark(line(name, measured, found.id), not measured.is_chance)
 
 
 def _latest(store: Path, settings: JsonObject, method: str) -> StoredRun | None:

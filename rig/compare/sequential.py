@@ -1,4 +1,4 @@
-"""Arms compared with another, conversation by conversation, so that you may look whenever you like."""
+"""Sequential comparison: arms beside a baseline, looked at after every conversation, as often as you like."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +7,27 @@ from pathlib import Path
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, Key, Scored, choose, common_graders, pick_baseline, read
-from rig.compare.common import without_unfinished
-from rig.compare.compare import Question, differing_from_first
-from rig.compare.metrics import common_declaration, metric_named
+from rig.compare.arms import (
+    ChosenArm,
+    ConversationKey,
+    ScoredArm,
+    choose,
+    common_declaration,
+    common_graders,
+    metric_named,
+    pick_baseline,
+    read,
+    without_unfinished,
+)
+from rig.compare.compare import ComparisonOptions, differing_from_first
 from rig.errors import RigError
-from rig.rates.sequential import Differences, Evidence, LossTest, Outcome
+from rig.rates.sequential import DifferenceBounds, Evidence, LossTest, OutcomeBounds
 from rig.store import GraderInfo, Runs
 from rig.tasks import in_random_order
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class SequentialArm:
     """What is known of an arm's loss: in the `suite`, None if that cannot be said, and in conversations
     like these.
     """
@@ -40,7 +49,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class SequentialComparison:
     """Arms beside a baseline, looked at after every conversation. `size` is the loss asked about."""
 
     store: Path
@@ -48,7 +57,7 @@ class Looks:
     size: float
     alpha: float
     grader: GraderInfo
-    arms: tuple[Looked, ...]
+    arms: tuple[SequentialArm, ...]
     notes: tuple[str, ...]
 
     def as_json(self) -> JsonObject:
@@ -64,13 +73,15 @@ class Looks:
         }
 
 
-def look(runs: Runs, addresses: Sequence[str], size: float, question: Question | None = None) -> Looks:
+def compare_sequentially(
+    runs: Runs, addresses: Sequence[str], size: float, question: ComparisonOptions | None = None
+) -> SequentialComparison:
     """Whether arms lose `size`, a fraction of conversations, or more against the baseline.
 
     Otherwise like `compare`, but each arm is compared with the baseline alone, in the conversations that both
     have finished. Raises RigError also for another metric than success.
     """
-    question = question or Question()
+    question = question or ComparisonOptions()
     chosen, left_out = without_unfinished(choose(runs, addresses))
     if len(chosen) < 2:
         said = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
@@ -84,7 +95,7 @@ def look(runs: Runs, addresses: Sequence[str], size: float, question: Question |
     graders, graded = common_graders(runs, ordered)
     baseline, *others = read(runs, ordered, graders)
     left = [f"{label} is left out: {why}" for label, why in left_out.items()]
-    return Looks(
+    return SequentialComparison(
         store=runs.path,
         baseline=first.label,
         size=size,
@@ -95,15 +106,15 @@ def look(runs: Runs, addresses: Sequence[str], size: float, question: Question |
     )
 
 
-def _looked(baseline: Scored, arm: Scored, size: float, alpha: float, arms: int) -> Looked:
+def _looked(baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms: int) -> SequentialArm:
     found, step, of, note = _drawn(baseline, arm)
     if not len(found):
         raise RigError(f"{arm.chosen.label}: no conversation has been finished by it and the baseline")
     suite, alike = (LossTest(size, each, alpha, arms, step).evidence(found) for each in (of, None))
-    return Looked(arm.chosen.label, suite if of else None, alike, note)
+    return SequentialArm(arm.chosen.label, suite if of else None, alike, note)
 
 
-def _drawn(baseline: Scored, arm: Scored) -> tuple[Differences, float, int | None, str]:
+def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float, int | None, str]:
     """Conversations in a random order, what differences are multiples of, how many these are a sample of,
     and what to say about that.
     """
@@ -112,10 +123,10 @@ def _drawn(baseline: Scored, arm: Scored) -> tuple[Differences, float, int | Non
         repeats = arm.chosen.run.repeats
         sides = [{key.name: _outcomes(side, key) for key in side.cells} for side in (baseline, arm)]
         outcomes = ((sides[0].get(name, []), sides[1].get(name, [])) for name in planned[0])
-        return Differences.of_outcomes(outcomes, repeats), 1 / repeats, len(planned[0]), ""
+        return DifferenceBounds.of_outcomes(outcomes, repeats), 1 / repeats, len(planned[0]), ""
     common = in_random_order(list(baseline.cells.keys() & arm.cells.keys()), 0)
     played = [[_outcomes(side, key) for key in common] for side in (baseline, arm)]
-    found = Differences.of_outcomes(
+    found = DifferenceBounds.of_outcomes(
         (_mean(first), _mean(second)) for first, second in zip(*played, strict=True)
     )
     times = {len(each) for side in played for each in side}
@@ -129,16 +140,16 @@ def _drawn(baseline: Scored, arm: Scored) -> tuple[Differences, float, int | Non
     return found, step, None, note
 
 
-def _outcomes(side: Scored, key: Key) -> list[Outcome]:
+def _outcomes(side: ScoredArm, key: ConversationKey) -> list[OutcomeBounds]:
     """What an arm made of a conversation, by repeat."""
     declaration = side.chosen.run.declaration
-    return [Outcome.of(declaration, cell.counts) for cell in side.cells[key].values()]
+    return [OutcomeBounds.of(declaration, cell.counts) for cell in side.cells[key].values()]
 
 
-def _mean(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _mean(outcomes: Sequence[OutcomeBounds]) -> list[OutcomeBounds]:
     """The repeats of a conversation as one."""
     least, most = (float(np.mean(ends)) for ends in list(zip(*outcomes, strict=True))[:2])
-    return [Outcome(least, most, sum(outcome.texts for outcome in outcomes))]
+    return [OutcomeBounds(least, most, sum(outcome.texts for outcome in outcomes))]
 
 
 def _is_in_random_order(arm: ChosenArm) -> bool:

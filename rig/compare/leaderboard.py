@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from rig.calls import JsonObject
-from rig.compare.settings import Settings, factors
+from rig.compare.settings import ArmSettings, factors
 from rig.errors import RigError
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right, total
 from rig.rates import Estimate, estimates
@@ -28,8 +28,8 @@ class TaskKey(NamedTuple):
     content: str
 
 
-class Place(NamedTuple):
-    """One arm on the board. `differs` are settings that the best has otherwise.
+class RankedArm(NamedTuple):
+    """One arm on the leaderboard. `differs` are settings that the best has otherwise.
 
     `suites` has its counts by suite and task, one for each repeat.
     """
@@ -59,7 +59,7 @@ class Place(NamedTuple):
         }
 
 
-class Board(NamedTuple):
+class Leaderboard(NamedTuple):
     """A leaderboard of one method on one suite, the best arm first.
 
     `tasks` are what all have played, `left_out` says which arms have no rates and why.
@@ -68,7 +68,7 @@ class Board(NamedTuple):
     method: str
     suite: str
     declaration: Declaration
-    places: Sequence[Place]
+    places: Sequence[RankedArm]
     tasks: frozenset[TaskKey]
     left_out: Sequence[str] = ()
 
@@ -106,9 +106,9 @@ class Board(NamedTuple):
         }
 
 
-def board(runs: Runs, suite: str | None = None, method: str | None = None) -> Board:
+def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None) -> Leaderboard:
     """The leaderboard of a suite, by default that of the latest run. Raises RigError if there is none."""
-    found: list[Place] = []
+    found: list[RankedArm] = []
     for run in runs.all():
         if method is not None and run.declaration.method != method:
             continue
@@ -128,7 +128,7 @@ def board(runs: Runs, suite: str | None = None, method: str | None = None) -> Bo
         raise RigError(f"no run has finished a task of {suite or 'any suite'}{why}; `rig runs` lists them")
     declaration = found[0].run.declaration
     metric = declaration.success_metric or declaration.metrics[0]
-    kept: list[Place] = []
+    kept: list[RankedArm] = []
     common: frozenset[TaskKey] = frozenset()
     for place in sorted(found, key=lambda place: -len(place.tasks)):
         if kept and not common & place.tasks:
@@ -138,10 +138,10 @@ def board(runs: Runs, suite: str | None = None, method: str | None = None) -> Bo
         kept.append(place)
     ranked = [_over(place, common) for place in found if place in kept]
     ordered = sorted(ranked, key=lambda place: -(place.rates[metric.name].value or 0))
-    return Board(method or "", suite or "", declaration, _told_apart(ordered), common, left_out)
+    return Leaderboard(method or "", suite or "", declaration, _told_apart(ordered), common, left_out)
 
 
-def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[Place]:
+def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
     """The arms of a run that have finished tasks of a suite, or of the first suite that it has."""
     tasks = runs.conversations(run)
     wanted = suite if suite is not None else next((task.suite for task in tasks), "")
@@ -157,14 +157,16 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[Place]:
     return [_place(run, run.arms[arm], wanted, counted) for arm, counted in rows.items()]
 
 
-def _place(run: StoredRun, arm: StoredArm, suite: str, counted: Sequence[tuple[TaskKey, Counts]]) -> Place:
+def _place(
+    run: StoredRun, arm: StoredArm, suite: str, counted: Sequence[tuple[TaskKey, Counts]]
+) -> RankedArm:
     by_task: dict[TaskKey, list[Counts]] = {}
     for key, counts in counted:
         by_task.setdefault(key, []).append(counts)
-    return Place(run, arm, frozenset(by_task), {}, {suite: by_task})
+    return RankedArm(run, arm, frozenset(by_task), {}, {suite: by_task})
 
 
-def _over(place: Place, common: frozenset[TaskKey]) -> Place:
+def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
     """The arm by what it made of these tasks alone; `tasks` stay all that it has finished."""
     suites = {
         suite: {key: counts for key, counts in by_task.items() if key in common}
@@ -174,13 +176,13 @@ def _over(place: Place, common: frozenset[TaskKey]) -> Place:
     return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites)
 
 
-def _told_apart(places: Sequence[Place]) -> list[Place]:
+def _told_apart(places: Sequence[RankedArm]) -> list[RankedArm]:
     """The arms, each with the settings in which it differs from the best."""
     return [place._replace(differs=tuple(_differences(places[0], place))) for place in places]
 
 
-def _differences(best: Place, place: Place) -> Iterator[str]:
-    was, now = (Settings(each.arm.fingerprint or {}, each.run.settings) for each in (best, place))
+def _differences(best: RankedArm, place: RankedArm) -> Iterator[str]:
+    was, now = (ArmSettings(each.arm.fingerprint or {}, each.run.settings) for each in (best, place))
     yield from map(str, factors(was, now))
     if place.arm.grader != best.arm.grader:
         yield f"grader ({best.arm.grader} -> {place.arm.grader})"

@@ -7,7 +7,7 @@ from math import isfinite, nan, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
-from rig.compare.board.leaderboard import Board
+from rig.compare.leaderboard import Leaderboard
 from rig.errors import RigError
 from rig.files import csv_line
 
@@ -35,7 +35,7 @@ def _mean_and_error(scores: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(variance / len(scores))
 
 
-def entries(found: Board) -> list[Entry]:
+def entries(found: Leaderboard) -> list[Entry]:
     """The rows of a board: by wins and half the ties where there are ties, else by successes.
 
     A query that was answered several times scores the mean.

@@ -1,27 +1,43 @@
 """The paired bootstrap: two arms, the same conversations, drawn again and again."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rig.compare.estimates import Difference
-from rig.compare.power import detectable_difference
-from rig.rates import Vector, rate
-
-RESAMPLES = 10_000
-"""With this many draws, a bound of a 95% interval moves by about a hundredth of the interval between seeds.
-"""
-
-SEED = 20_260_210
-
-LARGE = 10_000
-"""From more conversations on, those that are equal in what is divided are drawn together."""
+from rig.calls import JsonObject
+from rig.rates import bootstrap
+from rig.rates.bootstrap import RESAMPLES, SEED
+from rig.rates.rates import Vector, pooled_rate
+from rig.rates.significance import detectable_difference
 
 _AT_ONCE = 1 << 20
 """Numbers of conversations, each for one draw, that are made floating-point numbers together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateDifference:
+    """An arm's rate less the baseline's, with the bounds of its confidence interval, as fractions.
+
+    `p` is the chance of a difference at least as large if there is none, `p_holm` the same corrected for
+    there being several arms; `detectable` is the smallest difference that this suite detects with a power of
+    0.8 at the corrected level. `test` says which test p is from: of McNemar, or the interval's own. A field
+    is None if there is no such number.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    detectable: float | None
+    test: str = "bootstrap"
+    p_holm: float | None = None
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +51,7 @@ class Sides:
 class PairedBootstrap:
     """Draws of conversations, the same for every metric and pair of arms, so that they agree.
 
-    A draw takes whole conversations with all their calls and repeats, of both arms at once: what is alike
-    within a conversation stays together (a cluster bootstrap; Efron, Annals of Statistics 7, 1979; Davison
-    and Hinkley, *Bootstrap Methods*, 1997, section 3.8), and what is hard for both arms cancels (Miller,
+    A draw takes whole conversations of both arms at once, so that what is hard for both cancels (Miller,
     arXiv 2411.00640, section 4.2). Two corrections make it hold for small suites and rare differences, where
     the plain percentile interval does not (docs/comparing.md has the measured coverages):
 
@@ -48,8 +62,7 @@ class PairedBootstrap:
     - The percentiles lie further out by Student's quantile and by sqrt(n / (n - 1)): the expanded percentile
       interval of Hesterberg (The American Statistician 69, 2015).
 
-    Of more than `LARGE` conversations, those with the same counts on both sides are drawn together: how many
-    of them a draw takes has the same distribution, and costs as much for any number of them.
+    Of more than `bootstrap.LARGE` conversations, those with the same counts on both sides are drawn together.
     """
 
     def __init__(self, conversations: int, seed: int = SEED, resamples: int = RESAMPLES) -> None:
@@ -59,7 +72,7 @@ class PairedBootstrap:
 
     def difference(
         self, baseline: Sides, arm: Sides, alpha: float, tests: int = 1, *, is_share: bool = True
-    ) -> Difference:
+    ) -> RateDifference:
         """The arm's rate less the baseline's: interval at level 1 - `alpha`, p-value, what could be detected.
 
         The p-value is that of the interval: the smallest alpha at which it excludes 0. `tests` is among how
@@ -67,13 +80,13 @@ class PairedBootstrap:
         are shares cannot differ by more than 1. All but the value are None with fewer than two conversations,
         all of it is where either rate is none.
         """
-        ours = rate(arm.numerators, arm.denominators)
-        theirs = rate(baseline.numerators, baseline.denominators)
+        ours = pooled_rate(arm.numerators, arm.denominators)
+        theirs = pooled_rate(baseline.numerators, baseline.denominators)
         if ours is None or theirs is None:
-            return Difference(None, None, None, None, None)
+            return RateDifference(None, None, None, None, None)
         value = ours - theirs
         if self.conversations < 2:
-            return Difference(value, None, None, None, None)
+            return RateDifference(value, None, None, None, None)
         with_imagined = _with_imagined(baseline, arm, theirs, ours)
         draws = self._draws(
             *(part for each in with_imagined for part in (each.numerators, each.denominators))
@@ -89,7 +102,7 @@ class PairedBootstrap:
         shrinkage = self.conversations / (self.conversations + 2)
         error = float(draws.std()) * stretch / shrinkage
         most = 1.0 if is_share else np.inf
-        return Difference(
+        return RateDifference(
             value,
             max(-most, min(float(low), value)),
             min(most, max(float(high), value)),
@@ -101,7 +114,7 @@ class PairedBootstrap:
         """The difference in every draw from rows of both arms, but in draws with nothing to divide by."""
         columns = np.stack(rows, axis=1)
         sign = 1.0
-        if self.conversations > LARGE:
+        if self.conversations > bootstrap.LARGE:
             # Whichever arm is the baseline, the kinds come in the same order.
             if columns[:-2, :2].tobytes() < columns[:-2, 2:].tobytes():
                 columns, sign = columns[:, [2, 3, 0, 1]], -1.0
@@ -128,21 +141,18 @@ class PairedBootstrap:
         """How often each draw takes each conversation, the imagined last: alike for all that is compared."""
         return self._drawn(np.ones(self.conversations + 2))
 
-    def _drawn(self, number: Vector) -> NDArray[np.unsignedinteger]:
+    def _drawn(self, sizes: Vector) -> NDArray[np.unsignedinteger]:
         """How often each draw takes conversations of each kind, of which there are so many: draws × kinds."""
-        generator = np.random.default_rng(self.seed)
-        rows = round(number.sum())
-        parts = np.array_split(range(self.resamples // 2), -(-self.resamples // 2 * len(number) // _AT_ONCE))
-        return np.concatenate(
-            [
-                generator.multinomial(rows, number / rows, size=len(part)).astype(np.min_scalar_type(rows))
-                for part in parts
-            ]
-        )
+        kept = np.min_scalar_type(round(sizes.sum()))
+        parts = bootstrap.times_drawn(sizes, self.seed, self.resamples // 2)
+        return np.concatenate([part.astype(kept) for part in parts])
 
 
 def _kinds(rows: Vector) -> tuple[Vector, NDArray[np.intp]]:
-    """Different rows in order, and how many there are of each: as `np.unique` along axis 0, but soon."""
+    """The distinct rows in order, and how often each occurs.
+
+    `np.unique` along axis 0 gives the same, but sorts whole rows, which takes many times as long.
+    """
     codes = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:
         values, places = np.unique(column, return_inverse=True)

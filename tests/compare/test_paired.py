@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from rig.compare import bootstrap
-from rig.compare.bootstrap import PairedBootstrap, Sides
+from rig.rates import bootstrap, paired
+from rig.rates.paired import PairedBootstrap, Sides
 
 Array = NDArray[np.float64]
 
@@ -205,9 +205,7 @@ def test_conversations_that_are_alike_can_be_drawn_together(monkeypatch: pytest.
 @pytest.mark.parametrize("kinds", [1, 3, 40])
 def test_rows_that_are_alike_are_found_in_order(kinds: int) -> None:
     rows = np.random.default_rng(kinds).integers(-kinds, kinds, (500, 4)) / 3
-    for found, expected in zip(
-        bootstrap._kinds(rows), np.unique(rows, axis=0, return_counts=True), strict=True
-    ):
+    for found, expected in zip(paired._kinds(rows), np.unique(rows, axis=0, return_counts=True), strict=True):
         assert np.array_equal(found, expected)
 
 
@@ -215,6 +213,6 @@ def test_draws_are_the_same_however_many_are_made_at_once(monkeypatch: pytest.Mo
     baseline, arm = many()
     found = []
     for at_once in (1 << 20, 10_000):
-        monkeypatch.setattr(bootstrap, "_AT_ONCE", at_once)
+        monkeypatch.setattr(paired, "_AT_ONCE", at_once)
         found.append(PairedBootstrap(MANY).difference(baseline, arm, 0.05))
     assert found[0] == found[1]

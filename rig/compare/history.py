@@ -15,7 +15,7 @@ _HASH = re.compile(r"[0-9a-f]{8,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastScore:
     """One score of an arm with the file. `changed` is what differs from the score before, by name."""
 
     run: str
@@ -50,12 +50,12 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparableScores:
     """Scores that may be compared, oldest first: one method, grader and grader version."""
 
     declaration: Declaration
     grader: GraderInfo
-    scores: tuple[Past, ...]
+    scores: tuple[PastScore, ...]
 
 
 def is_hash(text: str) -> bool:
@@ -63,7 +63,7 @@ def is_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
-def history(runs: Runs, sha256: str) -> tuple[list[str], list[Line]]:
+def history(runs: Runs, sha256: str) -> tuple[list[str], list[ComparableScores]]:
     """The hashes that begin with this, of one file, and its scores: one line for each that can be compared.
 
     Raises RigError if no run used such a file, or if several files match.
@@ -82,7 +82,7 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[Line]]:
         raise RigError(
             f"several files have a SHA-256 that begins like this: {', '.join(each[:16] for each in hashes)}"
         )
-    lines: dict[tuple[str, GraderInfo], list[Past]] = {}
+    lines: dict[tuple[str, GraderInfo], list[PastScore]] = {}
     before: dict[tuple[str, GraderInfo], JsonObject] = {}
     for run, arm in found:
         suites = tuple(dict.fromkeys(task.suite for task in runs.conversations(run)))
@@ -97,7 +97,7 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[Line]]:
             }
             changed = _changed(before.get(key), settings)
             before[key] = settings
-            past = Past(
+            past = PastScore(
                 run.id,
                 run.created,
                 run.rig,
@@ -110,7 +110,8 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[Line]]:
             )
             lines.setdefault(key, []).append(past)
     return hashes, [
-        Line(scores[0].declaration, grader, tuple(scores)) for (_, grader), scores in lines.items()
+        ComparableScores(scores[0].declaration, grader, tuple(scores))
+        for (_, grader), scores in lines.items()
     ]
 
 

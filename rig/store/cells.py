@@ -14,7 +14,7 @@ from sqlite_utils import Database
 
 from rig.metrics import Counts
 from rig.store.records import GraderInfo
-from rig.store.scored.scores import BY_GRADER, OF_IDS, counts_of
+from rig.store.scores import BY_GRADER, OF_IDS, counts_of
 
 
 class ScoredTurn(NamedTuple):

@@ -1,1 +1,0 @@
-"""Leaderboards: the results of the arms of many runs on a suite."""

@@ -1,1 +1,0 @@
-"""Comparisons that you may look at whenever you like."""
