@@ -4,8 +4,8 @@ import time
 from random import Random
 
 from benchmarks.attack.campaign import Broken, main
-from rig.engine.sandbox import process
-from rig.engine.template import ChatTemplate
+from rig.engine.templates import process
+from rig.engine.templates.template import ChatTemplate
 from rig.errors import RigError
 
 process.SECONDS = 1

@@ -23,11 +23,11 @@ import numpy.typing as npt
 from benchmarks.engine.contestants.engine import opening
 from benchmarks.engine.work import Work
 from rig.engine import wear
+from rig.engine.core.llama import Chunk, LlamaContext
+from rig.engine.core.settings import EngineSettings
 from rig.engine.drafting.ahead import MOST
 from rig.engine.files.registry import resolve
-from rig.engine.llama import Chunk, LlamaContext
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 
 Rows: TypeAlias = npt.NDArray[np.float32]
 

@@ -21,9 +21,9 @@ from benchmarks.engine.contestants.engine import opening
 from benchmarks.engine.recorded import Recorded, recording
 from benchmarks.engine.work import Work
 from rig.engine import wear
+from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import resolve
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 from rig.models import Prediction, Request, Sibling
 
 

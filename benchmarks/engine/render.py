@@ -10,11 +10,11 @@ from benchmarks.engine.external_prompts import rendered
 from benchmarks.engine.job import Job
 from benchmarks.engine.prompts import BenchPrompt
 from rig.calls import JsonObject
+from rig.engine.core.llama import LlamaModel
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.engine import LlamaCppModel
 from rig.engine.grammar import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
-from rig.engine.llama import LlamaModel
 from rig.engine.loading import load
-from rig.engine.tokenizer import Tokenizer
 from rig.errors import RigError
 
 

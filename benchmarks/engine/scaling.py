@@ -25,9 +25,9 @@ os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 from benchmarks.engine.contestants.engine import opening, predict_all
 from benchmarks.engine.recorded import Recorded, recording
 from benchmarks.engine.work import Work, prefixes
+from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import resolve
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 from rig.errors import RigError
 from rig.meters import available_cores
 from rig.methods.tooltalk.conversations import load_directory

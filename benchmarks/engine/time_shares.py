@@ -20,13 +20,13 @@ def seams() -> dict[str, list[tuple[Any, str]]]:
     import llama_cpp
 
     from rig import plugins
+    from rig.engine.core.sampling import Sampler
+    from rig.engine.core.tokenizer import Tokenizer
     from rig.engine.grammar.constraint import FreeConstraint, FreeGrammar
     from rig.engine.grammar.llguidance import LLGuidanceConstraint, LLGuidanceGrammar
     from rig.engine.grammar.outlines_core import OutlinesCoreConstraint, OutlinesCoreGrammar
     from rig.engine.prompt import PromptBuilder
-    from rig.engine.sampling import Sampler
-    from rig.engine.template import ChatTemplate
-    from rig.engine.tokenizer import Tokenizer
+    from rig.engine.templates.template import ChatTemplate
     from rig.methods.tooltalk.dialogue import Dialogue
     from rig.scoring import Grader, Matching
     from rig.store import RunWriter

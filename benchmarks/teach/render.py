@@ -9,14 +9,14 @@ from pathlib import Path
 from benchmarks.teach.generate import conversations
 from benchmarks.teach.lessons import Lesson, Lessons, Wanted
 from rig.calls import Call
-from rig.engine.formats import choose
+from rig.engine.answer_format import choose
+from rig.engine.core.llama import LlamaModel
+from rig.engine.core.settings import EngineSettings
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.formats.rig import RigFormat
 from rig.engine.gguf.info import inspect
-from rig.engine.llama import LlamaModel
 from rig.engine.prompt import PromptBuilder
-from rig.engine.settings import EngineSettings
-from rig.engine.template import ChatTemplate
-from rig.engine.tokenizer import Tokenizer
+from rig.engine.templates.template import ChatTemplate
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import Settings, call_message, opening
 from rig.models import CallMessage, Message, ReplyMessage, UserMessage

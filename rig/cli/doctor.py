@@ -179,8 +179,8 @@ def _models() -> Iterator[Finding]:
 def _template(name: str, path: Path) -> Iterator[Finding]:
     """What is wrong with a chat template that knows of tools, and what rig does instead."""
     # Kept from the other checks: forms of answers take a moment to load.
-    from rig.engine.formats.native.found import Unsupported, native_of
-    from rig.engine.template import ChatTemplate
+    from rig.engine.native.found import Unsupported, native_of
+    from rig.engine.templates.template import ChatTemplate
 
     advice = "give another with --chat-template FILE, or see what rig makes of it: rig models info --tools"
     try:

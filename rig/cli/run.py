@@ -19,7 +19,7 @@ from rig.cli.options.settings import from_file, say_what_is_from_file
 from rig.cli.output import full_option, printable, terminal_width
 from rig.displays.pages.card import ending
 from rig.displays.pages.summary import whereabouts
-from rig.engine.settings import (
+from rig.engine.core.settings import (
     GrammarArm,
     GrammarEngine,
     KvType,

@@ -14,8 +14,8 @@ from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.output import print_json, printable, terminal_width
 from rig.displays.pages.screen import screen_text
+from rig.engine.core.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder, ThinkingArm
 from rig.engine.files.checksums import sha256_of
-from rig.engine.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder, ThinkingArm
 from rig.errors import RigError
 from rig.files import json_text, write
 from rig.methods.base import Docs, History, Method, Tools

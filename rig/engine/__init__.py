@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rig.engine.settings import EngineSettings
+from rig.engine.core.settings import EngineSettings
 from rig.models import Model, Notify
 from rig.plugins import Registry
 
@@ -35,7 +35,7 @@ def check(settings: EngineSettings) -> None:
     """Raise RigError for settings that cannot go together, and for a form of answers that there is not."""
     settings.check()
     if settings.format not in ("auto", "rig", "native"):
-        from rig.engine.formats import check_name
+        from rig.engine.answer_format import check_name
 
         check_name(settings.format)
 
@@ -53,7 +53,7 @@ def keeping(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    from rig.engine.weights import keeping_weights
+    from rig.engine.memory.weights import keeping_weights
 
     with keeping_weights(path):
         yield
@@ -72,7 +72,7 @@ def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
     """While this lasts, read the file that will be loaded next, if there is memory for it."""
     if path is None:
         return nullcontext()
-    from rig.engine.files.read_ahead import reading_ahead
+    from rig.engine.memory.read_ahead import reading_ahead
 
     return reading_ahead(path)
 

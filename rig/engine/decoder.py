@@ -6,11 +6,11 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from rig.engine.cache.prefix import Feed, Logits, Rows
+from rig.engine.core.sampling import Sampler
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.drafting.ahead import Ahead
 from rig.engine.grammar import Constraint, ConstraintError
 from rig.engine.grammar.language import Thoughts
-from rig.engine.sampling import Sampler
-from rig.engine.tokenizer import Tokenizer
 from rig.models import OnPiece, Piece
 
 

@@ -7,25 +7,26 @@ from functools import partial
 from pathlib import Path
 
 from rig.calls import Json, JsonObject
-from rig.engine import grammar, llama
+from rig.engine import grammar
+from rig.engine.answer_format import Chosen, choose, is_own
 from rig.engine.cache.store import PrefixStore
+from rig.engine.core import llama
+from rig.engine.core.llama import LlamaContext, LlamaModel
+from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, DRAFTS, EngineSettings
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.drafting.ahead import MOST, NOISE
 from rig.engine.drafting.draft_model import open_draft_model
 from rig.engine.drafting.drafter import WORTH_CPU, WORTH_GPU, Drafter
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import resolve, template_source
-from rig.engine.formats import Chosen, choose, is_own
 from rig.engine.gguf import info as gguf
 from rig.engine.gguf.info import GgufInfo
-from rig.engine.llama import LlamaContext, LlamaModel
 from rig.engine.memory.plan import FitPlan, Wishes
 from rig.engine.memory.trial import fit_here, load_planned
+from rig.engine.memory.weights import find_weights, open_weights
 from rig.engine.parallel import OpenContext
-from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, DRAFTS, EngineSettings
-from rig.engine.template import ChatTemplate
-from rig.engine.tokenizer import Tokenizer
-from rig.engine.weights import find_weights, open_weights
+from rig.engine.templates.template import ChatTemplate
 from rig.errors import RigError
 from rig.models import Notify
 from rig.paths import cache_directory

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from rig.engine.llama import Chunk, LlamaContext
-from rig.engine.prompt import Segment
+from rig.engine.core.llama import Chunk, LlamaContext
+from rig.engine.core.tokenizer import Segment
 
 CANDIDATES = (1, 2, 4, 8)
 LEAST_GAIN = 2.5

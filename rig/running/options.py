@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rig.calls import JsonObject
 from rig.engine import EngineSettings
-from rig.engine.settings import (
+from rig.engine.core.settings import (
     DRAFTS,
     GrammarArm,
     GrammarEngine,

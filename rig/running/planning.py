@@ -8,7 +8,7 @@ from typing import Any
 
 from rig import engine, methods, opening, plugins
 from rig.cluster import placed
-from rig.engine.settings import DRAFTS
+from rig.engine.core.settings import DRAFTS
 from rig.errors import RigError
 from rig.methods.base import Method
 from rig.methods.offers import adjudicated

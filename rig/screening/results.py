@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.engine.forcing.assessment import Assessment, Choice, Kind
+from rig.engine.core.assessment import Assessment, Choice, Kind
 from rig.rates import Estimate, mean_interval
 
 ALPHA = 0.05

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rig.calls import Call, JsonObject
+from rig.engine.core.assessment import Assessment
+from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import ResolvedModel
-from rig.engine.forcing.assessment import Assessment
-from rig.engine.settings import EngineSettings
 from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
 from rig.models import Notify

@@ -14,9 +14,9 @@ from click.shell_completion import ShellComplete
 from spoken import speak
 
 from rig.cli import cli
+from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 from rig.events import TurnFinished
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.prompt import Settings

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import tiny_gguf
 
+from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 from rig.models import Message, Request, StepKey, ToolDoc, UserMessage
 
 KINDS: dict[str, dict[str, Any]] = {

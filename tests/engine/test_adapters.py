@@ -10,7 +10,8 @@ import tiny_gguf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.engine import EngineSettings, llama, load
+from rig.engine import EngineSettings, load
+from rig.engine.core import llama
 from rig.engine.engine import LlamaCppModel
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.files.registry import ResolvedModel

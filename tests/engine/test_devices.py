@@ -102,7 +102,7 @@ def test_this_machine_has_memory_that_is_free() -> None:
 
 
 def test_gpus_are_those_llama_cpp_would_use() -> None:
-    from rig.engine.llama import supports_gpu_offload
+    from rig.engine.core.llama import supports_gpu_offload
 
     found = devices.gpus()
     if not supports_gpu_offload():

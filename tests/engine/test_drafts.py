@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.calls import Call, Outcome
+from rig.engine.core.sampling import margin
+from rig.engine.core.settings import EngineSettings
 from rig.engine.drafting.ahead import MOST, NOISE
 from rig.engine.drafting.copying import Copying
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.engine.sampling import margin
-from rig.engine.settings import EngineSettings
 from rig.errors import RigError
 from rig.models import (
     CallMessage,

@@ -9,9 +9,9 @@ import pytest
 import small_talks
 import tiny_gguf
 
+from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Notify
 from rig.store import Runs

@@ -11,13 +11,13 @@ import toy_formats
 from toy_formats import TEMPLATE, Marked
 
 from rig.calls import Call, Outcome
-from rig.engine import sampling
+from rig.engine.core import sampling
+from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.forcing.answer_tokens import NotInGrammar, follow, kinds_of, length_of
 from rig.engine.forcing.teacher import Teacher
 from rig.engine.formats.base import Span
 from rig.engine.grammar.language import Language
-from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, ToolDoc, UserMessage
 

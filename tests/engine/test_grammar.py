@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rig.engine.core.llama import LlamaModel
+from rig.engine.core.settings import EngineSettings
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import Constraint, ConstraintError, make_grammar
 from rig.engine.grammar.language import Language
 from rig.engine.grammar.schema import narrow
-from rig.engine.llama import LlamaModel
-from rig.engine.settings import EngineSettings
-from rig.engine.tokenizer import Tokenizer
 
 
 class Lab:

@@ -11,9 +11,9 @@ from rig_form import rig_format
 from spoken import speak
 
 from rig.calls import Call
+from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
 from rig.models import Piece, Prediction, Request
 

@@ -10,10 +10,10 @@ import pytest
 from rig_form import rig_format
 
 from rig.calls import Call, Outcome
+from rig.engine.core.llama import Chunk, DecodeError, LlamaContext
+from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import PREFILL_PIECE, LlamaCppModel
-from rig.engine.llama import Chunk, DecodeError, LlamaContext
 from rig.engine.parallel import choose, describe
-from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
 

@@ -9,7 +9,7 @@ import tiny_gguf
 
 from rig.engine.cache.prefix import PrefixTree
 from rig.engine.cache.store import PrefixStore
-from rig.engine.llama import Chunk, LlamaContext, LlamaModel
+from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
 
 GENERATED = (90, 91, 92)
 SYSTEM = tuple(range(10, 170))  # longer than a batch

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rig.engine import keeping, reading_ahead
-from rig.engine.files import read_ahead
+from rig.engine.memory import read_ahead
 from rig.engine.memory.devices import Memory
-from rig.engine.weights import find_weights, open_weights
+from rig.engine.memory.weights import find_weights, open_weights
 
 
 @pytest.fixture

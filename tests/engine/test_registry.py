@@ -14,7 +14,7 @@ from rig.engine.files import registry
 from rig.engine.files.pull import pull
 from rig.engine.files.registry import Entry, check, entry_of, known_names, load_registry, resolve, template_of
 from rig.engine.gguf.adapter import inspect_adapter
-from rig.engine.template import ChatMessage, ChatTemplate
+from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.errors import RigError
 
 WriteGguf = Callable[..., Path]

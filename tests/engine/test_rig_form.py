@@ -7,8 +7,8 @@ import pytest
 from rig_form import TEMPLATE
 
 from rig.calls import Call, Outcome
+from rig.engine.core.settings import GrammarArm
 from rig.engine.formats.rig import RigFormat
-from rig.engine.settings import GrammarArm
 from rig.models import CallMessage, ReplyMessage, UserMessage
 from rig.tooltalk import TOOLTALK
 

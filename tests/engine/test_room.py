@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rig.engine import has_room, llama
+from rig.engine import has_room
+from rig.engine.core import llama
 from rig.engine.memory import room
 from rig.engine.memory.devices import Device, Memory
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.engine.sampling import Sampler, nucleus
-from rig.engine.settings import EngineSettings
+from rig.engine.core.sampling import Sampler, nucleus
+from rig.engine.core.settings import EngineSettings
 from rig.models import StepKey
 
 KEY = StepKey("c", 1, 0)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import tiny_gguf
 
-from rig.engine.sandbox import TemplateError, process
-from rig.engine.template import ChatMessage, ChatTemplate
+from rig.engine.templates import process
+from rig.engine.templates.process import TemplateError
+from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.errors import RigError
 
 LOOPS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"

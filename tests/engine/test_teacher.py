@@ -10,12 +10,13 @@ import pytest
 from rig_form import rig_format, text_of
 
 from rig.calls import Call, Outcome
-from rig.engine import EngineSettings, sampling
+from rig.engine import EngineSettings
+from rig.engine.core import sampling
+from rig.engine.core.assessment import Choice
+from rig.engine.core.llama import Chunk
 from rig.engine.engine import LlamaCppModel
 from rig.engine.forcing.answer_tokens import NotInGrammar, arranged, follow, kinds_of, length_of
-from rig.engine.forcing.assessment import Choice
 from rig.engine.forcing.teacher import Assessment, Teacher
-from rig.engine.llama import Chunk
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 
 Open = Callable[..., LlamaCppModel]

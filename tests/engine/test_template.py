@@ -1,7 +1,7 @@
 import pytest
 import tiny_gguf
 
-from rig.engine.template import ChatMessage, ChatTemplate, ContentText, TemplateError, TemplateText
+from rig.engine.templates.template import ChatMessage, ChatTemplate, ContentText, TemplateError, TemplateText
 from rig.errors import RigError
 
 CONVERSATION = [

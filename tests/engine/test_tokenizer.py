@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.engine.llama import LlamaModel
-from rig.engine.tokenizer import Tokenizer
+from rig.engine.core.llama import LlamaModel
+from rig.engine.core.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module", params=["bpe", "spm"])

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import tiny_gguf
 
+from rig.engine.core.llama import NoMemory
 from rig.engine.gguf.info import GgufInfo, inspect
-from rig.engine.llama import NoMemory
 from rig.engine.memory import trial
 from rig.engine.memory.devices import Device, Memory
 from rig.engine.memory.dry_run import read_log, rehearse
@@ -109,10 +109,10 @@ def test_what_exceeds_the_machine_is_not_tried_at_all(info: GgufInfo) -> None:
 
 
 def test_a_gpu_that_was_asked_for_must_be_there(info: GgufInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rig.engine.llama.supports_gpu_offload", lambda: False)
+    monkeypatch.setattr("rig.engine.core.llama.supports_gpu_offload", lambda: False)
     with pytest.raises(RigError, match="built without GPU support"):
         fit_here(info, Wishes(n_gpu_layers=1))
-    monkeypatch.setattr("rig.engine.llama.supports_gpu_offload", lambda: True)
+    monkeypatch.setattr("rig.engine.core.llama.supports_gpu_offload", lambda: True)
     monkeypatch.setattr(trial, "gpus", lambda: ())
     with pytest.raises(RigError, match="finds no GPU"):
         fit_here(info, Wishes(n_gpu_layers=-1))

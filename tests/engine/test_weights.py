@@ -14,7 +14,7 @@ from rig.engine.loading import load
 from rig.engine.memory.devices import Memory
 from rig.engine.memory.fit import Fit
 from rig.engine.memory.plan import Wishes
-from rig.engine.weights import find_weights, open_weights
+from rig.engine.memory.weights import find_weights, open_weights
 from rig.models import Request, StepKey, UserMessage
 
 SETTINGS = EngineSettings(n_ctx=512, n_batch=128, n_threads=1, max_tokens=8, exact=True, prefix_cache=False)

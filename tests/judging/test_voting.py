@@ -8,7 +8,7 @@ from tool_answers import given_up, solution
 
 from rig.calls import JsonObject
 from rig.engine.formats.object import ObjectFormat
-from rig.engine.template import ChatTemplate
+from rig.engine.templates.template import ChatTemplate
 from rig.judging.decisions import Rules, decide
 from rig.judging.evaluators import find
 from rig.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import unclear_talks
 
+from rig.engine.core.settings import EngineSettings
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind
 from rig.methods.scripted import Scripted, called, failed, replied
 from rig.models import Prediction, Request

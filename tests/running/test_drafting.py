@@ -9,7 +9,7 @@ import pytest
 import small_talks
 import tiny_gguf
 
-from rig.engine.llama import LlamaModel
+from rig.engine.core.llama import LlamaModel
 from rig.events import Event
 from rig.running.control import Control
 from rig.running.options import Options

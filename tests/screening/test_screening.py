@@ -15,8 +15,8 @@ from scipy.special import rel_entr, softmax
 
 from rig.calls import Call
 from rig.engine import EngineSettings
+from rig.engine.core.assessment import Assessment, Choice
 from rig.engine.files.registry import ResolvedModel
-from rig.engine.forcing.assessment import Assessment, Choice
 from rig.engine.forcing.teacher import Teacher
 from rig.errors import RigError
 from rig.methods.scripted import Scripted

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import Constraint, ConstraintError
-from rig.engine.tokenizer import Tokenizer
 from rig.models import ToolDoc
 
 NAMES = (

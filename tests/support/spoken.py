@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rig.engine import engine
+from rig.engine.core.sampling import Choice
 from rig.engine.engine import LlamaCppModel
-from rig.engine.sampling import Choice
 from rig.models import StepKey
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tiny_gguf
 
+from rig.engine.core.llama import LlamaModel
 from rig.engine.files.merge import Floats
-from rig.engine.llama import LlamaModel
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rig.calls import Call
 from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
 from rig.engine.grammar.language import Language
-from rig.engine.template import ChatMessage
+from rig.engine.templates.template import ChatMessage
 from rig.models import CallMessage, Message, ReplyMessage, UserMessage
 from rig.plugins import Registry
 

@@ -6,11 +6,11 @@ import click
 
 from rig.calls import Call, JsonObject, Outcome
 from rig.cli.output import printable
-from rig.engine.formats.native.form import NativeFormat
-from rig.engine.formats.native.found import Native, Unsupported, native_of
-from rig.engine.formats.native.shape import ID, INDEX
 from rig.engine.grammar.spelling import Tags
-from rig.engine.template import ChatTemplate, TemplateError
+from rig.engine.native.form import NativeFormat
+from rig.engine.native.found import Native, Unsupported, native_of
+from rig.engine.native.shape import ID, INDEX
+from rig.engine.templates.template import ChatTemplate, TemplateError
 from rig.errors import RigError
 from rig.models import CallMessage, ToolDoc, UserMessage
 

@@ -120,9 +120,9 @@ def _opinions(judge: str | None) -> Iterator[Opinions | None]:
 
 def _load(name: str) -> Model:
     # Kept from those who ask no model: this loads llama.cpp.
+    from rig.engine.core.settings import EngineSettings
     from rig.engine.files.registry import resolve
     from rig.engine.loading import load
-    from rig.engine.settings import EngineSettings
 
     model = resolve(name)
     loaded = load(model.path, EngineSettings(parallel=1), model.base, lambda _text: None)

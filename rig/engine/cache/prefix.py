@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.engine.cache.store import PrefixStore
-from rig.engine.llama import LlamaContext
-from rig.engine.prompt import Segment
+from rig.engine.core.llama import LlamaContext
+from rig.engine.core.tokenizer import Segment
 
 Logits: TypeAlias = npt.NDArray[np.float32]
 Rows: TypeAlias = Sequence[Logits]

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from rig.calls import Json
+from rig.engine.core.llama import LlamaContext
+from rig.engine.core.tokenizer import Segment
 from rig.engine.files.disk_cache import Damaged, DiskCache
-from rig.engine.llama import LlamaContext
-from rig.engine.prompt import Segment
 from rig.models import Notify
 
 WORTH_TOKENS = 256

@@ -12,9 +12,9 @@ from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from rig.engine.cache.prefix import Feed, Logits, Rows, common
+from rig.engine.core.llama import LlamaContext
+from rig.engine.core.sampling import margin
 from rig.engine.grammar import Mask
-from rig.engine.llama import LlamaContext
-from rig.engine.sampling import margin
 
 MOST = 24
 """Tokens drafted at once, at most. Their logits take this many times the vocabulary."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from rig.engine.cache.prefix import Logits, common
+from rig.engine.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
+from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.files.registry import ResolvedModel
-from rig.engine.llama import Chunk, DecodeError, LlamaContext, LlamaModel
-from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
-from rig.engine.tokenizer import Tokenizer
-from rig.engine.weights import open_weights
+from rig.engine.memory.weights import open_weights
 from rig.errors import RigError
 
 

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.drafting.ahead import Source
 from rig.engine.drafting.copying import Copying
 from rig.engine.drafting.draft_model import Continuing, DraftModel
-from rig.engine.tokenizer import Tokenizer
 from rig.models import Request, Sibling
 
 WORTH_CPU, WORTH_GPU = 0.5, 0.1

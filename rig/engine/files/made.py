@@ -65,7 +65,7 @@ def there_already(target: Path, origin: Origin) -> Made | None:
 
 def entry_for(made: Path, found: GgufInfo, origin: Origin, fell_back: Counter[str]) -> LocalEntry:
     """What the local registry keeps about a file; its name is the file's stem."""
-    from rig.engine.llama import versions
+    from rig.engine.core.llama import versions
 
     return LocalEntry(
         name=made.stem,

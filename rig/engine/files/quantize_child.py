@@ -12,7 +12,7 @@ from typing import Any
 
 import llama_cpp as C
 
-from rig.engine.llama import listening
+from rig.engine.core.llama import listening
 
 
 def quantize(

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call, Json
-from rig.engine.forcing.assessment import Kind
+from rig.engine.core.assessment import Kind
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.formats.base import Span
 from rig.engine.grammar import Constraint
-from rig.engine.tokenizer import Tokenizer
 from rig.models import ToolDoc
 
 _LONGEST_PIECE = 256

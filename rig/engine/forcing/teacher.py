@@ -13,6 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rig.calls import Call, Json
+from rig.engine.core.assessment import Assessment, Choice, Kind
+from rig.engine.core.llama import Chunk, DecodeError
+from rig.engine.core.settings import EngineSettings
 from rig.engine.files.adapters import Adapter
 from rig.engine.forcing.answer_tokens import (
     AnswerToken,
@@ -23,11 +26,8 @@ from rig.engine.forcing.answer_tokens import (
     kinds_of,
     length_of,
 )
-from rig.engine.forcing.assessment import Assessment, Choice, Kind
 from rig.engine.grammar import ConstraintError
-from rig.engine.llama import Chunk, DecodeError
-from rig.engine.settings import EngineSettings
-from rig.engine.template import TemplateError
+from rig.engine.templates.template import TemplateError
 from rig.models import Notify, Request
 
 PIECE = 128
@@ -174,7 +174,7 @@ class Teacher:
         return choices, computed
 
     def _choice(self, token: AnswerToken, text: bytes, kind: Kind, values: Values) -> Choice:
-        """In double precision; `rig.engine.sampling` gives the same to about 1e-7."""
+        """In double precision; `rig.engine.core.sampling` gives the same to about 1e-7."""
         assert token.allowed is not None
         exact = values.astype(np.float64)
         if np.isnan(exact).any():

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.forcing.assessment import Kind
+from rig.engine.core.assessment import Kind
+from rig.engine.core.settings import GrammarArm
 from rig.engine.grammar.language import Language
-from rig.engine.settings import GrammarArm
-from rig.engine.template import QUIET, ChatMessage, ChatTemplate
+from rig.engine.templates.template import QUIET, ChatMessage, ChatTemplate
 from rig.models import Message, ToolDoc
 
 

@@ -9,9 +9,9 @@ from jsonschema.validators import extend
 
 from rig import regexes
 from rig.calls import Call, Json, JsonObject
+from rig.engine.core.settings import GrammarArm
 from rig.engine.formats.base import AnswerError
 from rig.engine.grammar.schema import narrow
-from rig.engine.settings import GrammarArm
 from rig.models import ToolDoc
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import jsonschema
 
 from rig.calls import Call, JsonObject
+from rig.engine.core.settings import GrammarArm
 from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
 from rig.engine.formats.salvage import MARKS, JsonError, read_json
 from rig.engine.grammar.language import Language
 from rig.engine.grammar.schema import SchemaError, narrow
-from rig.engine.settings import GrammarArm
-from rig.engine.template import ChatMessage, ChatTemplate
+from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from rig.calls import Call, JsonObject, Outcome
+from rig.engine.core.settings import GrammarArm
 from rig.engine.formats import salvage
 from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
 from rig.engine.formats.judging import Judge, check_unicode
 from rig.engine.formats.salvage import JsonError, Unreadable, read_json
 from rig.engine.grammar.language import Language
 from rig.engine.grammar.schema import holds_any_names
-from rig.engine.settings import GrammarArm
-from rig.engine.template import ChatMessage, ChatTemplate
+from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 
 _RULES = (

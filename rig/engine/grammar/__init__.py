@@ -4,16 +4,16 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from rig.calls import JsonObject
+from rig.engine.core.settings import EngineSettings
 from rig.engine.grammar import formats, schema
 from rig.engine.grammar.constraint import Constraint, ConstraintError, Grammar, Mask
 from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
-from rig.engine.settings import EngineSettings
 from rig.models import Notify
 from rig.paths import cache_directory
 
 if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
-    from rig.engine.llama import LlamaModel
-    from rig.engine.tokenizer import Tokenizer
+    from rig.engine.core.llama import LlamaModel
+    from rig.engine.core.tokenizer import Tokenizer
 
 __all__ = [
     "BETWEEN_ITEMS",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from rig.engine.grammar.language import Language
 
 if TYPE_CHECKING:  # forms of answers are known before a model library is loaded
-    from rig.engine.tokenizer import Tokenizer
+    from rig.engine.core.tokenizer import Tokenizer
 
 Mask = npt.NDArray[np.bool_]
 """Which tokens may come next, shape (n_vocab,). The one who asked may change it."""

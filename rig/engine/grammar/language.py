@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rig.calls import JsonObject
+from rig.engine.core.settings import ToolChoice
 from rig.engine.grammar.spelling import JSON, Spelling, Tags
-from rig.engine.settings import ToolChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from outlines.backends.llguidance import LLGuidanceBackend
 from outlines.types import JsonSchema
 
+from rig.engine.core.llama import LlamaModel
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import calls, lark
 from rig.engine.grammar.constraint import ConstraintError, Mask
 from rig.engine.grammar.language import Language
 from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
-from rig.engine.llama import LlamaModel
-from rig.engine.tokenizer import Tokenizer
 from rig.errors import RigError
 
 _SEPARATORS = {

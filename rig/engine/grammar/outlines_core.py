@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from outlines_core import Guide, Index, Vocabulary
 
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.files.disk_cache import Damaged, DiskCache
 from rig.engine.grammar.constraint import ConstraintError, Mask
 from rig.engine.grammar.json_regex import answer_regex
 from rig.engine.grammar.language import Language
-from rig.engine.sandbox.child import limit_memory, limit_time
-from rig.engine.tokenizer import Tokenizer
+from rig.engine.templates.child import limit_memory, limit_time
 from rig.models import Notify
 
 NAME = f"outlines_core {version('outlines_core')}"

@@ -48,7 +48,7 @@ def gpus() -> tuple[Device, ...]:
 
     Asking a GPU for its free memory may wake it up and take some of that memory for good.
     """
-    from rig.engine.llama import initialise
+    from rig.engine.core.llama import initialise
 
     initialise()
     found = tuple(_found())

@@ -66,7 +66,7 @@ def _bytes(mebibytes: str) -> int:
 
 def _main(path: str, n_gpu_layers: int, shape: Shape) -> None:
     """In the child: load without allocating, with llama.cpp's log on stdout."""
-    from rig.engine.llama import LlamaContext, LlamaModel, listening
+    from rig.engine.core.llama import LlamaContext, LlamaModel, listening
 
     with listening(lambda text: print(text, end="")):
         LlamaContext(

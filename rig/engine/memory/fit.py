@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT
 from rig.engine.gguf.info import GgufInfo
 from rig.engine.memory.devices import Device, Memory
 from rig.engine.memory.needs import (
@@ -21,7 +22,6 @@ from rig.engine.memory.needs import (
     state_bytes,
 )
 from rig.engine.memory.plan import FitPlan, Use, Wishes, size
-from rig.engine.settings import DEFAULT_BATCH, DEFAULT_CONTEXT
 from rig.errors import RigError
 
 GPU_MARGIN = 2**30

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rig.engine import llama
+from rig.engine.core import llama
 from rig.engine.memory.devices import Device, Memory, gpus, machine_memory
 
 _TIMES = 3

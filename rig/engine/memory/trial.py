@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rig.engine import llama
+from rig.engine.core import llama
+from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
 from rig.engine.gguf.info import GgufInfo
-from rig.engine.llama import LlamaContext, LlamaModel, NoMemory
 from rig.engine.memory.devices import gpus, machine_memory
 from rig.engine.memory.fit import Fit
 from rig.engine.memory.plan import FitPlan, Wishes, size
-from rig.engine.weights import open_weights
+from rig.engine.memory.weights import open_weights
 from rig.errors import RigError
 from rig.meters import available_cores
 

@@ -5,9 +5,9 @@ import pytest
 import tiny_gguf
 from native_known import NAMES, Known, Writer, known
 
+from rig.engine.core.llama import LlamaModel
+from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar.llguidance import LLGuidanceGrammar
-from rig.engine.llama import LlamaModel
-from rig.engine.tokenizer import Tokenizer
 
 
 @pytest.fixture(params=NAMES)

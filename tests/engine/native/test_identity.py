@@ -15,11 +15,11 @@ from random_schemas import mutated
 from rig.calls import Call
 from rig.engine.forcing.answer_tokens import NotInGrammar, follow
 from rig.engine.formats.base import AnswerError
-from rig.engine.formats.native.found import Unsupported, native_of
-from rig.engine.formats.native.shape import CallShape
 from rig.engine.grammar import ConstraintError, Grammar
 from rig.engine.grammar.language import Language
-from rig.engine.template import ChatTemplate
+from rig.engine.native.found import Unsupported, native_of
+from rig.engine.native.shape import CallShape
+from rig.engine.templates.template import ChatTemplate
 from rig.models import ToolDoc
 
 TRIALS = int(os.environ.get("RIG_RANDOM_CALLS", "6"))

@@ -5,12 +5,12 @@ from native_known import known
 from rig_form import rig_format
 
 from rig.calls import Call
+from rig.engine.core.settings import GrammarArm
 from rig.engine.formats.base import AnswerError, Reading
-from rig.engine.formats.native.form import NativeFormat
-from rig.engine.formats.native.found import family_native
-from rig.engine.formats.native.presets import PRESETS
-from rig.engine.settings import GrammarArm
-from rig.engine.template import ChatTemplate
+from rig.engine.native.form import NativeFormat
+from rig.engine.native.found import family_native
+from rig.engine.native.presets import PRESETS
+from rig.engine.templates.template import ChatTemplate
 from rig.models import ToolDoc
 
 PARAMETERS = {

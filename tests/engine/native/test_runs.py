@@ -13,10 +13,10 @@ from native_known import NAMES, SOURCES, known, marks_of
 from native_templates import OWN, REAL
 
 from rig.calls import Call, Outcome
+from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.forcing.teacher import Teacher
 from rig.engine.loading import load
-from rig.engine.settings import EngineSettings
 from rig.errors import ErrorKind, RigError
 from rig.models import (
     CallMessage,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from rig.engine.first_load import check_loads
-from rig.engine.llama import LlamaModel
+from rig.engine.core.llama import LlamaModel
+from rig.engine.memory.first_load import check_loads
 from rig.paths import real
 
 _Key: TypeAlias = tuple[Path, int, int]

@@ -5,9 +5,10 @@ from functools import lru_cache
 from typing import Literal
 
 from rig.calls import Json, JsonObject
-from rig.engine.formats.native.derive import NotDerived, derive
-from rig.engine.formats.native.presets import PRESETS, preset_for
-from rig.engine.formats.native.probe import (
+from rig.engine.core.settings import ThinkingArm
+from rig.engine.native.derive import NotDerived, derive
+from rig.engine.native.presets import PRESETS, preset_for
+from rig.engine.native.probe import (
     ANSWER,
     FIRST,
     MARKER,
@@ -17,10 +18,9 @@ from rig.engine.formats.native.probe import (
     Probe,
     without_thoughts,
 )
-from rig.engine.formats.native.shape import CallShape
-from rig.engine.formats.native.thinking import NONE, Thinking, find_thinking
-from rig.engine.settings import ThinkingArm
-from rig.engine.template import ChatTemplate, TemplateError
+from rig.engine.native.shape import CallShape
+from rig.engine.native.thinking import NONE, Thinking, find_thinking
+from rig.engine.templates.template import ChatTemplate, TemplateError
 
 Place = Literal["", "system", "first user message", "last user message", "before the system message"]
 

@@ -12,10 +12,10 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.formats.native.probe import FIRST, MARKER, SECOND, Probe, Shown
-from rig.engine.formats.native.reader import CallReader, NotRead
-from rig.engine.formats.native.shape import ID, INDEX, CallShape, Sorting
 from rig.engine.grammar.spelling import CDATA, COMPACT, JSON, PYTHON, UNSAFE, Spelling, Tags
+from rig.engine.native.probe import FIRST, MARKER, SECOND, Probe, Shown
+from rig.engine.native.reader import CallReader, NotRead
+from rig.engine.native.shape import ID, INDEX, CallShape, Sorting
 
 _KEYS = ("kappa", "omega")
 _TEXTS = ("vauxhall", "westward")

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from rig.calls import Call, Json, JsonObject, Outcome
+from rig.engine.core.settings import GrammarArm, ThinkingArm
 from rig.engine.formats import salvage
 from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
 from rig.engine.formats.judging import Judge, check_unicode
-from rig.engine.formats.native.found import Native
-from rig.engine.formats.native.probe import MARKER, Probe
-from rig.engine.formats.native.reader import CallReader, Found, NotRead
-from rig.engine.formats.native.shape import HOLES, ID
-from rig.engine.formats.native.thinking import thoughts_of
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.formats.salvage import Unreadable
 from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Thoughts
 from rig.engine.grammar.schema import SchemaError
 from rig.engine.grammar.spelling import Tags
-from rig.engine.settings import GrammarArm, ThinkingArm
-from rig.engine.template import QUIET, ChatMessage, ChatTemplate, ToolCall
+from rig.engine.native.found import Native
+from rig.engine.native.probe import MARKER, Probe
+from rig.engine.native.reader import CallReader, Found, NotRead
+from rig.engine.native.shape import HOLES, ID
+from rig.engine.native.thinking import thoughts_of
+from rig.engine.templates.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")

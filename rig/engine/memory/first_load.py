@@ -32,7 +32,7 @@ def check_loads(path: Path) -> None:
         return
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "rig.engine.first_load", str(path)],
+            [sys.executable, "-P", "-m", "rig.engine.memory.first_load", str(path)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -59,8 +59,8 @@ def check_loads(path: Path) -> None:
 
 def _main(path: Path) -> None:
     """In the child: weights, tokens, a context and one token."""
-    from rig.engine.llama import Chunk, LlamaContext, LlamaModel
-    from rig.engine.tokenizer import Tokenizer
+    from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
+    from rig.engine.core.tokenizer import Tokenizer
 
     model = LlamaModel(path, n_gpu_layers=0)
     Tokenizer(model)

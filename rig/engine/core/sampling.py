@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rig.engine.settings import EngineSettings
+from rig.engine.core.settings import EngineSettings
 from rig.models import StepKey
 
 

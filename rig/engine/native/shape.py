@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.forcing.assessment import Kind
+from rig.engine.core.assessment import Kind
 from rig.engine.grammar.spelling import Spelling, Tags
 
 ID, INDEX = "\ue0f2", "\ue0f3"

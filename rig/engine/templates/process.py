@@ -50,7 +50,7 @@ class _Process:
 
     def __init__(self) -> None:
         begin = (
-            f"import sys; sys.path[:] = {sys.path!r}; from rig.engine.sandbox.child import serve;"
+            f"import sys; sys.path[:] = {sys.path!r}; from rig.engine.templates.child import serve;"
             f" serve({SECONDS}, {MEMORY_BYTES}, {MOST_CHARACTERS})"
         )
         self._child = subprocess.Popen(

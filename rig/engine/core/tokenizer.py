@@ -3,11 +3,14 @@
 import ctypes
 from collections.abc import Iterable
 from functools import cached_property
+from typing import TypeAlias
 
 import llama_cpp as C
 
-from rig.engine.llama import LlamaModel
+from rig.engine.core.llama import LlamaModel
 
+Segment: TypeAlias = tuple[int, ...]
+"""Tokens of a prompt that are prefilled and found again in the cache together."""
 _SPM = 1  # llama.h: LLAMA_VOCAB_TYPE_SPM
 
 

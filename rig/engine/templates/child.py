@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from rig.engine.sandbox.environment import Compiled
+from rig.engine.templates.environment import Compiled
 
 _compiled = lru_cache(maxsize=64)(Compiled)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rig.calls import Json, JsonObject
-from rig.engine.formats.native.probe import (
+from rig.engine.grammar.language import Thoughts
+from rig.engine.native.probe import (
     ANSWER,
     FIRST,
     MARKER,
@@ -16,8 +17,7 @@ from rig.engine.formats.native.probe import (
     Probe,
     common_length,
 )
-from rig.engine.grammar.language import Thoughts
-from rig.engine.template import TemplateError
+from rig.engine.templates.template import TemplateError
 
 Kept = Literal["never", "within a turn", "always"]
 _KEYS = ("reasoning_content", "thinking", "reasoning", "tool_plan")

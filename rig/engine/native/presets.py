@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from rig.engine.formats.native.shape import CallShape
-from rig.engine.formats.native.thinking import Thinking
 from rig.engine.grammar.spelling import JSON, PYTHON, Tags
+from rig.engine.native.shape import CallShape
+from rig.engine.native.thinking import Thinking
 
 _QUOTED = Tags("", "=", "", "=", "", join=", ", quoted=True, words=PYTHON.words)
 """Python's keyword arguments."""

@@ -1,0 +1,103 @@
+"""The answer formats by name, and which of them a model uses."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from rig import plugins
+from rig.calls import JsonObject
+from rig.engine.core.settings import EngineSettings, GrammarArm
+from rig.engine.formats.base import AnswerFormat
+from rig.engine.formats.rig import RigFormat
+from rig.engine.templates.template import ChatTemplate
+from rig.errors import RigError
+from rig.models import ToolDoc
+
+Make: TypeAlias = Callable[[tuple[ToolDoc, ...], GrammarArm, ChatTemplate], AnswerFormat]
+
+
+class Chosen(NamedTuple):
+    """A form for one model: how it is made for a set of tools, and all of it that can change an answer.
+
+    `remarks` are lines that a person should know before a run.
+    """
+
+    make: Make
+    fingerprint: JsonObject
+    salvage_rules: str
+    remarks: tuple[str, ...] = ()
+
+
+def names() -> list[str]:
+    """What `--format` takes."""
+    from rig.engine.native.presets import PRESETS
+
+    known = dict[str, object].fromkeys(plugins.registered().formats)
+    return ["auto", "native", *known, *(name for name in PRESETS if name not in known)]
+
+
+def check_name(name: str) -> None:
+    """Raise RigError for a form that there is not; it says what others there are."""
+    if name not in names():
+        raise RigError(f"--format {name}: no such format; choose from {', '.join(names())}")
+
+
+def is_own(name: str) -> bool:
+    """Whether a form is a model's own, or looked for there: neither rig's nor a plugin's."""
+    return name not in plugins.registered().formats
+
+
+def choose(settings: EngineSettings, template: ChatTemplate) -> Chosen:
+    """The form that the settings ask for, for a model with this template. Raises RigError."""
+    name = settings.format
+    known: Mapping[str, type[AnswerFormat]] = plugins.registered().formats
+    check_name(name)
+    remarks: tuple[str, ...] = ()
+    if name not in known:
+        found = _native(settings, template)
+        if isinstance(found, Chosen):
+            return found
+        name, remarks = RigFormat.name, (found,)
+    made = known[name]
+    if settings.tool_choice != "auto" and made is RigFormat:
+        raise RigError(
+            f"--tool-choice {settings.tool_choice} is for models' own formats;"
+            " in rig's form a model always chooses (--format native)"
+        )
+    several = {} if settings.several_calls or made is RigFormat else {"several_calls": False}
+    fingerprint = {"prompt_format": f"{made.name}-{made.version}", **several}
+    return Chosen(made, fingerprint, made.salvage_rules, remarks)
+
+
+def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | str:
+    """The model's own form, or that of a family; a line that says why `auto` takes none."""
+    from rig.engine.native.form import NativeFormat
+    from rig.engine.native.found import Unsupported, family_native, native_of
+    from rig.engine.native.presets import PRESETS
+
+    name = settings.format
+    try:
+        native = native_of(template) if name in ("auto", "native") else family_native(name, template)
+    except Unsupported as error:
+        if name == "auto":
+            why = f"its chat template {error}" if error.shown else "no tools in its chat template"
+            return f"{why}: it answers in rig's form"
+        raise RigError(
+            f"--format native: the chat template {error}; use --format rig, a family"
+            f" ({', '.join(PRESETS)}), or another template with --chat-template"
+        ) from error
+    if name == "auto" and not native.is_supported:
+        return "no tools in its chat template: it answers in rig's form"
+    form = NativeFormat.name if name == "auto" else name
+    thinking: JsonObject = {}
+    if native.thinking.known:
+        thinking = {"thinking": settings.thinking, "thinking_tokens": settings.thinking_tokens}
+    fingerprint = {
+        "prompt_format": f"{form}-{NativeFormat.version}",
+        "native_format": native.as_json(),
+        "several_calls": settings.several_calls,
+        "tool_choice": settings.tool_choice,
+        **thinking,
+    }
+    make = partial(NativeFormat, native=native, thinking=settings.thinking)
+    return Chosen(make, fingerprint, NativeFormat.salvage_rules, native.remarks(settings.thinking))
