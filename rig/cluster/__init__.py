@@ -1,8 +1,8 @@
 """Models on other machines: each Ray actor holds one, and together they are used like any other model.
 
-Importing this package does not import Ray and opens nothing; `placed` and what it returns do.
+Importing this package does not import Ray and opens nothing; the loader and what it loads do.
 """
 
-from rig.cluster.place import leave, placed
+from rig.cluster.on_ray import disconnect, loader_on
 
-__all__ = ["leave", "placed"]
+__all__ = ["disconnect", "loader_on"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rig import engine, methods, opening, plugins
-from rig.cluster import placed
+from rig.cluster import loader_on
 from rig.engine.core.settings import DRAFTS
 from rig.errors import RigError
 from rig.methods.base import Method
@@ -89,7 +89,7 @@ def elsewhere(plan: Plan, where: str) -> Plan:
         raise RigError("--on does not work with a draft model; --draft sibling and --draft lookup can")
     if any(isinstance(arm.load, partial) and Person in arm.load.args for arm in plan.arms):
         raise RigError("people can only answer on this machine; leave out --on")
-    loads = {arm.load: placed(arm.load, where) for arm in plan.arms}
+    loads = {arm.load: loader_on(where, arm.load) for arm in plan.arms}
     arms = tuple(replace(arm, load=loads[arm.load], adapt=None) for arm in plan.arms)
     return replace(plan, arms=arms, is_elsewhere=True)
 

@@ -99,7 +99,7 @@ class _Run:
             if self._writer is not None:
                 self._writer.close()
             if self._plan.is_elsewhere:
-                cluster.leave()
+                cluster.disconnect()
 
     def emit(self, event: Event) -> None:
         clock = perf_counter()

@@ -65,18 +65,18 @@ def main() -> None:
 def drive(ray: Any, address: str, lost: str, store: str, *arguments: str) -> None:
     """Run, and have that killed."""
     from rig.cli import main as rig
-    from rig.cluster.crew import Crew
+    from rig.cluster.workers import Workers
     from rig.displays import none
 
-    crews: list[Crew] = []
-    begin = Crew.prepare
+    models: list[Workers] = []
+    begin = Workers.prepare
 
-    def prepare(self: Crew, *values: Any) -> None:
+    def prepare(self: Workers, *values: Any) -> None:
         begin(self, *values)
-        crews.append(self)
+        models.append(self)
         print("actors", len(self._workers), flush=True)
 
-    Crew.prepare = prepare  # type: ignore[method-assign]
+    Workers.prepare = prepare  # type: ignore[method-assign]
     turns = count(1)
 
     def kill(event: Any) -> None:
@@ -86,7 +86,7 @@ def drive(ray: Any, address: str, lost: str, store: str, *arguments: str) -> Non
             return
         if lost == "driver":
             os.kill(os.getpid(), signal.SIGKILL)
-        worker = next(worker for worker in crews[-1]._workers if worker.under_way)
+        worker = next(worker for worker in models[-1]._workers if worker.under_way)
         if lost == "worker":
             os.kill(ray.get(worker.actor.process.remote()), signal.SIGKILL)
         if lost == "node":

@@ -11,19 +11,19 @@ from rig.models import Notify, OnPiece, Prediction, Request
 from rig.words import counted
 
 
-class Lost(Exception):
-    """An actor, or the machine that it was on, is no more."""
+class WorkerLost(Exception):
+    """An actor has ended, or the machine that it was on."""
 
 
 class Cluster(Protocol):
-    """What a crew needs of Ray."""
+    """What `Workers` needs of Ray."""
 
     def spawn(self, notify: Notify, *, patience_s: float) -> tuple[str, list[Any]]:
         """The model's name, and actors that have it loaded: as many as there is room for at present."""
         ...
 
     def call(self, actor: Any, name: str, *values: Any) -> Any:
-        """Begin a call of an actor. What it returns is for `result`."""
+        """Begin a call of an actor; `result` takes what this returns."""
         ...
 
     def first(self, calls: Sequence[Any], patience_s: float) -> Any | None:
@@ -31,7 +31,7 @@ class Cluster(Protocol):
         ...
 
     def result(self, call: Any) -> Any:
-        """The result of a call. Raises Lost, and what was raised there."""
+        """The result of a call. Raises WorkerLost, and what was raised there."""
         ...
 
     def end(self, actor: Any) -> None:
@@ -41,7 +41,7 @@ class Cluster(Protocol):
 
 @dataclass(slots=True)
 class _Job:
-    """A step, asked for in one of the crew's slots."""
+    """A step that was asked for in one of the slots."""
 
     slot: int
     request: Request
@@ -50,7 +50,7 @@ class _Job:
 
 @dataclass(slots=True)
 class _Worker:
-    """An actor: its steps `under_way` by its own slots, those `waiting` for each, and the `call` it is at."""
+    """An actor: its steps `under_way` by its own slots, those `waiting` for each, and its present `call`."""
 
     actor: Any
     waiting: dict[int, deque[_Job]]
@@ -58,8 +58,8 @@ class _Worker:
     call: Any = None
 
 
-class Crew:
-    """The same model in several actors. A slot of the crew is one of an actor, so that prompts stay cached.
+class Workers:
+    """The same model in several actors. Each slot belongs to one of them, so that prompts stay cached.
 
     The steps of an actor that is lost are asked again of the others: a conversation goes on where it was, as
     its world is not on the machine that was lost. Where none is left, others are waited for.
@@ -73,8 +73,8 @@ class Crew:
         self._notify = notify
         self._workers: list[_Worker] = []
         self._homes: dict[int, tuple[_Worker, int]] = {}
-        self._each = 1
-        self._asked: tuple[Request, int | None, Mapping[str, Json] | None] | None = None
+        self._slots_each = 1
+        self._opening: Request | None = None
         self.fingerprint: Mapping[str, Json] = {}
         self.uses_siblings = False
         self.slots = 1
@@ -82,28 +82,28 @@ class Crew:
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:
         """Get all actors ready in the same way: the first decides what is left open."""
-        self._asked = opening, slots, before
-        actors = [worker.actor for worker in self._workers] or self._actors
-        first, *others = actors
-        self.fingerprint, self._each = self._ask(first, "prepare", opening, slots, before)
+        self._opening = opening
+        first, *others = [worker.actor for worker in self._workers] or self._actors
+        self.fingerprint, self._slots_each = self._ask(first, "prepare", opening, slots, before)
         self.uses_siblings = self._ask(first, "uses_siblings")
-        again = opening, self._each, self.fingerprint
-        calls = [self._cluster.call(other, "prepare", *again) for other in others]
-        alike = [first]
+        calls = [
+            self._cluster.call(actor, "prepare", opening, self._slots_each, self.fingerprint)
+            for actor in others
+        ]
+        self._workers = [self._worker(first)]
         for actor, call in zip(others, calls, strict=True):
             if self._result(call)[0] == self.fingerprint:
-                alike.append(actor)
+                self._workers.append(self._worker(actor))
             else:
                 self._notify(f"{self.name}: an actor on another machine would answer differently; left out")
                 self._cluster.end(actor)
-        self._workers = [self._worker(actor) for actor in alike]
-        self.slots = self._each * len(self._workers)
-        self._settle()
+        self.slots = self._slots_each * len(self._workers)
+        self._assign_slots()
 
     def obstacle(self, opening: Request) -> str | None:
-        """As the first of them has it."""
-        found: str | None = self._ask(self._workers[0].actor, "obstacle", opening)
-        return found
+        """Why no prompt that begins so can be answered, None if it can; the first actor knows."""
+        obstacle: str | None = self._ask(self._workers[0].actor, "obstacle", opening)
+        return obstacle
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
         """One step alone."""
@@ -113,21 +113,21 @@ class Crew:
                 return prediction
 
     def begin(self, slot: int, request: Request, on_piece: OnPiece) -> None:
-        """Give a step to the actor that the slot is of."""
+        """Give a step to the actor that the slot belongs to."""
         worker, own = self._homes[slot]
         worker.waiting[own].append(_Job(slot, request, on_piece))
         self._send(worker)
 
     def advance(self) -> list[tuple[int, Prediction]]:
-        """Wait until an actor has something to tell."""
-        calls = {id(worker.call): worker for worker in self._workers if worker.call is not None}
-        ended = self._cluster.first([worker.call for worker in calls.values()], 1.0)
+        """Wait a second at most for an actor that has text or finished steps."""
+        busy = [worker for worker in self._workers if worker.call is not None]
+        ended = self._cluster.first([worker.call for worker in busy], 1.0)
         if ended is None:
             return []
-        worker = calls[id(ended)]
+        worker = next(worker for worker in busy if worker.call is ended)
         try:
             pieces, finished = self._cluster.result(ended)
-        except Lost:
+        except WorkerLost:
             self._replace(worker)
             return []
         worker.call = None
@@ -135,11 +135,11 @@ class Crew:
             for own, piece in pieces:
                 worker.under_way[own].on_piece(piece)
         except BaseException:
-            self._give_up()
+            self.close()  # what actors still make of their steps is not listened to
             raise
-        found = [(worker.under_way.pop(own).slot, prediction) for own, prediction in finished]
+        predictions = [(worker.under_way.pop(own).slot, prediction) for own, prediction in finished]
         self._send(worker)
-        return found
+        return predictions
 
     def close(self) -> None:
         """End all actors."""
@@ -148,12 +148,12 @@ class Crew:
         self._workers, self._actors = [], []
 
     def _worker(self, actor: Any) -> _Worker:
-        return _Worker(actor, {own: deque() for own in range(self._each)})
+        return _Worker(actor, {own: deque() for own in range(self._slots_each)})
 
-    def _settle(self) -> None:
-        """Share the crew's slots out among the actors that there are."""
-        places = [(worker, own) for own in range(self._each) for worker in self._workers]
-        self._homes = {slot: places[slot % len(places)] for slot in range(self.slots)}
+    def _assign_slots(self) -> None:
+        """Share the slots out among the actors that there are."""
+        homes = [(worker, own) for own in range(self._slots_each) for worker in self._workers]
+        self._homes = {slot: homes[slot % len(homes)] for slot in range(self.slots)}
 
     def _send(self, worker: _Worker) -> None:
         """Let an actor continue with what it has and take on what waits, unless it is busy."""
@@ -169,37 +169,30 @@ class Crew:
 
     def _replace(self, lost: _Worker) -> None:
         """Give the steps of a lost actor to the others, or to new ones where there are none."""
-        jobs = [*lost.under_way.values(), *(job for each in lost.waiting.values() for job in each)]
+        jobs = [*lost.under_way.values(), *(job for jobs in lost.waiting.values() for job in jobs)]
         self._workers.remove(lost)
         self._notify(f"{self.name}: an actor was lost; others take over {counted(len(jobs), 'step')}")
         self._workers += self._more(patience_s=0.0 if self._workers else self.AGAIN_S)
         if not self._workers:
             raise RigError(f"{self.name}: all actors were lost; `--resume` goes on, with or without --on")
-        self._settle()
+        self._assign_slots()
         for job in jobs:
             self.begin(job.slot, job.request, job.on_piece)
 
     def _more(self, patience_s: float) -> list[_Worker]:
         """New actors for those that were lost, if they answer as the others do."""
-        assert self._asked is not None
-        ready = []
+        workers = []
         try:
             _, actors = self._cluster.spawn(self._notify, patience_s=patience_s)
             for actor in actors:
-                again = self._ask(actor, "prepare", self._asked[0], self._each, self.fingerprint)
+                again = self._ask(actor, "prepare", self._opening, self._slots_each, self.fingerprint)
                 if again[0] == self.fingerprint:
-                    ready.append(self._worker(actor))
+                    workers.append(self._worker(actor))
                 else:
                     self._cluster.end(actor)
         except RigError as error:
             self._notify(f"{self.name}: it could not be replaced: {error}")
-        return ready
-
-    def _give_up(self) -> None:
-        """Forget all steps; what actors still make of them is not listened to."""
-        for worker in self._workers:
-            self._cluster.end(worker.actor)
-        self._workers, self._actors = [], []
+        return workers
 
     def _ask(self, actor: Any, name: str, *values: Any) -> Any:
         return self._result(self._cluster.call(actor, name, *values))
@@ -207,5 +200,5 @@ class Crew:
     def _result(self, call: Any) -> Any:
         try:
             return self._cluster.result(call)
-        except Lost:
+        except WorkerLost:
             raise RigError(f"{self.name}: an actor was lost while it started; start again") from None

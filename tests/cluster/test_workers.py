@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import small_talks
 
-from rig.cluster import placed
-from rig.cluster.crew import Crew, Lost
-from rig.cluster.hosted import Hosted
-from rig.cluster.weights import Weights
+from rig.cluster import loader_on
+from rig.cluster.worker import Weights, Worker
+from rig.cluster.workers import WorkerLost, Workers
 from rig.errors import RigError
 from rig.events import Event, Notice
 from rig.methods.scripted import Scripted
@@ -24,7 +23,7 @@ class MadeUp:
     def __init__(self, *models: Model, mortal: dict[int, int] | None = None) -> None:
         self.models = list(models)
         self.mortal = mortal or {}
-        self.made: list[Hosted] = []
+        self.made: list[Worker] = []
         self.asked: dict[int, int] = {}
         self.ended: list[int] = []
 
@@ -33,9 +32,9 @@ class MadeUp:
             raise RigError("no room")
         found = []
         for model in self.models:
-            hosted = Hosted(lambda _, model=model: model, None)  # type: ignore[misc]
-            hosted.load()
-            self.made.append(hosted)
+            worker = Worker(lambda _, model=model: model, None)  # type: ignore[misc]
+            worker.load()
+            self.made.append(worker)
             found.append(len(self.made) - 1)
         self.models = []
         return "made up", found
@@ -50,7 +49,7 @@ class MadeUp:
         actor, name, values = call
         self.asked[actor] = self.asked.get(actor, 0) + (name == "advance")
         if self.asked[actor] > self.mortal.get(actor, 10**9):
-            raise Lost(actor)
+            raise WorkerLost(actor)
         return getattr(self.made[actor], name)(*values)
 
     def end(self, actor: Any) -> None:
@@ -62,8 +61,8 @@ def models(number: int) -> list[Scripted]:
 
 
 def played(store: Path, cluster: MadeUp) -> tuple[list[Any], list[Event]]:
-    """The predictions of a run with a crew, in the order of their places, and the events."""
-    events = small_talks.play(small_talks.plan(store, lambda notify: Crew(cluster, notify)))
+    """The predictions of a run with workers, in the order of their places, and the events."""
+    events = small_talks.play(small_talks.plan(store, lambda notify: Workers(cluster, notify)))
     return rows(store), events
 
 
@@ -83,7 +82,7 @@ def small_talks_rows(store: Path) -> list[tuple[int, str]]:
 
 @pytest.fixture
 def alone(tmp_path: Path) -> list[Any]:
-    """What the model says without a crew."""
+    """What the model says without workers."""
     store = tmp_path / "alone.sqlite"
     small_talks.play(small_talks.plan(store, *models(1)))
     return rows(store)
@@ -118,16 +117,16 @@ def test_what_another_arm_answered_is_sent_along_as_a_draft(tmp_path: Path) -> N
         return small_talks.erratic(request)
 
     store = tmp_path / "runs.sqlite"
-    crew = MadeUp(DraftingModel(script))
-    small_talks.play(small_talks.plan(store, *models(1), lambda notify: Crew(crew, notify)))
+    cluster = MadeUp(DraftingModel(script))
+    small_talks.play(small_talks.plan(store, *models(1), lambda notify: Workers(cluster, notify)))
     said = [raw for arm, *_, raw in small_talks_rows(store) if arm == 1]
     assert sorted(map(str, heard)) == sorted(said) != []
 
 
 def test_where_all_are_lost_the_run_can_be_resumed_without_them(tmp_path: Path, alone: list[Any]) -> None:
     store = tmp_path / "runs.sqlite"
-    with_crew = small_talks.plan(store, lambda notify: Crew(MadeUp(*models(1), mortal={0: 5}), notify))
-    small_talks.play(with_crew)
+    with_workers = small_talks.plan(store, lambda notify: Workers(MadeUp(*models(1), mortal={0: 5}), notify))
+    small_talks.play(with_workers)
     failure = small_talks.stored(store).arms[0].failure
     assert failure is not None
     assert "all actors were lost" in failure
@@ -169,7 +168,7 @@ def test_a_file_is_found_by_what_is_in_it_and_else_kept_as_it_was_sent(
 @pytest.mark.parametrize("where", ["mars", "", "rays"])
 def test_elsewhere_than_on_ray_is_nowhere(where: str) -> None:
     with pytest.raises(RigError, match="give ray, or ray:ADDRESS"):
-        placed(lambda notify: small_talks.oracle(), where)
+        loader_on(where, lambda notify: small_talks.oracle())
 
 
 def test_planning_a_run_elsewhere_connects_to_nothing(tmp_path: Path) -> None:

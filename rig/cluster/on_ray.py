@@ -1,0 +1,286 @@
+"""Ray: how many actors there is room for, and how to call them. The only file that imports it.
+
+A cluster of this machine listens on the loopback interface alone and takes a token that only its own
+processes have. Its session folder names the process that began it; the next cluster removes what is left of
+those that were killed.
+"""
+
+import faulthandler
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from shutil import rmtree
+from socket import create_connection
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+from rig import engine
+from rig.cluster.worker import Weights, Worker
+from rig.cluster.workers import WorkerLost, Workers
+from rig.errors import RigError
+from rig.models import Model, Notify
+from rig.temporary import started_s
+from rig.words import counted
+
+if TYPE_CHECKING:
+    import psutil
+
+MOST = 1_024
+"""Actors at most."""
+ANSWERS_S = 10.0
+"""How many seconds a cluster may take to accept a connection."""
+
+_RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
+"""What Ray calls a need of an actor where it lists what is free."""
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Set to 0, Ray uses the loopback address for everything, as it does on Windows and macOS."""
+
+
+def loader_on(where: str, load: Callable[[Notify], Model]) -> Callable[[Notify], Model]:
+    """What loads the same model in actors of Ray, as in `ray` or `ray:ADDRESS`. Raises RigError for others.
+
+    `ray` alone is a cluster of this machine, which ends with the run.
+    """
+    kind, _, address = where.partition(":")
+    if kind != "ray":
+        raise RigError(f"--on {where}: give ray, or ray:ADDRESS of a cluster that is running")
+    return partial(_load_workers, load, address)
+
+
+def disconnect() -> None:
+    """Disconnect from Ray where this process is connected, and end a cluster that it began.
+
+    Otherwise such a cluster would be killed with the thread that began it, and leave processes behind.
+    """
+    if "ray" not in sys.modules:
+        return
+    sys.modules["ray"].shutdown()
+    for session in _sessions():
+        if _pid(session) == os.getpid():
+            rmtree(session, ignore_errors=True)
+
+
+def _load_workers(load: Callable[[Notify], Model], address: str, notify: Notify) -> Model:
+    return Workers(RayCluster(load, address, notify), notify)
+
+
+class RayCluster:
+    """A Ray cluster, as far as `Workers` needs it."""
+
+    def __init__(self, load: Callable[[Notify], Model], address: str, notify: Notify) -> None:
+        self._ray = _connected(address, notify)
+        self._is_local = not address
+        self._load: Callable[..., Model] = load
+        self._weights: Weights | None = None
+        self._sent: list[Any] = []
+        self._needs: dict[str, float] = {"num_cpus": 1}
+        if isinstance(load, partial) and load.func is engine.load:
+            path, settings, name = load.args
+            self._weights = Weights.of(path)
+            self._load = partial(_load_file, settings=settings, name=name)
+            self._needs = {"num_cpus": settings.n_threads, "memory": 1.2 * self._weights.size}
+            if settings.n_gpu_layers != 0 and self._ray.cluster_resources().get("GPU"):
+                self._needs = {"num_gpus": 1, "num_cpus": 1}
+
+    def spawn(self, notify: Notify, *, patience_s: float) -> tuple[str, list[Any]]:
+        """The model's name, and actors for all the room there is. Raises RigError if there is none."""
+        count = self._room(patience_s)
+        kind = self._ray.remote(**self._needs)(Worker)
+        actors = [kind.remote(self._load, self._weights) for _ in range(count)]
+        try:
+            for actor in actors:
+                if self.result(actor.lacks_weights.remote()):
+                    self.result(actor.keep.remote(*self._parts()))
+            if self._is_local:
+                _check_listeners(self._ray)
+            loaded = [self.result(call) for call in [actor.load.remote() for actor in actors]]
+        except WorkerLost:
+            raise RigError("a Ray actor was lost while it loaded its model; start again") from None
+        name, notes = loaded[0]
+        for note in notes:
+            notify(note)
+        notify(f"{name}: in {counted(count, 'Ray actor')}")
+        return name, actors
+
+    def call(self, actor: Any, name: str, *values: Any) -> Any:
+        return getattr(actor, name).remote(*values)
+
+    def first(self, calls: Sequence[Any], patience_s: float) -> Any | None:
+        ended, _ = self._ray.wait(list(calls), num_returns=1, timeout=patience_s)
+        return ended[0] if ended else None
+
+    def result(self, call: Any) -> Any:
+        try:
+            return self._ray.get(call)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, Exception) else error from None
+        except self._ray.exceptions.RayError as error:
+            raise WorkerLost(str(error)) from None
+
+    def end(self, actor: Any) -> None:
+        self._ray.kill(actor)
+
+    def _parts(self) -> list[Any]:
+        """The model's file in the object store, put there once for all actors that lack it."""
+        if not self._sent and self._weights:
+            self._sent = [self._ray.put(part) for part in self._weights.parts()]
+        return self._sent
+
+    def _room(self, patience_s: float) -> int:
+        until = monotonic() + patience_s
+        while True:
+            free = self._ray._private.state.available_resources_per_node().values()
+            count = min(sum(actors_on(node, self._needs) for node in free), MOST)
+            if count:
+                return count
+            if monotonic() >= until:
+                needs = ", ".join(f"{name} {value:g}" for name, value in self._needs.items())
+                raise RigError(f"no node of the cluster has room for an actor ({needs}); see `ray status`")
+            sleep(0.2)
+
+
+def _load_file(path: Any, *, settings: Any, name: str, notify: Notify) -> Model:
+    """On the node: load the file from where it is there."""
+    return engine.load(path, settings, name, notify)
+
+
+def actors_on(node: Mapping[str, float], needs: Mapping[str, float]) -> int:
+    """How many actors with these needs a node has room for."""
+    return int(min(node.get(_RESOURCES[name], 0) // need for name, need in needs.items()))
+
+
+def _connected(address: str, notify: Notify) -> Any:
+    """Ray, connected to a cluster. Raises RigError if that is not possible."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if not address:
+        os.environ[_LOOPBACK] = "0"
+        if "RAY_AUTH_MODE" not in os.environ:
+            os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    try:
+        import ray
+    except ImportError:
+        raise RigError("--on ray needs Ray; install it with `pip install ray`") from None
+    if ray.is_initialized():
+        return ray
+    if sys.__stderr__ and not faulthandler.is_enabled():
+        # Ray would give it sys.stderr, which the live view has replaced by what is no file.
+        faulthandler.enable(sys.__stderr__, all_threads=False)
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    # What else Ray has to say of lost nodes goes to the terminal of whoever watches; `Workers` says it.
+    ray._private.worker.print_to_stdstream = lambda *_, **__: None
+    try:
+        if address:
+            _knock(address)
+            ray.init(address=address, **quiet)
+            notify(f"--on ray:{address}: {openness(os.environ)}")
+        else:
+            ray.init(address="local", include_dashboard=False, _temp_dir=str(_session_folder()), **quiet)
+            _check_listeners(ray)
+    except RigError:
+        disconnect()
+        raise
+    except Exception as error:  # Ray raises plain ones, too, where it starts too slowly
+        disconnect()
+        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        where = f"ray:{address}: no cluster answers" if address else "ray: Ray does not start on this machine"
+        raise RigError(f"--on {where}: {reason}; see docs/cluster.md") from None
+    return ray
+
+
+def openness(environment: Mapping[str, str]) -> str:
+    """Who can reach a cluster that listens on the network, by how Ray is told to protect it."""
+    has_token = environment.get("RAY_AUTH_MODE") == "token"
+    is_encrypted = environment.get("RAY_USE_TLS", "").lower() in ("1", "true")
+    if has_token and is_encrypted:
+        return "its ports take a token (RAY_AUTH_MODE) and are encrypted (RAY_USE_TLS)"
+    who = "whoever has the token" if has_token else "whoever reaches its ports"
+    reads = "" if is_encrypted else ", and whoever sees the network can read all of it"
+    missing = [] if has_token else ["a token (RAY_AUTH_MODE=token)"]
+    missing += [] if is_encrypted else ["encryption (RAY_USE_TLS=1)"]
+    return f"{who} can run code there{reads}; Ray offers {' and '.join(missing)}, see docs/cluster.md"
+
+
+def _check_listeners(ray: Any) -> None:
+    """Raise RigError, and end the cluster, unless all its processes listen on the loopback interface alone.
+
+    They are the children of this process, and this process itself.
+    """
+    import psutil
+
+    this = psutil.Process()
+    try:
+        reachable = sorted(
+            {
+                f"{process.name()} at {address}"
+                for process in (this, *this.children(recursive=True))
+                for address in _listeners(process)
+            }
+        )
+    except psutil.Error as error:
+        reachable = [f"what it listens on cannot be seen ({type(error).__name__})"]
+    if reachable:
+        ray.shutdown()
+        raise RigError(
+            f"--on ray: Ray listens beyond this machine ({', '.join(reachable[:3])}), so it was ended;"
+            " give the address of a cluster that you trust the network of (docs/cluster.md)"
+        )
+
+
+def _listeners(process: "psutil.Process") -> Iterator[str]:
+    """The addresses off the loopback interface at which a process listens; none if it has ended."""
+    import psutil
+
+    with suppress(psutil.NoSuchProcess):
+        for connection in process.net_connections("tcp"):
+            if connection.status == psutil.CONN_LISTEN and not is_loopback(connection.laddr.ip):
+                yield f"{connection.laddr.ip}:{connection.laddr.port}"
+
+
+def is_loopback(ip: str) -> bool:
+    """Whether nobody off this machine can reach an address; `::ffff:127.0.0.1` is one of IPv4."""
+    address = ip_address(ip.partition("%")[0])
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def _sessions() -> list[Path]:
+    """The folders of the clusters that rig began for this user on this machine."""
+    return list(_sessions_at().glob("session_*_*"))
+
+
+def _sessions_at() -> Path:
+    # Ray's sockets are in there, whose paths must be short.
+    return Path(tempfile.gettempdir()) / f"rig-ray-{os.getuid()}"
+
+
+def _session_folder() -> Path:
+    """Where Ray keeps its session; what is left of clusters whose process is gone is removed first.
+
+    Raises RigError if the folder is somebody else's.
+    """
+    folder = _sessions_at()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise RigError(f"{folder}: belongs to another user; remove it, or set TMPDIR")
+    for session in _sessions():
+        if started_s(_pid(session)) is None and not session.is_symlink():
+            rmtree(session, ignore_errors=True)
+    return folder
+
+
+def _pid(session: Path) -> int:
+    """The process that began a session: `session_2026-11-24_22-20-12_258272_25760`."""
+    number = session.name.rpartition("_")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def _knock(address: str) -> None:
+    """Raise OSError if nobody listens at HOST:PORT. Ray itself would go on trying for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdecimal():
+        create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
