@@ -54,7 +54,7 @@ RANKS = {
     "rig.replay": (3, 2),
     "rig.compare": (3, 2),
     "rig.screening": (3, 3),
-    "rig.bundle": (3, 3),
+    "rig.bundle": (3, 0),
     # floor 4: what people see
     "rig.displays": (4, 0),
     "rig.report": (4, 1),

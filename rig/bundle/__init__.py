@@ -1,6 +1,6 @@
 """Everything that rig needs, in one file, for a machine that never had a network."""
 
-from rig.bundle.contents import Contents, Made, make
+from rig.bundle.contents import Bundle, Contents, make
 from rig.bundle.verify import Verified, verify
 
-__all__ = ["Contents", "Made", "Verified", "make", "verify"]
+__all__ = ["Bundle", "Contents", "Verified", "make", "verify"]

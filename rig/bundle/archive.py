@@ -55,27 +55,27 @@ def digest_of(path: Path) -> Digest:
     """Of a file as it is now. Raises RigError."""
     try:
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256")
-            return Digest(found.hexdigest(), file.tell())
+            digest = hashlib.file_digest(file, "sha256")
+            return Digest(digest.hexdigest(), file.tell())
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def write(target: Path, suffix: str, members: Iterable[Member], known: Callable[[str], Digest]) -> None:
+def write(target: Path, suffix: str, members: Iterable[Member], digest_as: Callable[[str], Digest]) -> None:
     """Write an archive, compressed as its suffix says. `known` is what a member must be, by its name.
 
     Raises OSError, and RigError for a file that has changed meanwhile or has a name that is too long.
     """
     with target.open("wb") as file, _compressing(file, suffix) as archive:
         for member in members:
-            wanted, found, size = known(member.name), hashlib.sha256(), 0
-            archive.write(_header(member, wanted.size))
+            listed, digest, size = digest_as(member.name), hashlib.sha256(), 0
+            archive.write(_header(member, listed.size))
             with member.source.open("rb") as source:
                 while block := source.read(_BLOCK):
-                    found.update(block)
+                    digest.update(block)
                     size += len(block)
                     archive.write(block)
-            if Digest(found.hexdigest(), size) != wanted:
+            if Digest(digest.hexdigest(), size) != listed:
                 raise RigError(f"{member.source}: changed while it was packed; pack again")
             archive.write(bytes(-size % _RECORD))
         archive.write(bytes(2 * _RECORD))
@@ -142,8 +142,8 @@ def reading(path: Path) -> Iterator["Stream"]:
         with path.open("rb") as file, _blocks(file) as blocks:
             yield Stream(path, blocks, _EXPANSION * size + _SPARE)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise RigError(f"{path}: cannot be read to its end: {said}") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise RigError(f"{path}: cannot be read to its end: {reason}") from error
 
 
 @contextmanager

@@ -14,13 +14,14 @@ from rig.bundle.pages import documentation
 from rig.bundle.wheels import Wheel, wheels
 from rig.calls import JsonObject
 from rig.engine.built import built_for
-from rig.engine.files.atomic import put_in_place, temporary_folder
+from rig.engine.files.atomic import put_in_place
 from rig.engine.files.pip import run_pip
 from rig.engine.files.registry import load_registry, resolve
 from rig.engine.gguf.adapter import inspect_adapter
 from rig.errors import RigError
 from rig.files import json_text
 from rig.paths import CHECKOUT, real
+from rig.temporary import temporary_folder
 from rig.toolbox.own.folder import holds_toolbox
 
 TOP = "rig-bundle"
@@ -30,12 +31,10 @@ LLAMA = "llama-cpp-python"
 PORTABLE = "-DGGML_NATIVE=off -DGGML_OPENMP=off"
 """How llama.cpp is built for processors since 2013 (AVX2), and for systems without GCC's OpenMP."""
 
-_CARRIED = Path(__file__).parent / "carried"
-
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What somebody wants in a bundle. No models means all of the registry's that are here."""
+    """What is to be in a bundle. No models means all of the registry's that are here."""
 
     models: Sequence[str] = ()
     adapters: Sequence[Path] = ()
@@ -46,7 +45,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Bundle:
     """A finished bundle: its own SHA-256 and size, and how many files are in it."""
 
     digest: Digest
@@ -58,7 +57,7 @@ class _Gathered:
     """The files so far by their names in the bundle, and what the manifest says of them."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    said: JsonObject = field(default_factory=dict)
+    description: JsonObject = field(default_factory=dict)
 
     def add(self, name: str, source: Path) -> None:
         """Raises RigError for anything but a plain file, and for a name that is taken or leads elsewhere."""
@@ -71,37 +70,43 @@ class _Gathered:
         self.files[name] = source
 
 
-def make(target: Path, wanted: Contents, *, force: bool, say: Callable[[str], None]) -> Made:
+def make(target: Path, contents: Contents, *, force: bool, say: Callable[[str], None]) -> Bundle:
     """Write a bundle; its content is first gathered in a folder beside it. Raises RigError.
 
     The same models, toolboxes, wheels and environment give the same bytes.
     """
-    suffix = next((each for each in SUFFIXES if target.name.endswith(each)), None)
+    suffix = next((ending for ending in SUFFIXES if target.name.endswith(ending)), None)
     if suffix is None:
         raise RigError(f"{target}: the name of a bundle ends in {', '.join(SUFFIXES)}")
     if target.exists() and not (force and target.is_file()):
         raise RigError(f"{target}: exists; choose a new file, or --force to write over it")
     try:
         with temporary_folder(target.absolute().parent, "bundle") as folder:
-            gathered = _gather(wanted, folder, say)
-            known = _described(gathered, folder)
-            say(f"packing {len(known)} files, {sum(each.size for each in known.values()) / 1e9:.1f} GB")
-            members = [Member(f"{TOP}/{name}", gathered.files[name], name == "install.sh") for name in known]
+            gathered = _gather(contents, folder, say)
+            digests = _described(gathered, folder)
+            size = sum(digest.size for digest in digests.values())
+            say(f"packing {len(digests)} files, {size / 1e9:.1f} GB")
+            members = [
+                Member(f"{TOP}/{name}", gathered.files[name], name == "install.sh") for name in digests
+            ]
             finished = folder / f"finished{suffix}"
-            write(finished, suffix, members, lambda name: known[name.removeprefix(f"{TOP}/")])
-            digest = digest_of(finished)
+            write(finished, suffix, members, lambda name: digests[name.removeprefix(f"{TOP}/")])
+            own = digest_of(finished)
             put_in_place(finished, target)
     except OSError as error:
         place = error.filename or target
         raise RigError(f"{place}: cannot be written: {error.strerror or error}") from error
-    return Made(digest, len(known))
+    return Bundle(own, len(digests))
 
 
 def _described(gathered: _Gathered, folder: Path) -> dict[str, Digest]:
     """Write the manifest and the checksums; every file of the bundle in its order, with its digest."""
     listed = {name: digest_of(gathered.files[name]) for name in sorted(gathered.files)}
-    said = {**gathered.said, "files": {name: asdict(each) for name, each in listed.items()}}
-    (folder / MANIFEST).write_text(json_text(said, indent=1) + "\n", encoding="utf-8")
+    manifest_data = {
+        **gathered.description,
+        "files": {name: asdict(digest) for name, digest in listed.items()},
+    }
+    (folder / MANIFEST).write_text(json_text(manifest_data, indent=1) + "\n", encoding="utf-8")
     manifest = digest_of(folder / MANIFEST)
     (folder / SUMS).write_text(sums(manifest, listed), encoding="utf-8")
     gathered.files |= {MANIFEST: folder / MANIFEST, SUMS: folder / SUMS}
@@ -111,36 +116,36 @@ def _described(gathered: _Gathered, folder: Path) -> dict[str, Digest]:
 def sums(manifest: Digest, listed: Mapping[str, Digest]) -> str:
     """The checksums as `sha256sum -c` reads them."""
     everything = {MANIFEST: manifest, **listed}
-    return "".join(f"{each.sha256}  {name}\n" for name, each in everything.items())
+    return "".join(f"{digest.sha256}  {name}\n" for name, digest in everything.items())
 
 
-def _gather(wanted: Contents, folder: Path, say: Callable[[str], None]) -> _Gathered:
+def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> _Gathered:
     gathered = _Gathered()
     for name in ("install.sh", "install.py"):
-        gathered.add(name, _CARRIED / name)
-    models = list(_models(wanted.models, gathered))
-    for path in wanted.adapters:
+        gathered.add(name, Path(__file__).with_name(name))
+    models = list(_models(contents.models, gathered))
+    for path in contents.adapters:
         inspect_adapter(path)
         gathered.add(f"adapters/{path.name}", path)
-    for place in wanted.toolboxes:
+    for place in contents.toolboxes:
         _toolbox(place, gathered)
     say("documentation" if CHECKOUT else "no documentation: this rig is not a checkout")
     for page in documentation(CHECKOUT, folder / "docs") if CHECKOUT else ():
         gathered.add(f"docs/{page.as_posix()}", folder / "docs" / page)
-    made = folder / "wheels"
-    made.mkdir()
-    given = [*wanted.wheels]
-    if wanted.portable:
+    wheels_folder = folder / "wheels"
+    wheels_folder.mkdir()
+    named_wheels = [*contents.wheels]
+    if contents.portable:
         say("compiling llama.cpp for processors since 2013; about 6 minutes on 2 cores")
-        given.append(_portable(folder))
+        named_wheels.append(_portable(folder))
     say("wheels of what is installed here")
-    packed = wheels(made, given, wanted.extras)
+    packed = wheels(wheels_folder, named_wheels, contents.extras)
     for wheel in packed:
         gathered.add(f"wheels/{wheel.path.name}", wheel.path)
     requirements = folder / "requirements.txt"
     requirements.write_text("".join(map(_pinned, packed)), encoding="utf-8")
     gathered.add(requirements.name, requirements)
-    gathered.said = {
+    gathered.description = {
         "format": 1,
         "rig": __version__,
         "python": f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}",
@@ -149,8 +154,8 @@ def _gather(wanted: Contents, folder: Path, say: Callable[[str], None]) -> _Gath
         "llama_cpp": _llama(packed, folder),
         "models": models,
         "wheels": [
-            {"name": each.name, "version": each.version, "file": each.path.name, "given": each.given}
-            for each in packed
+            {"name": wheel.name, "version": wheel.version, "file": wheel.path.name, "given": wheel.given}
+            for wheel in packed
         ],
     }
     return gathered
@@ -190,13 +195,13 @@ def _portable(folder: Path) -> Path:
     """Compile llama.cpp as PORTABLE says. Raises RigError if its source cannot be had or compiled."""
     from importlib.metadata import version
 
-    wanted = f"{LLAMA}=={version(LLAMA)}"
+    pinned = f"{LLAMA}=={version(LLAMA)}"
     options = ["--no-deps", "--no-cache-dir", f"--no-binary={LLAMA}", f"--wheel-dir={folder / 'portable'}"]
-    fault = run_pip(["wheel", *options, wanted], folder, {"CMAKE_ARGS": PORTABLE})
+    fault = run_pip(["wheel", *options, pinned], folder, {"CMAKE_ARGS": PORTABLE})
     if fault is not None:
         raise RigError(
-            f"pip could not compile {wanted} ({fault}); without a network or a compiler, make it on another "
-            f"machine with CMAKE_ARGS='{PORTABLE}' pip wheel {wanted}, and give it with --wheel"
+            f"pip could not compile {pinned} ({fault}); without a network or a compiler, make it on another "
+            f"machine with CMAKE_ARGS='{PORTABLE}' pip wheel {pinned}, and give it with --wheel"
         )
     (built,) = (folder / "portable").glob("*.whl")
     return built
@@ -204,7 +209,7 @@ def _portable(folder: Path) -> Path:
 
 def _llama(packed: Sequence[Wheel], folder: Path) -> JsonObject:
     """What the llama.cpp of the bundle was built for. Raises RigError if it does not start here."""
-    (wheel,) = (each for each in packed if each.name == LLAMA)
+    (wheel,) = (candidate for candidate in packed if candidate.name == LLAMA)
     site = folder / "llama"
     with zipfile.ZipFile(wheel.path) as archive:
         archive.extractall(site, [name for name in archive.namelist() if name.startswith("llama_cpp/")])

@@ -40,8 +40,8 @@ def as_page(text: str, title: str) -> str:
     parser.use(anchors_plugin, max_level=4, slug_func=anchor)
     tokens = parser.parse(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
     for token in tokens:
-        for each in token.children or ():
-            _link(each)
+        for child in token.children or ():
+            _link(child)
     body = parser.renderer.render(tokens, parser.options, {})
     heading = html.escape(title)
     return f'<!doctype html><meta charset="utf-8"><title>{heading}</title><style>{_STYLE}</style>\n{body}'

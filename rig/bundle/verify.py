@@ -48,12 +48,12 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
     count, differing = len(left) + 1, []
     for name, size, content in members:
         inside = name.removeprefix(f"{TOP}/")
-        wanted = left.pop(inside, None) if inside != name else None
-        if wanted is None:
+        digest = left.pop(inside, None) if inside != name else None
+        if digest is None:
             differing.append((name, "is not in the list, or twice in the bundle"))
-        elif size != wanted.size:
-            differing.append((inside, f"{size} bytes instead of {wanted.size}"))
-        elif _sha256(content) != wanted.sha256:
+        elif size != digest.size:
+            differing.append((inside, f"{size} bytes instead of {digest.size}"))
+        elif _sha256(content) != digest.sha256:
             differing.append((inside, "its SHA-256 is another"))
         if len(differing) > count:
             raise RigError(f"{path}: contains files that it does not list; not read further")
@@ -63,13 +63,13 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
 def _listed(path: Path, text: bytes) -> dict[str, Digest]:
     try:
         files: Any = json.loads(text)["files"]
-        return {str(name): Digest(str(each["sha256"]), int(each["size"])) for name, each in files.items()}
+        return {str(name): Digest(str(file["sha256"]), int(file["size"])) for name, file in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise RigError(f"{path}: not a rig bundle: its {MANIFEST} cannot be read: {error}") from error
 
 
 def _sha256(content: Iterator[bytes]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for block in content:
-        found.update(block)
-    return found.hexdigest()
+        digest.update(block)
+    return digest.hexdigest()

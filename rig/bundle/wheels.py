@@ -52,26 +52,26 @@ class Wheel:
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class _File:
     name: str
     source: Path
     sha256: str | None = None
     """URL-safe base64 without padding, as RECORD has it; None if nothing is known of the file."""
 
 
-def wheels(folder: Path, given: Iterable[Path] = (), extras: Iterable[str] = ()) -> list[Wheel]:
+def wheels(folder: Path, named: Iterable[Path] = (), extras: Iterable[str] = ()) -> list[Wheel]:
     """A wheel in `folder` of everything that rig with these extras needs here, and of pip, by name.
 
     Raises RigError for what is not installed, and for files that are not as they were installed.
     """
-    known = dict(_described(path) for path in given)
-    found = []
-    for name, each in sorted(_closure(extras, known).items()):
-        path = known[name][0] if name in known else _packed(name, each, folder)
-        found.append(Wheel(name, each.version, path, name in known))
-    if unused := known.keys() - {wheel.name for wheel in found}:
-        raise RigError(f"{known[min(unused)][0]}: rig does not need {min(unused)}; leave it out")
-    return found
+    described = dict(_described(path) for path in named)
+    packed = []
+    for name, installed in sorted(_closure(extras, described).items()):
+        path = described[name][0] if name in described else _packed(name, installed, folder)
+        packed.append(Wheel(name, installed.version, path, name in described))
+    if unused := described.keys() - {wheel.name for wheel in packed}:
+        raise RigError(f"{described[min(unused)][0]}: rig does not need {min(unused)}; leave it out")
+    return packed
 
 
 def _described(path: Path) -> tuple[str, tuple[Path, Distribution]]:
@@ -92,10 +92,10 @@ def _info(name: str) -> str | None:
 
 
 def _closure(
-    extras: Iterable[str], known: Mapping[str, tuple[Path, Distribution]]
+    extras: Iterable[str], described: Mapping[str, tuple[Path, Distribution]]
 ) -> dict[str, Distribution]:
     """What is needed on this platform, by canonical name, with the extras that others ask for."""
-    found: dict[str, Distribution] = {}
+    needed: dict[str, Distribution] = {}
     left = [
         *((name, "", "a bundle") for name in ROOTS),
         *((DISTRIBUTION, extra, "a bundle") for extra in extras),
@@ -107,14 +107,16 @@ def _closure(
             continue
         done.add((name, extra))
         try:
-            found[name] = known[name][1] if name in known else distribution(name)
+            needed[name] = described[name][1] if name in described else distribution(name)
         except PackageNotFoundError:
             raise RigError(f"{name} is not installed here, and {wanted_by} needs it; install it") from None
-        for line in found[name].requires or ():
-            wanted = Requirement(line)
-            if wanted.marker is None or wanted.marker.evaluate({"extra": extra}):
-                left += [(canonicalize_name(wanted.name), each, name) for each in ("", *wanted.extras)]
-    return found
+        for line in needed[name].requires or ():
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                left += [
+                    (canonicalize_name(requirement.name), asked, name) for asked in ("", *requirement.extras)
+                ]
+    return needed
 
 
 def _packed(name: str, installed: Distribution, folder: Path) -> Path:
@@ -126,8 +128,8 @@ def _packed(name: str, installed: Distribution, folder: Path) -> Path:
         raise RigError(f"{name} is installed as editable; give a wheel of it with --wheel, or install it")
     else:
         members = list(_of_record(name, installed))
-    (info,) = {info for each in members if (info := _info(each.name))}
-    kept = [each for each in members if not each.name.startswith(LEFT_OUT.get(name, ("/",)))]
+    (info,) = {info for member in members if (info := _info(member.name))}
+    kept = [member for member in members if not member.name.startswith(LEFT_OUT.get(name, ("/",)))]
     path = folder / f"{info.removesuffix('.dist-info')}-{_tag(name, installed)}.whl"
     _write(path, name, kept, info)
     return path
@@ -137,25 +139,25 @@ def _tag(name: str, installed: Distribution) -> str:
     """For which Python and platform a wheel is: of several, one that is right here. Tar has short names."""
     tags = message_from_string(installed.read_text("WHEEL") or "").get_all("Tag", [])
     here = set(map(str, sys_tags()))
-    found = next((tag for tag in tags if tag in here), None)
-    if found is None:
+    suitable = next((tag for tag in tags if tag in here), None)
+    if suitable is None:
         raise RigError(f"{name} was not installed from a wheel for this Python; install it with pip")
-    return found
+    return suitable
 
 
-def _of_checkout(checkout: Path) -> Iterator[_Member]:
+def _of_checkout(checkout: Path) -> Iterator[_File]:
     """Rig's own files, as pyproject.toml says what goes where in a wheel."""
     project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    for source, target in {**{each: each for each in wheel["packages"]}, **wheel["force-include"]}.items():
+    for source, target in {**{name: name for name in wheel["packages"]}, **wheel["force-include"]}.items():
         place = checkout / source
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             inside = path.relative_to(place).parts
             if path.is_file() and not any(p.startswith(".") or p == "__pycache__" for p in inside):
-                yield _Member("/".join((target, *inside)), path)
+                yield _File("/".join((target, *inside)), path)
 
 
-def _of_record(name: str, installed: Distribution, *, only_metadata: bool = False) -> Iterator[_Member]:
+def _of_record(name: str, installed: Distribution, *, only_metadata: bool = False) -> Iterator[_File]:
     """What was in the wheel of an installed distribution, and not what installing it has added."""
     if installed.files is None:
         raise RigError(f"{name} has no RECORD here of what was installed; install it with pip")
@@ -168,9 +170,7 @@ def _of_record(name: str, installed: Distribution, *, only_metadata: bool = Fals
         source = Path(os.path.normpath(str(installed.locate_file(file))))
         target = _place(installed, file, source)
         if target is not None:
-            yield _Member(
-                target, source, file.hash.value if file.hash and file.hash.mode == "sha256" else None
-            )
+            yield _File(target, source, file.hash.value if file.hash and file.hash.mode == "sha256" else None)
 
 
 def _place(installed: Distribution, file: PackagePath, source: Path) -> str | None:
@@ -186,12 +186,12 @@ def _place(installed: Distribution, file: PackagePath, source: Path) -> str | No
     raise RigError(f"{source}: installed by {installed.metadata['Name']}, and not in this environment")
 
 
-def _write(path: Path, name: str, members: Sequence[_Member], info: str) -> None:
+def _write(path: Path, name: str, members: Sequence[_File], info: str) -> None:
     """The archive: the same bytes for the same files, nothing compressed, as the whole bundle will be."""
     record = io.StringIO()
     rows = csv.writer(record, lineterminator="\n")
     with zipfile.ZipFile(path, "w") as archive:
-        for member in sorted(members, key=lambda each: (each.name.startswith(info), each.name)):
+        for member in sorted(members, key=lambda member: (member.name.startswith(info), member.name)):
             try:
                 digest, size = _add(archive, member)
             except OSError as error:
@@ -205,7 +205,7 @@ def _write(path: Path, name: str, members: Sequence[_Member], info: str) -> None
         archive.writestr(_entry(f"{info}/RECORD", executable=False), record.getvalue())
 
 
-def _add(archive: zipfile.ZipFile, member: _Member) -> tuple[str, int]:
+def _add(archive: zipfile.ZipFile, member: _File) -> tuple[str, int]:
     """Copy a file into the archive; its hash as RECORD has it, and its size in bytes."""
     digest = hashlib.sha256()
     with member.source.open("rb") as file:

@@ -47,21 +47,21 @@ class ScreenedStep:
 
     def as_json(self) -> JsonObject:
         """Everything by name, choice by choice."""
-        found = self.assessment
+        assessment = self.assessment
         return {
             "conversation": self.key.conversation,
             "turn": self.number,
             "position": self.key.turn,
             "step": self.key.step,
-            "answer": "reply" if found.is_reply else "call",
+            "answer": "reply" if assessment.is_reply else "call",
             "tool": self.tool,
-            "logprob": found.logprob if found.fault is None else None,
-            "greedy": found.is_greedy,
-            "forced": found.forced,
-            "prompt_tokens": found.prompt_tokens,
-            "computed_tokens": found.computed_tokens,
-            "fault": found.fault,
-            "choices": [self._choice(number, choice) for number, choice in enumerate(found.choices)],
+            "logprob": assessment.logprob if assessment.fault is None else None,
+            "greedy": assessment.is_greedy,
+            "forced": assessment.forced,
+            "prompt_tokens": assessment.prompt_tokens,
+            "computed_tokens": assessment.computed_tokens,
+            "fault": assessment.fault,
+            "choices": [self._choice(number, choice) for number, choice in enumerate(assessment.choices)],
         }
 
     def _choice(self, number: int, choice: Choice) -> JsonObject:
@@ -108,11 +108,11 @@ class ArmScreen:
     @property
     def faults(self) -> Mapping[str, int]:
         """Why answers could not be assessed, and how many."""
-        found: dict[str, int] = {}
+        faults: dict[str, int] = {}
         for step in self.steps:
             if (fault := step.assessment.fault) is not None:
-                found[fault] = found.get(fault, 0) + 1
-        return found
+                faults[fault] = faults.get(fault, 0) + 1
+        return faults
 
     def calls(self) -> list[ScreenedStep]:
         return [step for step in self.assessed if not step.assessment.is_reply]
@@ -232,8 +232,8 @@ class Screen:
 
 
 def _mean(values: Iterable[float | bool]) -> float | None:
-    found = np.fromiter(values, dtype=np.float64)
-    return float(found.mean()) if found.size else None
+    array = np.fromiter(values, dtype=np.float64)
+    return float(array.mean()) if array.size else None
 
 
 def by_turn(arm: ArmScreen) -> Iterator[tuple[TurnKey, list[ScreenedStep]]]:

@@ -40,19 +40,19 @@ class Screening:
     engine: EngineSettings
 
 
-def screen(wanted: Screening, notify: Notify, progress: Progress) -> Screen:
+def screen(request: Screening, notify: Notify, progress: Progress) -> Screen:
     """Screen the models; the first is the base that the others are compared with.
 
     A model that fails does not stop the others. Raises RigError when the base fails, and for conversations
     that could not be run either.
     """
-    steps = _steps(wanted)
+    steps = _steps(request)
     arms: list[ArmScreen] = []
     with Rows() as rows:
         base: _Base | None = None
-        for model, name in zip(wanted.models, _names(wanted.models), strict=True):
+        for model, name in zip(request.models, _names(request.models), strict=True):
             try:
-                arm, vocabulary = _arm(model, name, wanted, steps, base, rows, notify, progress)
+                arm, vocabulary = _arm(model, name, request, steps, base, rows, notify, progress)
             except (RigError, MemoryError) as error:
                 if base is None:
                     raise
@@ -65,7 +65,7 @@ def screen(wanted: Screening, notify: Notify, progress: Progress) -> Screen:
         return Screen(
             tuple(arms),
             tuple(steps),
-            {"protocol": wanted.settings.fingerprint},
+            {"protocol": request.settings.fingerprint},
         )
 
 
@@ -89,18 +89,18 @@ def _names(models: Sequence[ResolvedModel]) -> list[str]:
     return names
 
 
-def _steps(wanted: Screening) -> dict[str, list[TrueStep]]:
-    players = knowing(wanted.method, wanted.tasks)
+def _steps(request: Screening) -> dict[str, list[TrueStep]]:
+    players = knowing(request.method, request.tasks)
     play = partial(
-        true_steps, wanted.setup, wanted.settings, evaluated=wanted.method.roles[0], players=players
+        true_steps, request.setup, request.settings, evaluated=request.method.roles[0], players=players
     )
-    return {task.name: list(play(task)) for task in wanted.tasks}
+    return {task.name: list(play(task)) for task in request.tasks}
 
 
 def _arm(
     model: ResolvedModel,
     name: str,
-    wanted: Screening,
+    request: Screening,
     steps: dict[str, list[TrueStep]],
     base: _Base | None,
     rows: Rows,
@@ -109,10 +109,10 @@ def _arm(
 ) -> tuple[ArmScreen, str]:
     """One model, and the name of its vocabulary."""
     began = time.perf_counter()
-    with closing(_teacher(model, wanted, notify)) as teacher:
+    with closing(_teacher(model, request, notify)) as teacher:
         vocabulary = teacher.vocabulary
         is_comparable = base is not None and base.vocabulary == vocabulary
-        found: list[ScreenedStep] = []
+        screened: list[ScreenedStep] = []
         for number, (conversation, truths) in enumerate(steps.items()):
             progress(name, number, len(steps))
             for truth in truths:
@@ -122,7 +122,7 @@ def _arm(
                 listen = partial(_keep, rows, key) if base is None else against.take
                 assessed = teacher.assess(truth.request, truth.answer, listen)
                 tool = truth.answer.name if isinstance(truth.answer, Call) else None
-                found.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
+                screened.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
         progress(name, len(steps), len(steps))
         fingerprint = teacher.fingerprint
         remarks = (
@@ -135,7 +135,7 @@ def _arm(
         arm = ArmScreen(
             name,
             fingerprint,
-            tuple(found),
+            tuple(screened),
             time.perf_counter() - began,
             made_from=_made_from(fingerprint),
             remarks=remarks,
@@ -143,11 +143,11 @@ def _arm(
         return arm, vocabulary
 
 
-def _teacher(model: ResolvedModel, wanted: Screening, notify: Notify) -> "Teacher":
+def _teacher(model: ResolvedModel, request: Screening, notify: Notify) -> "Teacher":
     # Kept from the other verbs: this loads llama.cpp.
     from rig.engine.forcing.teacher import Teacher
 
-    engine = replace(wanted.engine, parallel=1)
+    engine = replace(request.engine, parallel=1)
     return Teacher(model.path, engine, model.base, notify, model.adapter)
 
 

@@ -61,7 +61,7 @@ def check_stored(weights: Sequence[Weights], runs: Runs, addresses: Sequence[str
     For before the screen, which takes its time.
     """
     chosen = choose(runs, addresses)
-    base, *others = [_made_with(each, "a file that is screened", chosen) for each in weights]
+    base, *others = [_made_with(weight, "a file that is screened", chosen) for weight in weights]
     if base is None:
         raise RigError(f"{', '.join(addresses)}: no arm was made with the base's file")
     if not any(others):
@@ -72,16 +72,16 @@ def check_stored(weights: Sequence[Weights], runs: Runs, addresses: Sequence[str
         common_graders(runs, [base, other])
 
 
-def validity_of(found: Screen, runs: Runs, addresses: Sequence[str]) -> list[Validity]:
+def validity_of(screening: Screen, runs: Runs, addresses: Sequence[str]) -> list[Validity]:
     """Hold a screen against stored runs, which must have an arm for the base and for one other model.
 
     Arms are known by the SHA-256 of their files. Raises RigError when they cannot be found.
     """
     chosen = choose(runs, addresses)
-    base = _stored(found.base, chosen)
+    base = _stored(screening.base, chosen)
     if base is None:
-        raise RigError(f"{', '.join(addresses)}: no arm was made with the file of {found.base.name}")
-    others = [(arm, stored) for arm in found.arms[1:] if (stored := _stored(arm, chosen)) is not None]
+        raise RigError(f"{', '.join(addresses)}: no arm was made with the file of {screening.base.name}")
+    others = [(arm, stored) for arm in screening.arms[1:] if (stored := _stored(arm, chosen)) is not None]
     if not others:
         raise RigError(
             f"{', '.join(addresses)}: no arm was made with any file that is screened but the base's"
@@ -99,16 +99,16 @@ def _stored(arm: ArmScreen, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     return _made_with((file, adapter, scale), arm.name, chosen)
 
 
-def _made_with(wanted: Weights, name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
+def _made_with(weights: Weights, name: str, chosen: Sequence[ChosenArm]) -> ChosenArm | None:
     """The arm that was made with this file and adapter. Raises RigError if there are several."""
     fitting = [
-        each
-        for each in chosen
-        if wanted[0] is not None
-        and tuple((each.arm.fingerprint or {}).get(f"model.{part}") for part in _WEIGHTS) == wanted
+        candidate
+        for candidate in chosen
+        if weights[0] is not None
+        and tuple((candidate.arm.fingerprint or {}).get(f"model.{part}") for part in _WEIGHTS) == weights
     ]
     if len(fitting) > 1:
-        names = ", ".join(each.address for each in fitting)
+        names = ", ".join(candidate.address for candidate in fitting)
         raise RigError(f"{name} could be any of {names}; give one as RUN/ARM with --against")
     return fitting[0] if fitting else None
 
@@ -118,16 +118,21 @@ def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict
     graders, _ = common_graders(runs, [base, arm])
     rights: list[dict[TurnKey, Fraction]] = []
     for scored in read(runs, [base, arm], graders):
-        made: dict[TurnKey, list[bool]] = {}
+        judged: dict[TurnKey, list[bool]] = {}
         for (conversation, _), cells in scored.cells.items():
             for cell in cells.values():
                 for turn in cell.turns:
                     if turn.right is not None:
-                        made.setdefault(TurnKey(conversation, turn.turn), []).append(turn.right)
-        rights.append({turn: Fraction(sum(each), len(each)) for turn, each in made.items()})
+                        judged.setdefault(TurnKey(conversation, turn.turn), []).append(turn.right)
+        rights.append(
+            {
+                turn: Fraction(sum(rights_of_turn), len(rights_of_turn))
+                for turn, rights_of_turn in judged.items()
+            }
+        )
     before, after = rights
     common = [turn for turn in before if turn in after]
-    first = [_first_steps(runs, each, {name for name, _ in common}) for each in (base, arm)]
+    first = [_first_steps(runs, arm_played, {name for name, _ in common}) for arm_played in (base, arm)]
     return {
         "changed": {
             turn: first[0][turn] != first[1][turn] for turn in common if all(turn in f for f in first)
@@ -139,13 +144,13 @@ def _outcomes(runs: Runs, base: ChosenArm, arm: ChosenArm) -> dict[Outcome, dict
 
 def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict[TurnKey, object]:
     """What each turn began with: a call, or that it was a reply, or how it failed. Of the first repeat."""
-    found: dict[TurnKey, object] = {}
+    steps: dict[TurnKey, object] = {}
     for name in sorted(conversations):
         transcript = runs.transcript(chosen.run, name, chosen.arm.position)
         for turn, played in transcript.turns.items():
             if played.steps:
-                found[TurnKey(name, turn)] = _first(played)
-    return found
+                steps[TurnKey(name, turn)] = _first(played)
+    return steps
 
 
 def _first(played: PlayedTurn) -> object:
@@ -157,12 +162,12 @@ def _first(played: PlayedTurn) -> object:
 
 def _signal(arm: ArmScreen) -> dict[TurnKey, float]:
     """Of the turns whose every choice could be compared with the base's."""
-    found: dict[TurnKey, float] = {}
+    signal: dict[TurnKey, float] = {}
     for turn, steps in by_turn(arm):
         if all(len(step.divergences) == len(step.assessment.choices) for step in steps):
             first = zip(steps[0].assessment.choices, steps[0].divergences, strict=True)
-            found[turn] = sum(divergence for choice, divergence in first if choice.kind == "answer")
-    return found
+            signal[turn] = sum(divergence for choice, divergence in first if choice.kind == "answer")
+    return signal
 
 
 def _validity(

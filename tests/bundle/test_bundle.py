@@ -64,6 +64,18 @@ def test_a_bundle_is_as_it_was_packed(bundle: Bundle, model: Path) -> None:
     assert sorted(path.parent.glob(".bundle*")) == []
 
 
+def test_what_a_killed_bundle_left_is_removed_by_the_next(bundle: Bundle) -> None:
+    folder = bundle().parent
+    script = (
+        "import os, sys; from pathlib import Path; from rig.temporary import temporary_folder\n"
+        "with temporary_folder(Path(sys.argv[1]), 'bundle'): os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script, folder], check=False)
+    assert len(list(folder.glob(".bundle.*"))) == 1
+    bundle()
+    assert not list(folder.glob(".bundle.*"))
+
+
 @pytest.mark.skipif(not shutil.which("sha256sum"), reason="sha256sum is not installed")
 def test_sha256sum_reads_the_checksums(bundle: Bundle, tmp_path: Path) -> None:
     top = unpack(bundle(), tmp_path)

@@ -56,32 +56,32 @@ def misfits(bundle: Any) -> list[str]:
     """Why a bundle is not for this Python, system or processor; empty if it is."""
     python = f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}"
     system = sysconfig.get_platform()
-    found = []
+    reasons = []
     if (bundle["python"], bundle["platform"]) != (python, system):
-        wanted = f"{bundle['python']} on {bundle['platform']}"
-        found.append(
-            f"this bundle is for {wanted}, and {sys.executable} is {python} on {system}; "
+        expected = f"{bundle['python']} on {bundle['platform']}"
+        reasons.append(
+            f"this bundle is for {expected}, and {sys.executable} is {python} on {system}; "
             "name another with PYTHON=/path/to/python3 sh install.sh"
         )
     kind, version = platform.libc_ver()
     if kind and (kind != bundle["libc"][0] or _numbers(version) < _numbers(bundle["libc"][1])):
-        wanted = " ".join(bundle["libc"])
-        found.append(
-            f"this bundle needs {wanted}, but this is {kind} {version}; make one on a system this old"
+        expected = " ".join(bundle["libc"])
+        reasons.append(
+            f"this bundle needs {expected}, but this is {kind} {version}; make one on a system this old"
         )
     if lacking := lacking_instructions(bundle["llama_cpp"]["instructions"], Path("/proc/cpuinfo")):
-        found.append(
+        reasons.append(
             f"this processor lacks {', '.join(lacking)}, which the bundle's llama.cpp was built for; "
             "make a bundle with --instructions portable"
         )
-    return found
+    return reasons
 
 
 def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".") if part.isdigit()]
 
 
-def lacking_instructions(wanted: Any, cpuinfo: Path) -> list[str]:
+def lacking_instructions(instructions: Any, cpuinfo: Path) -> list[str]:
     """Of instruction sets, as llama.cpp calls them, those that Linux does not list for an x86 processor."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -92,7 +92,7 @@ def lacking_instructions(wanted: Any, cpuinfo: Path) -> list[str]:
         return []
     return [
         name
-        for name in wanted
+        for name in instructions
         if name not in _NOT_OF_A_PROCESSOR and _FLAGS.get(name, name.lower()) not in flags
     ]
 
@@ -106,13 +106,13 @@ def _is(path: Path, packed: Any) -> bool:
     try:
         if path.is_symlink() or path.stat().st_size != packed["size"]:
             return False
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         with path.open("rb") as file:
             for block in iter(lambda: file.read(1 << 20), b""):
-                found.update(block)
+                digest.update(block)
     except OSError:
         return False
-    return bool(found.hexdigest() == packed["sha256"])
+    return bool(digest.hexdigest() == packed["sha256"])
 
 
 def install(here: Path, bundle: Any) -> None:
