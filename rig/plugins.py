@@ -22,7 +22,7 @@ from rig.paths import expanded, real
 
 OWN = (
     *("rig.tooltalk", "rig.methods.tooltalk", "rig.methods.autode", "rig.methods.dynamic"),
-    *("rig.methods.tooleval", "rig.methods.bfcl", "rig.judging"),
+    *("rig.methods.tooleval", "rig.methods.bfcl", "rig.judging", "rig.papers"),
     "rig.engine",
 )
 
@@ -92,8 +92,7 @@ class Registry:
         self.formats = Tenants("answer format")
         self.presets = Tenants("preset of an answer format")
         self.displays = Tenants("display")
-        self.exports = Tenants("format of export")
-        self.conversions = Tenants("format of logs")
+        self.papers = Tenants("paper")
 
     def add_method(self, method: Named) -> None:
         """A way to read, play and score tasks: a `Method` (`rig.methods.base`), for `--method NAME`."""
@@ -118,13 +117,9 @@ class Registry:
         """
         self.displays.add(display)
 
-    def add_export(self, export: Named) -> None:
-        """Files that `rig export --format NAME` writes of any run."""
-        self.exports.add(export)
-
-    def add_conversion(self, conversion: Named) -> None:
-        """Logs that `rig import --format NAME` makes conversations of."""
-        self.conversions.add(conversion)
+    def add_paper(self, paper: Named) -> None:
+        """Other people's files and tables: a `Paper` (`rig.methods.paper`), for `--format NAME`."""
+        self.papers.add(paper)
 
 
 @contextmanager

@@ -45,6 +45,7 @@ RANKS = {
     "rig.solutions": (2, 0),
     "rig.scoring": (2, 0),
     "rig.methods": (2, 1),
+    "rig.papers": (2, 2),
     # floor 3: runs
     "rig.store": (3, 0),
     "rig.cluster": (3, 0),
@@ -70,6 +71,7 @@ UNRELATED = {
     "rig.tooltalk": {"rig.engine"},
     "rig.scoring": {"rig.engine", "rig.tooltalk"},
     "rig.methods": {"rig.engine"},
+    "rig.papers": {"rig.engine"},
     **{
         f"rig.{room}": {"rig.tooltalk"}
         for room in ("store", "running", "rescore", "compare", "screening", "judging")
@@ -292,7 +294,21 @@ MADE_OF = {"rig.methods.dynamic": ("rig.methods.tooltalk", "rig.methods.autode")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_nobody_knows_a_paper_but_itself(path: Path) -> None:
+    """What registers is the one way in: other rooms, and other papers, import none."""
+    own = ".".join(module_of(path).split(".")[:3])
+    faults = [
+        f"line {line}: imports {module}"
+        for line, module in imported_modules(path)
+        if module.startswith("rig.papers") and not f"{module}.".startswith(f"{own}.")
+    ]
+    assert not faults, faults
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_nobody_knows_a_method_but_itself(path: Path) -> None:
+    if module_of(path).startswith("rig.papers."):
+        return
     faults = []
     for line, module in imported_modules(path):
         other = next((each for each in METHODS if f"{module}.".startswith(f"{each}.")), None)

@@ -12,7 +12,8 @@ from counted import measured
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.prompt import Settings
-from rig.methods.tooltalk.tables import (
+from rig.metrics import total
+from rig.papers.tooltalk.tables import (
     PAPER_ERRORS,
     PAPER_ERRORS_NAMES,
     PAPER_RATES,
@@ -22,7 +23,6 @@ from rig.methods.tooltalk.tables import (
     Table,
     published_tables,
 )
-from rig.metrics import total
 from rig.rescore import score_run
 from rig.running.plan import Arm
 from rig.store import Runs

@@ -11,6 +11,8 @@ from rig import methods, plugins
 from rig.cli import completion
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
+from rig.judging.stored import finished
+from rig.methods import paper
 from rig.paths import runs_file
 from rig.rescore import FlatFormat, export_run, flat_lines, setup_of, write_lines, write_parquet
 from rig.store import EXPORTED_VIEWS, Runs
@@ -67,15 +69,16 @@ def command(
     if format_ in get_args(FlatFormat):
         _export_rows(path, run, rows or "steps", cast(FlatFormat, format_), output, raw, as_json)
         return
-    exports = plugins.registered().exports
-    if format_ not in exports:
+    papers = plugins.registered().papers
+    if format_ not in papers:
         methods.get(format_)
     if rows is not None:
         raise RigError("--rows goes with --format csv, jsonl or parquet")
     if output is None:
         raise RigError(f"--format {format_} writes files; name a directory with --output")
-    if format_ in exports:
-        _print_files(run, format_, output, exports[format_].write(path, run, output), as_json)
+    if format_ in papers and papers[format_].takes_any:
+        stored, tasks = finished(path, run)
+        _print_files(stored.id, format_, output, papers[format_].export(tasks, output), as_json)
         return
     _export_files(path, run, format_, output, as_json)
 
@@ -83,7 +86,7 @@ def command(
 def _export_files(path: Path, run: str, form: str, output: Path, as_json: bool) -> None:
     with Runs.open(path) as stored:
         found = stored.get(run)
-    if form not in (found.declaration.method, methods.files_as(methods.get(found.declaration.method))):
+    if form not in (found.declaration.method, paper.of_method(found.declaration.method).name):
         raise RigError(f"run {found.id} is of the method {found.declaration.method}, not of {form}")
     written = export_run(path, found, setup_of(found), output)
     _print_files(found.id, form, output, written, as_json)

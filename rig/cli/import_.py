@@ -7,7 +7,7 @@ import click
 from rig import methods, plugins
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
-from rig.methods.offers import Converts, Imports
+from rig.methods.paper import Paper
 from rig.paths import runs_file
 from rig.rescore import import_run
 from rig.running.options import Options
@@ -83,20 +83,17 @@ def command(
             raise RigError("say what files these are with --format; a run store takes no other option")
         _merge(files, runs or runs_file(), as_json)
         return
-    conversions = plugins.registered().conversions
-    if format_ in conversions:
-        _convert(conversions[format_], files, output, rules, as_json)
+    papers = plugins.registered().papers
+    paper: Paper = papers[format_] if format_ in papers else Paper()
+    if paper.is_log:
+        _convert(paper, files, output, rules, as_json)
         return
     if output is not None or rules is not None:
         raise RigError("--output and --rules are for logs (--format openai-chat)")
-    method = methods.get(format_)
-    if not isinstance(method, Imports):
-        raise RigError(
-            f"--format {format_}: rig reads no results that were recorded by this method's upstream"
-        )
+    method = methods.get(paper.methods[0] if paper.methods else format_)
     options = Options(models=(), method=method.name, set=set_)
     values = {name: given[0] for name, given in options.values(method).items()}
-    found = method.recorded(files, suite, values)
+    found = paper.recorded(files, suite, values)
     for fault in found.faults:
         click.echo(f"rig: {printable(fault)}", err=True)
     store = runs or runs_file()
@@ -132,7 +129,7 @@ def _merge(files: tuple[Path, ...], store: Path, as_json: bool) -> None:
 
 
 def _convert(
-    logs: Converts, files: tuple[Path, ...], output: Path | None, rules: Path | None, as_json: bool
+    logs: Paper, files: tuple[Path, ...], output: Path | None, rules: Path | None, as_json: bool
 ) -> None:
     if output is None:
         raise RigError(f"--format {logs.name} writes conversations; name a folder with --output")

@@ -9,11 +9,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations
+from math import sqrt
+from statistics import fmean
 from typing import NamedTuple
 
 from rig.calls import JsonObject
 from rig.compare.settings import ArmSettings, factors
 from rig.errors import RigError
+from rig.methods.paper import Standing
 from rig.metrics import UNCLEAR, Counts, Declaration, Metric, if_right, total
 from rig.rates import Estimate, estimates
 from rig.store import Runs, StoredArm, StoredRun
@@ -186,3 +189,38 @@ def _differences(best: RankedArm, place: RankedArm) -> Iterator[str]:
     yield from map(str, factors(was, now))
     if place.arm.grader != best.arm.grader:
         yield f"grader ({best.arm.grader} -> {place.arm.grader})"
+
+
+def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
+    """A row from the score of each query, by test set; overall all queries weigh the same."""
+    pooled = [score for each in scores.values() for score in each]
+    by_set = {test_set: _mean_and_error(each) for test_set, each in scores.items()}
+    return Standing(name, *_mean_and_error(pooled), by_set)
+
+
+def _mean_and_error(scores: Sequence[float]) -> tuple[float, float]:
+    """The mean, and the population's standard deviation over the root of the number."""
+    mean = sum(scores) / len(scores)
+    variance = sum((score - mean) ** 2 for score in scores) / len(scores)
+    return mean, sqrt(variance / len(scores))
+
+
+def standings(found: Leaderboard) -> list[Standing]:
+    """The rows of a board: by wins and half the ties where there are ties, else by successes.
+
+    A query that was answered several times scores the mean.
+    """
+    names = {metric.name: metric for metric in found.declaration.metrics}
+    metric = names.get("win_half") or found.declaration.success_metric or found.declaration.metrics[0]
+    return [
+        standing(
+            place.arm.name,
+            {
+                suite: [
+                    fmean(each.get(metric.numerator, 0) for each in counts) for counts in by_task.values()
+                ]
+                for suite, by_task in place.suites.items()
+            },
+        )
+        for place in found.places
+    ]

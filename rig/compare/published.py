@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from rig import methods
 from rig.compare.arms import ChosenArm, choose
 from rig.errors import RigError
-from rig.methods.offers import ArmScore, Publishes, Table
+from rig.methods import paper
+from rig.methods.paper import ArmScore, Table
 from rig.metrics import Counts
 from rig.store import Runs
 
@@ -20,10 +20,7 @@ def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
     played = list(dict.fromkeys(each.run.declaration.method for each in chosen))
     if len(played) > 1:
         raise RigError(f"--tables: the arms are of several methods: {', '.join(played)}")
-    method = methods.get(played[0])
-    if not isinstance(method, Publishes):
-        raise RigError(f"--tables: the method {method.name} has no tables of a paper")
-    return method.tables(_scores(runs, chosen))
+    return paper.of_method(played[0]).tables(_scores(runs, chosen))
 
 
 def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:

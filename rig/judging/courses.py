@@ -13,12 +13,12 @@ from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Emit, Notice, PredictionMade, TurnStarted, Where
 from rig.judging.evaluators import Evaluator
-from rig.judging.judgements import Judgement
 from rig.judging.questions import Cut, Question, ReasonPlace, fit, read, request
 from rig.judging.voting import Verdict
 from rig.methods.base import Ask, Playing
 from rig.metrics import Score
 from rig.models import Measuring, Prediction, Request, StepKey, Usage
+from rig.solutions.judgements import Judgement
 
 JUDGE = "judge"
 """The role that judges."""

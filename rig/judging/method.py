@@ -16,9 +16,7 @@ from rig.errors import ErrorKind, RigError
 from rig.events import Emit, Where
 from rig.judging import metrics
 from rig.judging.courses import JUDGE, Memory, Votes, putting, replay
-from rig.judging.decisions import DEFAULTS, Rules, Vote
 from rig.judging.evaluators import DEFAULT, Evaluator, find
-from rig.judging.judgements import Judgement, judgements_of, parse_judgement
 from rig.judging.questions import Cut, Question, ReasonPlace, request
 from rig.judging.voting import (
     Orders,
@@ -29,11 +27,13 @@ from rig.judging.voting import (
     vote_on_answer,
     vote_on_pair,
 )
+from rig.methods import paper
 from rig.methods.base import Grading, Method, Option
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
 from rig.models import Measuring, Model, Prediction, Request, StepKey
-from rig.solutions.answers import holds_answers, load
+from rig.solutions.decisions import DEFAULTS, Rules, Vote
+from rig.solutions.judgements import Judgement, judgements_of, parse_judgement
 
 NOBODY = "nobody"
 """The judge of evaluators that ask no questions."""
@@ -254,10 +254,10 @@ class JudgePass(_Judging):
     )
 
     def recognises(self, place: Path) -> bool:
-        return holds_answers(place)
+        return paper.toolbench().holds_answers(place)
 
     def load(self, place: Path) -> Sequence[Judgement]:
-        return judgements_of(load(place))
+        return judgements_of(paper.toolbench().answers(place))
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings(values["answers_of"], find(values["evaluator"]), _reason(values["reason"]))
@@ -284,7 +284,7 @@ class JudgeWin(_Judging):
         return False
 
     def load(self, place: Path) -> Sequence[Judgement]:
-        return judgements_of(load(place))
+        return judgements_of(paper.toolbench().answers(place))
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         if values["orders"] not in get_args(Orders):

@@ -5,12 +5,11 @@ from statistics import fmean, pvariance
 from typing import get_args
 
 from rig.episodes import PlayedTurn
-from rig.judging.decisions import AnswerStatus, Rules, TaskStatus, tally
-from rig.judging.judgements import Judgement
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.metrics import TASKS, Counts, Declaration, Metric, NamedCount, Part, Score
-from rig.solutions.baselines import detail_score, keyword_pass
-from rig.solutions.solution import Solution
+from rig.solutions.baselines import without_judge
+from rig.solutions.decisions import AnswerStatus, Rules, TaskStatus, tally
+from rig.solutions.judgements import Judgement
 
 VERSION = "1"
 """Of the scores; to be raised with any change that can change one."""
@@ -107,19 +106,6 @@ def _counted(task: Judgement, model: str, votes: Sequence[StatusVote], rules: Ru
         "passes_unsolvable": int(found.passes and is_unsolvable),
         **{f"votes_{status.lower()}": statuses.count(status) for status in _STATUSES},
         **{f"task_{status.lower()}": int(last.task == status) for status in _TASK_STATUSES},
-    }
-
-
-def without_judge(solution: Solution | None) -> dict[str, float]:
-    """What is counted of an answer that nobody has judged."""
-    if solution is None:
-        return {"answered": 0}
-    return {
-        "answered": 1,
-        "keyword_passes": int(keyword_pass(solution)),
-        "detail_score": detail_score(solution),
-        "invented": int(bool(solution.invented)),
-        "steps": solution.total_steps,
     }
 
 

@@ -7,20 +7,19 @@ from typing import Any
 
 from rig import methods
 from rig.errors import RigError
-from rig.judging.decisions import AnswerStatus, tally
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.files import read_votes
-from rig.judging.judgements import Judgement, judgements_of, require_unique
 from rig.judging.method import NOBODY
 from rig.judging.questions import Question, variations
 from rig.judging.stored import judgements_of_run
 from rig.judging.trust.calibration import SUITE, caution_for
 from rig.judging.voting import StatusVote
+from rig.methods import paper
 from rig.running.options import Options
 from rig.running.plan import Plan
 from rig.running.planning import plan_tasks
-from rig.solutions.answers import Answers, load, test_ids
-from rig.solutions.converting import SEED, Shape
+from rig.solutions.decisions import AnswerStatus, tally
+from rig.solutions.judgements import SEED, Answers, Judgement, Shape, judgements_of, require_unique
 from rig.store import Runs
 
 PASS, WIN = "judge-pass", "judge-win"
@@ -92,11 +91,11 @@ def gather(wanted: Wanted, store: Path, votes: int) -> list[Judgement]:
     found: list[Judgement] = []
     for text in wanted.places:
         if Path(text).exists() and Path(text).suffix != ".sqlite":
-            answers += load(Path(text), wanted.shape, wanted.seed)
+            answers += paper.toolbench().answers(Path(text), wanted.shape, wanted.seed)
         else:
             found = merged(found, judgements_of_run(store, text, votes)[1])
     if answers:
-        ids = test_ids(wanted.test_ids) if wanted.test_ids else None
+        ids = paper.toolbench().query_ids(wanted.test_ids) if wanted.test_ids else None
         found = merged(found, judgements_of(answers, votes, ids))
     require_unique(found, " ".join(wanted.places))
     if wanted.answered_only:

@@ -7,11 +7,11 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.judging.decisions import Rules, sopr, tally
 from rig.judging.files import Votes
-from rig.judging.toolbench.tables import Preference, Recorded
 from rig.judging.voting import PreferenceVote, StatusVote
+from rig.methods.paper import Results
 from rig.rates import Estimate, interval, mean_interval
+from rig.solutions.decisions import RecordedPasses, Rules, sopr, tally
 
 ALPHA = 0.05
 
@@ -105,13 +105,15 @@ def _status_votes(row: Votes) -> Sequence[StatusVote]:
     return cast(Sequence[StatusVote], row.votes)
 
 
-def recorded_rates(recorded: Recorded, model: str) -> PassRates:
-    """The rates of a file of upstream's."""
-    passes = [float(each) for each in recorded.passes.values()]
-    rounds = recorded.sopr
-    deviation = pstdev(rounds) if rounds else None
-    mean = fmean(rounds) if rounds else None
-    return PassRates(model, len(passes), share(passes), mean, deviation, {}, None)
+def rates_of(results: Results) -> PassRates | WinRates:
+    """The rates of a file of results of upstream's."""
+    if isinstance(results.votes, RecordedPasses):
+        passes, rounds = [float(each) for each in results.votes.passes.values()], results.votes.sopr
+        deviation = pstdev(rounds) if rounds else None
+        mean = fmean(rounds) if rounds else None
+        return PassRates(results.models[0], len(passes), share(passes), mean, deviation, {}, None)
+    shares = [{1: 0.0, 2: 1.0, 3: 0.5}[each.label] for each in results.votes.values()]
+    return _of_shares(results.models[1], results.models[0], shares, Estimate(None, None, None))
 
 
 def win_rates(votes: Sequence[Votes]) -> list[WinRates]:
@@ -134,12 +136,6 @@ def _win_rates(model: str, rows: Sequence[Votes]) -> WinRates:
         flips.append(sum(vote.is_flip for vote in seen))
     bias = interval(np.array(flips), np.array(compared), ALPHA)
     return _of_shares(model, rows[0].settings.reference, shares, bias)
-
-
-def preferred_rates(votes: Sequence[Preference], reference: str, candidate: str) -> WinRates:
-    """The rates of a file of preferences of upstream's."""
-    shares = [{1: 0.0, 2: 1.0, 3: 0.5}[each.label] for each in votes]
-    return _of_shares(candidate, reference, shares, Estimate(None, None, None))
 
 
 def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estimate) -> WinRates:

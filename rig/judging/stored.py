@@ -2,32 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from rig import methods
 from rig.errors import RigError
-from rig.judging.judgements import Judgement, joined
 from rig.methods.offers import Answering, Searching, by_arm
 from rig.rescore import path_of, settings_of, setup_of
-from rig.solutions.solution import Node, Solution
-from rig.solutions.trajectory import Searched, solution_of, tree_of
+from rig.solutions.judgements import Judgement, joined
+from rig.solutions.solution import Solution
+from rig.solutions.trajectory import Finished, solution_of, tree_of
 from rig.store import Runs, StoredRun
-
-
-class Finished(NamedTuple):
-    """One finished task of one arm. `model` is the arm's name, and which repeat it was after the first.
-
-    There is no `solution` where it was to be made elsewhere and was not. Of those made elsewhere nobody knows
-    of `success`. `tree` is all that was tried by a `search`, or where that is more than one path.
-    """
-
-    model: str
-    name: str
-    suite: str
-    solution: Solution | None
-    success: bool | None
-    tree: tuple[Node, ...] = ()
-    search: Searched | None = None
 
 
 def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from rig.calls import JsonObject
-from rig.judging.decisions import AnswerStatus, TaskStatus, Vote
 from rig.judging.evaluators import RULES, Evaluator
 from rig.judging.questions import (
     REASON,
@@ -24,6 +23,7 @@ from rig.judging.questions import (
     task_json,
 )
 from rig.solutions.baselines import detail_score, keyword_pass, score_of
+from rig.solutions.decisions import AnswerStatus, TaskStatus, Vote
 from rig.solutions.solution import Solution
 
 MOST_FINAL = 1000

@@ -6,7 +6,6 @@ from pathlib import Path
 from rig import plugins
 from rig.errors import RigError
 from rig.methods.base import Loaded, Method
-from rig.methods.offers import SharesFiles
 from rig.words import did_you_mean
 
 ALL = "all"
@@ -81,13 +80,10 @@ def of_place(place: Path, wanted: str | None = None) -> Method:
 
 def of_results(place: Path, wanted: str | None = None) -> list[Method]:
     """The methods that the predictions in a folder or file are of: of one, but where methods share files."""
-    sharing = [each for each in known().values() if isinstance(each, SharesFiles) and each.files_as == wanted]
-    return [each for each in sharing if each.holds_results(place)] or [of_place(place, wanted)]
-
-
-def files_as(method: Method) -> str:
-    """What the files that a method writes are called."""
-    return method.files_as if isinstance(method, SharesFiles) else method.name
+    papers = plugins.registered().papers
+    paper = papers[wanted] if wanted is not None and wanted in papers else None
+    sharing = [name for name in paper.methods if paper.holds(place, name)] if paper else []
+    return [get(name) for name in sharing] or [of_place(place, wanted)]
 
 
 def load_place(place: Path, wanted: str | None = None) -> tuple[Method, Loaded]:

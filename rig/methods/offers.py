@@ -3,15 +3,14 @@
 Callers check with `isinstance`, and say in one line what is missing if it is not offered.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn, Step
 from rig.methods.base import Method, Settings, Setup
-from rig.metrics import Counts, Declaration
+from rig.metrics import Declaration
 from rig.models import Model
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import Searched
@@ -81,39 +80,6 @@ class Answering(Protocol):
 
     def solution(self, task: Any, turns: Sequence[PlayedTurn]) -> Solution | None:
         """The answer of a finished episode; None if there is none."""
-        ...
-
-
-class Exports(Protocol):
-    """A way of writing runs of any method as files for others."""
-
-    name: str
-
-    def write(self, store: Path, run: str, directory: Path) -> Sequence[Path]:
-        """Write a run of a store into a directory; the files. Raises RigError for what cannot be written."""
-        ...
-
-
-class Converted(Protocol):
-    """The result of importing logs: files, and a line on each thing that had to be left out."""
-
-    @property
-    def files(self) -> Sequence[Path]: ...
-
-    @property
-    def conversations(self) -> int: ...
-
-    @property
-    def notes(self) -> Sequence[str]: ...
-
-
-class Converts(Protocol):
-    """A way of making tasks, for people to review, of what was logged elsewhere."""
-
-    name: str
-
-    def convert(self, files: Sequence[Path], directory: Path, rules: Path | None) -> Converted:
-        """Write a folder of tasks, with what the file of rules says replaced. Raises RigError."""
         ...
 
 
@@ -198,93 +164,6 @@ class Knows(Protocol):
     knowing: Mapping[str, str]
 
 
-class ArmScore(NamedTuple):
-    """What a grader makes of an arm on one suite. `grader` says which, in words and by name.
-
-    `by_task` has the counts of each task by themselves, repeat by repeat.
-    """
-
-    arm: str
-    fingerprint: JsonObject
-    suite: str
-    counts: Counts
-    error_types: Mapping[str, int]
-    grader: str
-    graded_by: JsonObject
-    by_task: Mapping[str, Sequence[Counts]] = MappingProxyType({})
-
-
-class Table(Protocol):
-    """A table of a paper with rows that were measured. Cells are texts, counts (int) and shares (float)."""
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def grader(self) -> str: ...
-
-    @property
-    def header(self) -> Sequence[str]: ...
-
-    @property
-    def cells(self) -> Sequence[Sequence[str | int | float | None]]: ...
-
-    @property
-    def cited(self) -> str:
-        """What the paper's own rows are; empty if there are none."""
-        ...
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        ...
-
-
-class RecordedArm(NamedTuple):
-    """An arm of a run that was made elsewhere: what is known of it, and its finished episodes.
-
-    An episode is a task's name, its repeat, and the turns that were played. `settings` have all options.
-    """
-
-    name: str
-    fingerprint: JsonObject
-    settings: Settings
-    episodes: Sequence[tuple[str, int, Sequence[PlayedTurn]]]
-
-
-class RecordedRun(NamedTuple):
-    """What files of results hold: tasks, arms, and a line on each thing that could not be taken.
-
-    `options` are the method's own that were not as by default, each as `NAME=VALUE`.
-    """
-
-    tasks: Sequence[Task]
-    arms: Sequence[RecordedArm]
-    options: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-
-
-@runtime_checkable
-class Imports(Protocol):
-    """A method that can read what its upstream recorded."""
-
-    def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
-        """The results in these files, read with these options of the method.
-
-        `place` has the tasks, or their names, where they do not lie beside the files.
-        Raises RigError for files that hold none, and where there are no tasks.
-        """
-        ...
-
-
-@runtime_checkable
-class Publishes(Protocol):
-    """A method whose paper has tables that can be made of a run."""
-
-    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
-        """The tables that these scores have anything to say in."""
-        ...
-
-
 @runtime_checkable
 class Executes(Protocol):
     """A setup whose calls act in a world, so that they can be executed again."""
@@ -304,26 +183,6 @@ class Executes(Protocol):
 
 
 @runtime_checkable
-class Reads(Protocol):
-    """A setup that can read predictions from files, such as its upstream writes."""
-
-    def predictions(self, place: Path) -> Sequence[tuple[Task, Mapping[int, PlayedTurn]]]:
-        """The tasks of a file or folder, with the turns that were played of each. Raises RigError."""
-        ...
-
-
-@runtime_checkable
-class SharesFiles(Protocol):
-    """A method whose files of results are called by the same name as another's: it says which are its own."""
-
-    files_as: str
-
-    def holds_results(self, place: Path) -> bool:
-        """Whether there are any at a place."""
-        ...
-
-
-@runtime_checkable
 class Declares(Protocol):
     """A method that counts different things of different tasks."""
 
@@ -335,26 +194,3 @@ class Declares(Protocol):
 def declared(method: Method, tasks: Sequence[Task]) -> Declaration:
     """What a method counts of these tasks."""
     return method.declaration_of(tasks) if isinstance(method, Declares) else method.declaration
-
-
-@runtime_checkable
-class Files(Protocol):
-    """A setup that writes lines into several files for each arm, whose names its upstream knows."""
-
-    def file_of(self, task: Any) -> str:
-        """The name of the file that a task's line belongs to."""
-        ...
-
-
-@runtime_checkable
-class Recording(Protocol):
-    """A setup that can write what was played as its upstream reads it.
-
-    `in_lines` says that the tasks of an arm are lines of one file; else each task is a file of its own.
-    """
-
-    in_lines: bool
-
-    def record(self, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
-        """A finished episode as such a line or file."""
-        ...

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from rig.compare import Comparison, ComparisonOptions, Noise, choose, compare_chosen, published
 from rig.compare.groups import WAYS, Groups, groups
 from rig.errors import RigError
-from rig.methods.offers import Table
+from rig.methods.paper import Table
 from rig.store import Runs, StoredRun, Transcript
 
 Format = Literal["html", "md", "csv", "json"]

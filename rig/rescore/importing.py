@@ -4,7 +4,8 @@ from pathlib import Path
 
 from rig.events import Where
 from rig.methods.base import Method
-from rig.methods.offers import Imports, RecordedRun, by_arm
+from rig.methods.offers import by_arm
+from rig.methods.paper import RecordedRun
 from rig.running.options import Options
 from rig.store import ConversationScore, GraderInfo, NewRun, RunWriter, check_writable
 from rig.store.identifiers import new_run_id
@@ -13,7 +14,6 @@ from rig.tasks import Task
 
 def import_run(store: Path, method: Method, found: RecordedRun, name: str | None = None) -> str:
     """Store a recorded run with the scores that the method gives; its id. Raises RigError as storing does."""
-    assert isinstance(method, Imports)
     check_writable(store)
     options = Options(models=(), method=method.name, set=found.options)
     values = {option: given[0] for option, given in options.values(method).items()}

@@ -4,14 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TextIO
 from urllib.parse import quote
 
 from rig.errors import RigError
 from rig.events import Where
 from rig.files import filling, write, writing
+from rig.methods import paper
 from rig.methods.base import Method, Setup
-from rig.methods.offers import Files, Reads, Recording, SharesFiles, by_arm
+from rig.methods.offers import by_arm
 from rig.rescore.scored import Scored, score_turns
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
@@ -47,17 +48,14 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
     Files of one task are repeats of it, in the order of their names. Raises RigError if it is not one, and
     where the method reads no such files.
     """
-    if not isinstance(setup, Reads):
-        raise RigError(
-            f"{place}: the method {method.name} reads no predictions from files; score a stored run"
-        )
+    files = paper.of_method(method.name)
     scored: dict[str, list[Scored]] = {}
     for folder in folders_of(place):
-        if isinstance(method, SharesFiles) and not method.holds_results(folder):
+        if not files.holds(folder, method.name):
             continue
         seen: Counter[str] = Counter()
         of_it = scored.setdefault(_below(folder, place), [])
-        for task, turns in setup.predictions(folder):
+        for task, turns in files.predictions(setup, folder, method.name):
             of_it.append(score_turns(task, turns, setup, method.declaration, seen[task.name]))
             seen[task.name] += 1
     return scored
@@ -75,21 +73,23 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
     repeats, have folders of their own. All are there in the end, or none. Raises RigError if the method
     writes neither, and unless the directory is new or empty and can be written.
     """
-    if not isinstance(setup, Recording):
+    upstream = paper.of_method(run.declaration.method)
+    if not upstream.writes:
         raise RigError(f"the method {run.declaration.method} has no files of its own; use csv or jsonl")
     written: list[Path] = []
     lines: dict[Path, TextIO] = {}
-    arms = [cast(Recording, by_arm(setup, settings)) for settings in settings_of(run)]
+    arms = [by_arm(setup, settings) for settings in settings_of(run)]
     # Of conversations, one is in memory.
     with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
         for where, transcript in _finished(runs, run):
-            text = arms[where.arm].record(transcript.conversation, transcript.turns)
-            if not setup.in_lines:
+            text = upstream.record(arms[where.arm], transcript.conversation, transcript.turns)
+            if upstream.writes == "files":
                 path = _own_folder(run, where, folder) / f"{_file_name(where.conversation)}.json"
                 write(text, path, force=True, folders=True)
                 written.append(path)
                 continue
-            path = _file_of(arms[where.arm], transcript, folder, _file_name(run.arms[where.arm].name))
+            arm, name = _file_name(run.arms[where.arm].name), upstream.file_of(transcript.conversation)
+            path = folder / arm / _file_name(name) if name else folder / f"{arm}.jsonl"
             if path not in lines:
                 lines[path] = files.enter_context(writing(path, force=True, folders=True))
             lines[path].write(f"{text}\n")
@@ -98,13 +98,6 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
                 f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it"
             )
     return [directory / path.relative_to(folder) for path in (*written, *lines)]
-
-
-def _file_of(setup: Recording, transcript: Transcript, directory: Path, arm: str) -> Path:
-    """The file that a task's line belongs to: one for each arm, or several in its folder."""
-    if isinstance(setup, Files):
-        return directory / arm / _file_name(setup.file_of(transcript.conversation))
-    return directory / f"{arm}.jsonl"
 
 
 def _own_folder(run: StoredRun, where: Where, directory: Path) -> Path:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from math import log
 
-from rig.calls import Json, JsonObject
+from rig.calls import Json
 from rig.solutions.solution import FINISH, Message, Solution
 
 APOLOGIES = ("sorry", "apologize", "apology", "unfortunately", "couldn't")
@@ -21,10 +21,17 @@ def keyword_pass(solution: Solution) -> bool:
     return is_answer and not _apologizes(solution.final_answer)
 
 
-def raw_keyword_pass(data: JsonObject) -> bool:
-    """The same of a raw answer, as upstream had it: whether any candidate ends without an apology."""
-    candidates = data.get("compare_candidates") or []
-    return any(each and not _apologizes(str(each[-1].get("description", ""))) for each in candidates)
+def without_judge(solution: Solution | None) -> dict[str, float]:
+    """What is counted of an answer that nobody has judged."""
+    if solution is None:
+        return {"answered": 0}
+    return {
+        "answered": 1,
+        "keyword_passes": int(keyword_pass(solution)),
+        "detail_score": detail_score(solution),
+        "invented": int(bool(solution.invented)),
+        "steps": solution.total_steps,
+    }
 
 
 def detail_score(solution: Solution) -> float:

@@ -60,6 +60,22 @@ class Searched(NamedTuple):
     budget: int = 0
 
 
+class Finished(NamedTuple):
+    """One finished task of one arm. `model` is the arm's name, and which repeat it was after the first.
+
+    There is no `solution` where it was to be made elsewhere and was not. Of those made elsewhere nobody knows
+    of `success`. `tree` is all that was tried by a `search`, or where that is more than one path.
+    """
+
+    model: str
+    name: str
+    suite: str
+    solution: Solution | None
+    success: bool | None
+    tree: tuple[Node, ...] = ()
+    search: Searched | None = None
+
+
 def solution_of(
     task: Task,
     turns: Sequence[PlayedTurn],

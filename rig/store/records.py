@@ -11,7 +11,7 @@ from rig.episodes import PlayedTurn
 from rig.events import Speed
 from rig.meters import Costs
 from rig.methods.base import Grading
-from rig.methods.offers import ArmScore
+from rig.methods.paper import ArmScore
 from rig.metrics import TASKS, Counts, Declaration, Score
 from rig.tasks import Task
 from rig.verdicts import Fault

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tool_answers import PUBLIC, needs_public_data
 
-from rig.compare.leaderboard import leaderboard
-from rig.compare.toolbench import entries, entry, read_csv, write_csv
+from rig.compare.leaderboard import leaderboard, standing, standings
 from rig.errors import RigError
+from rig.papers.toolbench.leaderboard import parsed, text
 from rig.store import Runs
 
 Rig = Callable[..., Any]
@@ -70,34 +70,34 @@ def test_a_query_counts_once_however_often_it_was_answered(rig: Rig, tmp_path: P
     assert [[len(counts) for counts in tasks.values()] for tasks in place.suites.values()] == [[3, 3]]
     name = found.declaration.success_metric.numerator
     answered = {"often": [{name: 1}, {name: 0}, {name: 0}, {name: 1}], "once": [{name: 1}]}
-    [row] = entries(found._replace(places=[place._replace(suites={"queries": answered})]))
+    [row] = standings(found._replace(places=[place._replace(suites={"queries": answered})]))
     assert (row.win_rate, row.std_error) == (0.75, pytest.approx(0.25 / 2**0.5))
 
 
 def test_standard_errors_are_upstreams() -> None:
-    found = entry("m", {"a": [1] * 55 + [0] * 45, "b": [1] * 74 + [0] * 26})
+    found = standing("m", {"a": [1] * 55 + [0] * 45, "b": [1] * 74 + [0] * 26})
     assert found.by_set["a"] == (pytest.approx(0.55), pytest.approx(0.0497494, abs=1e-7))
     assert found.by_set["b"][1] == pytest.approx(0.0438634, abs=1e-7)
-    pooled = entry("m", {"a": [1] * 405 + [0] * 195})
+    pooled = standing("m", {"a": [1] * 405 + [0] * 195})
     assert (pooled.win_rate, pooled.std_error) == (0.675, pytest.approx(0.0191213, abs=1e-7))
 
 
 @needs_public_data
 def test_toolbenchs_leaderboards_are_read_and_written_again() -> None:
     first, other = sorted((PUBLIC / "toolbench" / "results").glob("leaderboard*.csv"), reverse=True)
-    text = first.read_text(encoding="utf-8")
-    rows = read_csv(text, "here")
+    written = first.read_text(encoding="utf-8")
+    rows = parsed(written, "here")
     assert len(rows) == 4
-    assert read_csv(write_csv(rows), "again") == rows
-    assert [row.method for row in rows] == [line.split(",")[0] for line in text.splitlines()[1:]]
-    assert all(isnan(row.std_error) or row.std_error for row in read_csv(other.read_text(), "here"))
+    assert parsed(text(rows), "again") == rows
+    assert [row.method for row in rows] == [line.split(",")[0] for line in written.splitlines()[1:]]
+    assert all(isnan(row.std_error) or row.std_error for row in parsed(other.read_text(), "here"))
 
 
 HEAD = "Method,WinRate,StdError"
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("content", "why"),
     [
         ("", "it has no column Method or WinRate"),
         ("a,b\n1,2\n", "it has no column Method or WinRate"),
@@ -113,16 +113,16 @@ HEAD = "Method,WinRate,StdError"
         (f"{HEAD}\n{'x' * 200_000},1,0\n", "field larger than field limit"),
     ],
 )
-def test_what_is_no_leaderboard_is_one_line(text: str, why: str) -> None:
+def test_what_is_no_leaderboard_is_one_line(content: str, why: str) -> None:
     with pytest.raises(RigError, match=f"^here(, line \\d)?: not a leaderboard: {re.escape(why)}[^\n]*$"):
-        read_csv(text, "here")
+        parsed(content, "here")
 
 
 def test_a_leaderboard_that_a_spreadsheet_has_saved_is_read() -> None:
-    [row] = read_csv(f"\ufeff{HEAD}\r\nm,1,\r\n", "here")
+    [row] = parsed(f"\ufeff{HEAD}\r\nm,1,\r\n", "here")
     assert (row.method, row.win_rate, isnan(row.std_error)) == ("m", 1, True)
 
 
 def test_a_name_is_no_formula() -> None:
-    text = write_csv([entry("=HYPERLINK(1)", {"a": [1.0]})])
-    assert text.splitlines()[1].startswith("'=HYPERLINK(1),1.0,")
+    written = text([standing("=HYPERLINK(1)", {"a": [1.0]})])
+    assert written.splitlines()[1].startswith("'=HYPERLINK(1),1.0,")

@@ -18,8 +18,9 @@ from rig.judging.trust import calibration
 from rig.judging.trust.labels import OURS, load_labels
 from rig.methods.tooleval.queries import load
 from rig.models import Request, UserMessage
+from rig.papers.toolbench.answers import write
 from rig.paths import CONVERSATIONS
-from rig.solutions.answers import Answers, write
+from rig.solutions.judgements import Answers
 from rig.store import Runs, StoredRun
 
 Rig = Callable[..., Any]

@@ -16,27 +16,7 @@ from hypothesis import strategies as st
 from tool_answers import TOOL, given_up, solution
 
 from rig.errors import RigError
-from rig.judging.decisions import (
-    AnswerStatus,
-    Rules,
-    TaskStatus,
-    Ties,
-    Unsolvable,
-    Unsure,
-    Vote,
-    decide,
-    sopr,
-    tally,
-)
 from rig.judging.evaluators import FIELDS, RULES, Evaluator, Function, find, load
-from rig.judging.judgements import (
-    MOST_VOTES,
-    Judgement,
-    joined,
-    judgements_of,
-    parse_judgement,
-    require_unique,
-)
 from rig.judging.planning import merged
 from rig.judging.questions import (
     Cut,
@@ -51,11 +31,13 @@ from rig.judging.questions import (
     task_json,
     variations,
 )
-from rig.judging.toolbench.tables import (
+from rig.judging.trust import agreement
+from rig.judging.trust.labels import load_labels
+from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
+from rig.models import StepKey, UserMessage
+from rig.papers.toolbench.tables import (
     PASS_HEADER,
     PREFERENCE_HEADER,
-    Judged,
-    Preference,
     pass_json,
     pass_table,
     preference_json,
@@ -63,11 +45,29 @@ from rig.judging.toolbench.tables import (
     read_passes,
     read_preferences,
 )
-from rig.judging.trust import agreement
-from rig.judging.trust.labels import load_labels
-from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
-from rig.models import StepKey, UserMessage
-from rig.solutions.answers import Answers
+from rig.solutions.decisions import (
+    AnswerStatus,
+    Judged,
+    Preference,
+    Rules,
+    TaskStatus,
+    Ties,
+    Unsolvable,
+    Unsure,
+    Vote,
+    decide,
+    sopr,
+    tally,
+)
+from rig.solutions.judgements import (
+    MOST_VOTES,
+    Answers,
+    Judgement,
+    joined,
+    judgements_of,
+    parse_judgement,
+    require_unique,
+)
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -509,7 +509,7 @@ def test_places_are_merged_by_query_and_no_model_is_there_twice() -> None:
 @given(st.dictionaries(st.text("123", min_size=1, max_size=3), VOTES, min_size=1, max_size=4))
 def test_pass_rates_are_read_as_they_were_written(votes: dict[str, list[Vote]]) -> None:
     judged = {
-        name: Judged(solution(), tuple(each), tally(each, Rules(), name), ("why", "because"))
+        name: Judged("", "m", name, solution(), tuple(each), tally(each, Rules(), name), ("why", "because"))
         for name, each in votes.items()
     }
     text = pass_json(judged)
@@ -519,7 +519,14 @@ def test_pass_rates_are_read_as_they_were_written(votes: dict[str, list[Vote]]) 
     assert table[0] == list(PASS_HEADER)
     labels = {row[6]: row[8] for row in table[1:]}
     assert labels == {name: "passed" if each.tally.passes else "failed" for name, each in judged.items()}
-    stable = read_passes(json.loads(pass_json(judged, "stabletoolbench")), "here")
+    rows: dict[str, Any] = {
+        name: {
+            "answer_steps": "",
+            "is_solved": {str(number): f"AnswerStatus.{vote.answer}" for number, vote in enumerate(each)},
+        }
+        for name, each in votes.items()
+    }
+    stable = read_passes(rows, "here")
     assert set(stable.passes) == set(votes)
     rounds = {str(number) for each in votes.values() for number in range(len(each))}
     assert set(stable.runs) == rounds

@@ -12,7 +12,8 @@ import pytest
 from tool_answers import solution
 
 from rig.judging.files import read_votes
-from rig.solutions.answers import Answers, write
+from rig.papers.toolbench.answers import write
+from rig.solutions.judgements import Answers
 from rig.store import Runs, StoredRun
 
 KILLED_AFTER = (1, 3)

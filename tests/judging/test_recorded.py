@@ -10,9 +10,10 @@ from solutions.test_converting import BRANCHED
 from tool_answers import BEGINNING, PUBLIC, finish, given_up, needs_public_data, raw, solution
 
 from rig.episodes import PlayedTurn
-from rig.judging.toolbench.steps import path_of, steps_of
-from rig.solutions.answers import Answers, load, write
-from rig.solutions.converting import convert
+from rig.papers.toolbench.answers import load, write
+from rig.papers.toolbench.converting import convert
+from rig.papers.toolbench.steps import path_of, steps_of
+from rig.solutions.judgements import Answers
 from rig.solutions.solution import Solution
 
 Rig = Callable[..., Any]

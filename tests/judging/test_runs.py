@@ -17,11 +17,12 @@ from rig.judging.method import NOBODY
 from rig.judging.planning import Wanted, plan_judging
 from rig.methods.scripted import Scripted, called, failed
 from rig.models import Prediction, Request, UserMessage
+from rig.papers.toolbench.answers import write
 from rig.running.control import Control
 from rig.running.plan import Plan
 from rig.running.planning import plan_resume
 from rig.running.runner import run
-from rig.solutions.answers import Answers, write
+from rig.solutions.judgements import Answers
 from rig.solutions.solution import Solution
 from rig.store import Runs, StoredRun
 

@@ -9,11 +9,11 @@ from tool_answers import given_up, solution
 from rig.calls import JsonObject
 from rig.engine.formats.object import ObjectFormat
 from rig.engine.templates.template import ChatTemplate
-from rig.judging.decisions import Rules, decide
 from rig.judging.evaluators import find
 from rig.judging.questions import WHOLE, Cut, Question, answer_json, fit, read, request, shortened, variations
 from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
 from rig.models import StepKey, UserMessage
+from rig.solutions.decisions import Rules, decide
 
 WHOLE_CUT = Cut()
 BOTH: list[tuple[Side, Side]] = [(0, 1), (1, 0)]

@@ -14,8 +14,8 @@ from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.methods.scripted import Scripted
 from rig.methods.tooltalk.conversations import parse_conversation
-from rig.methods.tooltalk.prediction_files import load_predictions, with_predictions
 from rig.models import Prediction
+from rig.papers.tooltalk.predictions import load_predictions, with_predictions
 from rig.store import Runs
 from rig.tooltalk import TOOLTALK
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from tool_answers import finish, raw, solution
 
 from rig.errors import RigError
-from rig.solutions import answers
-from rig.solutions.answers import Answers, file_name, holds_answers, load, write
-from rig.solutions.baselines import APOLOGIES, detail_score, is_success, keyword_pass, raw_keyword_pass
-from rig.solutions.converting import Shape, checked_shape, convert, method_of, query_id
-from rig.solutions.raw import raw_of
+from rig.papers.toolbench import answers
+from rig.papers.toolbench.answers import file_name, holds_answers, load, write
+from rig.papers.toolbench.converting import checked_shape, convert, method_of, query_id
+from rig.papers.toolbench.raw import raw_of
+from rig.solutions.baselines import APOLOGIES, detail_score, is_success, keyword_pass
+from rig.solutions.judgements import Answers, Shape
 from rig.solutions.solution import (
     FINISH,
     Message,
@@ -239,19 +240,13 @@ def test_a_word_of_apology_fails_wherever_it_stands(word: str, frame: str) -> No
     text = frame.format(word)
     assert not keyword_pass(solution(text))
     assert not keyword_pass(solution(text.upper()))
-    assert not raw_keyword_pass({"compare_candidates": [[{"description": text.title()}]]})
 
 
-def test_the_keyword_rule_takes_any_candidate_and_curly_marks() -> None:
+def test_the_keyword_rule_takes_curly_marks() -> None:
     assert keyword_pass(solution("It is noon."))
     curly = '{"final_answer": "I couldn\N{RIGHT SINGLE QUOTATION MARK}t find it."}'
     assert not keyword_pass(made([tool_node(FINISH, curly, "")], curly))
     assert not keyword_pass(solution(None))
-    sorry, fine = [{"description": "Sorry."}], [{"description": "Sorry."}, {"description": "Noon."}]
-    assert raw_keyword_pass({"compare_candidates": [sorry, fine]})
-    assert not raw_keyword_pass({"compare_candidates": [sorry, []]})
-    assert not raw_keyword_pass({})
-    assert not raw_keyword_pass({"compare_candidates": None})
 
 
 @pytest.mark.parametrize(
@@ -358,9 +353,9 @@ def test_places_that_hold_nothing(tmp_path: Path) -> None:
     with pytest.raises(RigError, match="no such folder"):
         load(tmp_path / "missing")
     with pytest.raises(RigError, match="holds no test sets"):
-        answers.test_ids(tmp_path)
+        answers.query_ids(tmp_path)
     (tmp_path / "G1_tool.json").write_text('["1"]')
     with pytest.raises(RigError, match="no object whose keys are ids"):
-        answers.test_ids(tmp_path)
+        answers.query_ids(tmp_path)
     (tmp_path / "G1_tool.json").write_text('{"2": 0, "1": null}')
-    assert {name: list(ids) for name, ids in answers.test_ids(tmp_path).items()} == {"G1_tool": ["2", "1"]}
+    assert {name: list(ids) for name, ids in answers.query_ids(tmp_path).items()} == {"G1_tool": ["2", "1"]}

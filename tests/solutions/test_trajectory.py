@@ -10,9 +10,10 @@ from tool_answers import given_up, solution
 
 from rig.methods.scripted import called, replied
 from rig.models import Prediction, Request
-from rig.solutions.answers import load
-from rig.solutions.converting import Shape, convert
-from rig.solutions.raw import raw_of
+from rig.papers.toolbench.answers import load
+from rig.papers.toolbench.converting import convert
+from rig.papers.toolbench.raw import raw_of
+from rig.solutions.judgements import Shape
 from rig.solutions.solution import Solution
 
 Rig = Callable[..., Any]

@@ -27,7 +27,7 @@ from rig.displays.pages.compare import compare_text
 from rig.displays.pages.looks import looks_text
 from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
-from rig.methods.offers import Table
+from rig.methods.paper import Table
 from rig.paths import runs_file
 from rig.store import Runs
 from rig.words import counted

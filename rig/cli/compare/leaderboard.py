@@ -8,8 +8,9 @@ import click
 from rig import files
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_cautions
-from rig.compare.leaderboard import Leaderboard, leaderboard
-from rig.compare.toolbench import Entry, entries, read_csv, write_csv
+from rig.compare.leaderboard import Leaderboard, leaderboard, standings
+from rig.methods import paper
+from rig.methods.paper import Standing
 from rig.metrics import Metric
 from rig.paths import runs_file
 from rig.rates import Estimate
@@ -51,7 +52,7 @@ def command(
     with Runs.open(runs or runs_file()) as opened:
         found = leaderboard(opened, suite, method)
     if csv_path is not None:
-        files.write(write_csv(entries(found)), csv_path)
+        files.write(paper.toolbench().leaderboard_text(standings(found)), csv_path)
     if as_json:
         print_json(found.as_json())
     else:
@@ -95,7 +96,7 @@ def _estimate(metric: Metric, found: Estimate) -> str:
 
 
 def _print_file(file: Path, as_json: bool) -> None:
-    rows = read_csv(files.read_text(file), str(file))
+    rows = paper.toolbench().leaderboard(file)
     if as_json:
         print_json([row._asdict() for row in rows])
         return
@@ -103,7 +104,7 @@ def _print_file(file: Path, as_json: bool) -> None:
     print_table(("method", "win rate", "std error", *sets), [_cells(row, sets) for row in rows])
 
 
-def _cells(row: Entry, sets: list[str]) -> list[str]:
+def _cells(row: Standing, sets: list[str]) -> list[str]:
     by_set = [f"{row.by_set[name][0]:.3f}" if name in row.by_set else "-" for name in sets]
     error = "-" if isnan(row.std_error) else f"{row.std_error:.4f}"
     return [printable(row.method), f"{row.win_rate:.3f}", error, *by_set]

@@ -13,7 +13,6 @@ from rig.cli.output import printable, terminal_width
 from rig.displays.pages.summary import summary, whereabouts
 from rig.errors import RigError
 from rig.files import json_text
-from rig.judging.decisions import DEFAULTS, Ties, Unsolvable, Unsure
 from rig.judging.evaluators import DEFAULT
 from rig.judging.files import write_results
 from rig.judging.planning import Wanted, plan_judging
@@ -22,7 +21,8 @@ from rig.judging.voting import Orders
 from rig.paths import runs_file
 from rig.running.plan import Plan
 from rig.running.planning import plan_resume
-from rig.solutions.converting import SEED, Shape
+from rig.solutions.decisions import DEFAULTS, Ties, Unsolvable, Unsure
+from rig.solutions.judgements import SEED, Shape
 from rig.store import StoredRun
 
 ENGINE = (

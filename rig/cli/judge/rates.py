@@ -7,16 +7,16 @@ from typing import Any, get_args
 
 import click
 
+from rig import files
 from rig.cli import completion
 from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
-from rig.judging.decisions import UPSTREAM, Rules, Ties, Unsolvable, Unsure
 from rig.judging.files import read_votes, write_results
-from rig.judging.rates import PassRates, WinRates, pass_rates, win_rates
-from rig.judging.toolbench.results import read_results
+from rig.judging.rates import PassRates, WinRates, pass_rates, rates_of, win_rates
+from rig.methods import paper
 from rig.paths import runs_file
 from rig.rates import Estimate
-from rig.solutions.answers import load, write_text
+from rig.solutions.decisions import UPSTREAM, Rules, Ties, Unsolvable, Unsure
 from rig.store import Runs
 
 _PATH = click.Path(path_type=Path)
@@ -63,12 +63,12 @@ def command(
     """
     store = runs or runs_file()
     if Path(what).is_file() and Path(what).suffix == ".json":
-        results = read_results(Path(what))
-        found: Sequence[PassRates | WinRates] = [results.rates]
+        results = paper.toolbench().results(Path(what))
+        found: Sequence[PassRates | WinRates] = [rates_of(results)]
         caution = ""
         if output is not None:
-            table = results.table(load(answers) if answers else (), raw=raw)
-            write_text(output / f"{results.path.stem}.csv", table)
+            table = results.table(paper.toolbench().answers(answers) if answers else (), raw)
+            files.write(table, output / f"{results.path.stem}.csv", folders=True)
     else:
         if answers is not None:
             raise RigError("--answers goes with a file of preferences; a run already has its answers")

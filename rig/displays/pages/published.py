@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rig.displays.numbers import percent
 from rig.displays.table import inert, markdown
-from rig.methods.offers import Table
+from rig.methods.paper import Table
 
 
 def tables_markdown(tables: Sequence[Table]) -> str:

@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rig import files
 from rig.calls import Json
 from rig.errors import RigError
-from rig.judging.judgements import Judgement, require_unique
 from rig.paths import CONVERSATIONS
-from rig.solutions.answers import read_json
+from rig.solutions.judgements import Judgement, require_unique
 from rig.solutions.solution import parse
 
 OURS = CONVERSATIONS / "labels"
+LARGEST = 256 << 20
+"""Bytes of a file that is read."""
+
 FIRST, SECOND = "0", "1"
 """What the answers of an item are called."""
 
@@ -34,7 +37,7 @@ def load_labels(place: Path, votes: int, pair_votes: int) -> Labels:
     answers: list[Judgement] = []
     pairs: list[Judgement] = []
     for path in paths:
-        data = read_json(path)
+        data = files.read_json(path, LARGEST)
         if not isinstance(data, list):
             raise RigError(f"{path}: not labels: it holds no list")
         for number, item in enumerate(data, start=1):

@@ -1,6 +1,6 @@
 """AutoDE as a method: its suites, its options, and what a run needs of it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,11 +16,10 @@ from rig.methods.autode.dialogue import Dialogue
 from rig.methods.autode.players.oracle import Oracle
 from rig.methods.autode.players.scripted_user import ScriptedUser
 from rig.methods.autode.prompt import THE_USER, Settings, opening
-from rig.methods.autode.recorded.records import record_of
 from rig.methods.autode.scoring.judgement import DECLARATION, VERSION, judge
 from rig.methods.autode.talk import Talk
 from rig.methods.base import Grading, Method, Option, Setup
-from rig.methods.offers import ArmScore, Checked, RecordedRun, Table
+from rig.methods.offers import Checked
 from rig.metrics import Score
 from rig.models import Model, Request
 from rig.paths import CONVERSATIONS
@@ -61,17 +60,6 @@ class AutoDE:
     def check(self, place: Path) -> Checked:
         return check(place)
 
-    def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
-        from rig.methods.autode.recorded.importing import recorded_run
-
-        return recorded_run(files, place)
-
-    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
-        # Statistics take an import that no run needs.
-        from rig.methods.autode.recorded.tables import published_tables
-
-        return published_tables(scores)
-
     def models(self, tasks: Sequence[Scenario]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks), "scripted": lambda: ScriptedUser(tasks)}
 
@@ -95,10 +83,8 @@ class AutoDESetup:
     `settings` are those of one arm.
     """
 
-    in_lines = True
-
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -106,7 +92,7 @@ class AutoDESetup:
 
     @property
     def grader(self) -> Grading:
-        kind = "upstream" if self._settings.compat else "default"
+        kind = "upstream" if self.settings.compat else "default"
         return Grading(kind, VERSION, "exact", {"mode": kind, "version": VERSION})
 
     def check(self, task: Scenario, settings: Settings) -> None:
@@ -123,11 +109,8 @@ class AutoDESetup:
         return AutoDESetup(settings)
 
     def score(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Score:
-        return judge(task, self._talk(task, turns), self._settings.compat)
+        return judge(task, self.talk(task, turns), self.settings.compat)
 
-    def record(self, task: Scenario, turns: Mapping[int, PlayedTurn]) -> str:
-        """A finished dialogue as a line of a result file."""
-        return record_of(task, self._talk(task, tuple(turns.values())), compat=self._settings.compat).line()
-
-    def _talk(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Talk:
-        return Talk(task, self._settings.mode, self._settings.max_rounds).extend(turns)
+    def talk(self, task: Scenario, turns: Sequence[PlayedTurn]) -> Talk:
+        """The conversation that these turns are."""
+        return Talk(task, self.settings.mode, self.settings.max_rounds).extend(turns)

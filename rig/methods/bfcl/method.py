@@ -16,7 +16,6 @@ from rig.methods.bfcl.data import Entry
 from rig.methods.bfcl.episode import Answering, Oracle
 from rig.methods.bfcl.judgement import declaration_of, judge
 from rig.methods.bfcl.prompt import Settings, request
-from rig.methods.bfcl.results import files_of, line_of, read_results
 from rig.metrics import Declaration, Score
 from rig.models import Model, Request, StepKey
 from rig.tasks import Task
@@ -33,17 +32,12 @@ class BFCL:
         Option("names", "underscores", several=True),
         Option("data", "", opens=True),
     )
-    files_as = "bfcl"
 
     def suites(self) -> Mapping[str, Path]:
         return {}
 
     def recognises(self, place: Path) -> bool:
         return data.holds_entries(place)
-
-    def holds_results(self, place: Path) -> bool:
-        """Whether files of results are of one turn (`rig.methods.offers.SharesFiles`)."""
-        return bool(files_of(place, of_turns=False))
 
     def load(self, place: Path) -> Sequence[Entry]:
         return data.load(place)
@@ -71,10 +65,8 @@ METHOD: Method = BFCL()
 class BFCLSetup:
     """Nothing acts here: there is nothing to get ready but the scores, which depend on the names."""
 
-    in_lines = True
-
     def __init__(self, settings: Settings, place: str) -> None:
-        self._settings = settings
+        self.settings = settings
         self._place = place
         self._as_written = False
 
@@ -102,24 +94,14 @@ class BFCLSetup:
         return BFCLSetup(settings, self._place)
 
     def score(self, task: Entry, turns: Sequence[PlayedTurn]) -> Score:
-        return judge(task, turns, self._settings, as_written=self._as_written)
+        return judge(task, turns, self.settings, as_written=self._as_written)
 
-    def file_of(self, task: Entry) -> str:
-        """The file of results that an entry's line belongs to (`rig.methods.offers.Files`)."""
-        return f"BFCL_v4_{task.suite}_result.json"
+    def data(self) -> Sequence[Entry]:
+        """The entries that `--set data=DIR` or $RIG_BFCL name."""
+        return data.load(data.folder_of_data(self._place))
 
-    def record(self, task: Entry, turns: Mapping[int, PlayedTurn]) -> str:
-        return line_of(task, turns, self._settings)
-
-    def predictions(self, place: Path) -> Sequence[tuple[Entry, dict[int, PlayedTurn]]]:
-        """Answers in BFCL's files of results; the data are where `--set data=DIR` or $RIG_BFCL say.
-
-        They are taken as they are written. Where a name in them has a dot, names were given with dots.
-        """
-        entries = data.load(data.folder_of_data(self._place))
-        found = read_results(place, entries)
+    def take_as_written(self, *, has_dots: bool) -> None:
+        """Score answers as files have them; names `has_dots` where they were given with dots."""
         self._as_written = True
-        made = (executed for _, turns in found for turn in turns.values() for executed in turn.executed)
-        if any("." in executed.name for executed in made):
-            self._settings = Settings("dots")
-        return found
+        if has_dots:
+            self.settings = Settings("dots")

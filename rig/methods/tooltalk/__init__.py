@@ -6,4 +6,3 @@ from rig.plugins import Registry
 def register(registry: Registry) -> None:
     """Offer the method (`rig.plugins`)."""
     registry.methods.later("tooltalk", "rig.methods.tooltalk.method:METHOD", roles=("assistant",))
-    registry.conversions.later("openai-chat", "rig.methods.tooltalk.logs:OPENAI_CHAT")

@@ -1,7 +1,6 @@
 """ToolTalk as a method: its suites, its settings, and what a run needs of it."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.methods.base import Grading, Method, Option
-from rig.methods.offers import ArmScore, Report, Table
+from rig.methods.offers import Report
 from rig.methods.tooltalk.acting import Stage
 from rig.methods.tooltalk.conversations import (
     OWN,
@@ -25,7 +24,6 @@ from rig.methods.tooltalk.conversations import (
 )
 from rig.methods.tooltalk.dialogue import Dialogue
 from rig.methods.tooltalk.oracle import Oracle
-from rig.methods.tooltalk.prediction_files import load_predictions, with_predictions
 from rig.methods.tooltalk.prompt import Settings, offered_tools, opening
 from rig.methods.tooltalk.replay import replay, replayed_truths
 from rig.methods.tooltalk.scoring.callers import name_truths
@@ -83,7 +81,7 @@ class ToolTalk:
         return FORBIDDING if any(task.terms.forbidden for task in tasks) else DECLARATION
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report:
-        # Kept from runs, as the paper's tables are: what only these need takes a moment to load.
+        # Kept from runs: what only these need takes a moment to load.
         from rig.methods.tooltalk.check import check_directory, check_own
 
         own = _own_toolbox(place, toolbox)
@@ -94,11 +92,6 @@ class ToolTalk:
 
         own = _own_toolbox(place, toolbox)
         return record_directory(place, open_world(world), TOOLTALK) if own is None else record_own(place, own)
-
-    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
-        from rig.methods.tooltalk.tables import published_tables
-
-        return published_tables(scores)
 
     def models(self, tasks: Sequence[Conversation]) -> Mapping[str, Callable[[], Model]]:
         return {"oracle": lambda: Oracle(tasks)}
@@ -160,8 +153,6 @@ class ToolTalkSetup:
     that it was asked for by name: files of predictions do not say in which world they were made, so that
     without a name what they recorded is all there is to hold them against.
     """
-
-    in_lines = False
 
     def __init__(
         self, open_world: Callable[[], World], matcher: Grader, similarity: str, *, is_named: bool = False
@@ -242,9 +233,6 @@ class ToolTalkSetup:
         """Every turn begins in the true world, no matter what was played."""
         return ((turn.position, turn.world) for turn in replay(task, self.simulator))
 
-    def predictions(self, place: Path) -> Sequence[tuple[Conversation, dict[int, PlayedTurn]]]:
+    def hold_to_recorded(self) -> None:
+        """Hold predictions against what files have recorded, unless a world was asked for by name."""
         self._as_recorded = not self._is_named
-        return load_predictions(place, self.matcher.toolbox)
-
-    def record(self, task: Conversation, turns: Mapping[int, PlayedTurn]) -> str:
-        return json.dumps(with_predictions(task, turns), indent=4)

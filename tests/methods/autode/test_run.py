@@ -12,7 +12,7 @@ import pytest
 import upstream_autode as upstream
 
 from rig.methods.autode.method import AutoDE
-from rig.methods.autode.recorded import records as recorded
+from rig.papers.autode import records as recorded
 from rig.paths import CONVERSATIONS
 
 Rig = Callable[..., Any]

@@ -12,9 +12,9 @@ from small_scenarios import Heard, scenario
 
 from rig.methods.autode.data.scenarios import Utterance
 from rig.methods.autode.prompt import Settings
-from rig.methods.autode.recorded.records import record_of
 from rig.methods.autode.scoring import slots
 from rig.methods.scripted import replied
+from rig.papers.autode.records import record_of
 
 GOLD = {"deviceType": "mobile phone", "appName": "Maps", "estimateTime": True}
 CITY = {"city": "São Paulo"}

@@ -14,7 +14,7 @@ from rig.methods.bfcl import data
 from rig.methods.bfcl.answers import Undecodable, decode
 from rig.methods.bfcl.judgement import score_output
 from rig.methods.bfcl.prompt import Settings, tools
-from rig.methods.bfcl.results import read_results
+from rig.papers.bfcl.results import read_results
 from rig.verdicts import FaultKind
 
 ADD = {

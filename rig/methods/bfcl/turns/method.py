@@ -16,13 +16,11 @@ from rig.files import read_bytes
 from rig.methods.base import Grading, Method, Option
 from rig.methods.bfcl.data import folder_of_data
 from rig.methods.bfcl.prompt import Settings
-from rig.methods.bfcl.results import files_of
 from rig.methods.bfcl.turns import data
 from rig.methods.bfcl.turns.classes import FILES, Instances
 from rig.methods.bfcl.turns.data import Talk
 from rig.methods.bfcl.turns.episode import Dialogue, Oracle, opening
 from rig.methods.bfcl.turns.judgement import VERSION, declaration_of, judge
-from rig.methods.bfcl.turns.results import line_of, read_results
 from rig.metrics import Declaration, Score
 from rig.models import Model, Request
 from rig.tasks import Task
@@ -39,17 +37,12 @@ class BFCLTurns:
     roles: tuple[str, ...] = (ASSISTANT,)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (Option("code", "", opens=True), Option("data", "", opens=True))
-    files_as = "bfcl"
 
     def suites(self) -> Mapping[str, Path]:
         return {}
 
     def recognises(self, place: Path) -> bool:
         return place.is_file() and data.category_of(place) is not None
-
-    def holds_results(self, place: Path) -> bool:
-        """Whether files of results are of several turns (`rig.methods.offers.SharesFiles`)."""
-        return bool(files_of(place, of_turns=True))
 
     def load(self, place: Path) -> Sequence[Talk]:
         return data.load(place)
@@ -77,8 +70,6 @@ METHOD: Method = BFCLTurns()
 
 class Setup:
     """The classes that calls act in. Their code is run, so that nobody but the user says where it is."""
-
-    in_lines = True
 
     def __init__(self, place: str, of_data: str) -> None:
         self._place = place
@@ -119,15 +110,8 @@ class Setup:
     def score(self, task: Talk, turns: Sequence[PlayedTurn]) -> Score:
         return judge(task, turns, self.code)
 
-    def file_of(self, task: Talk) -> str:
-        """The file of results that an entry's line belongs to (`rig.methods.offers.Files`)."""
-        return f"BFCL_v4_{task.suite}_result.json"
-
-    def record(self, task: Talk, turns: Mapping[int, PlayedTurn]) -> str:
-        return line_of(task, turns)
-
-    def predictions(self, place: Path) -> Sequence[tuple[Talk, dict[int, PlayedTurn]]]:
-        """Answers in BFCL's files of results; the data are where `--set data=DIR` or $RIG_BFCL say."""
+    def data(self) -> Sequence[Talk]:
+        """The entries of several turns that `--set data=DIR` or $RIG_BFCL name."""
         folder = folder_of_data(self._of_data)
         files = (file for file in sorted(folder.glob("*.json")) if data.category_of(file))
-        return read_results(place, [talk for file in files for talk in data.load(file)])
+        return [talk for file in files for talk in data.load(file)]

@@ -6,16 +6,34 @@ A judgement is a task. A setting says whose answer is judged, so every model's a
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
-from rig.judging.decisions import SCORES, AnswerStatus
-from rig.solutions.answers import Answers
+from rig.solutions.decisions import SCORES, AnswerStatus
 from rig.solutions.solution import Solution, parse
 from rig.tasks import ExpectedTurn
 
 MOST_VOTES = 120
+
+Shape: TypeAlias = Literal["seeded", "longest", "tree"]
+"""What is kept of an answer without an end: one path by chance, the longest, or all; `tree` of any answer."""
+
+SEED = 42
+"""Of the path by chance: upstream's own."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one model answered to one test set, by the ids of the queries."""
+
+    model: str
+    test_set: str
+    solutions: Mapping[str, Solution]
+
+    def as_json(self) -> JsonObject:
+        """As a file of converted answers has them."""
+        return {name: solution.as_json() for name, solution in self.solutions.items()}
 
 
 @dataclass(frozen=True)

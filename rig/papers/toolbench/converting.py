@@ -9,17 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile, zip_longest
 from random import Random
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, cast, get_args
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
+from rig.solutions.judgements import SEED, Shape
 from rig.solutions.solution import FINISH, Node, Solution, begun, chain_of, counted, tool_node
-
-Shape: TypeAlias = Literal["seeded", "longest", "tree"]
-"""What is kept of an answer without an end: one path by chance, the longest, or all; `tree` of any answer."""
-
-SEED = 42
-"""Upstream's own."""
 
 _METHOD = re.compile(r"(?:CoT@\d+|DFS\w*)$", re.IGNORECASE)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from rig.calls import JsonObject
-from rig.methods.offers import ArmScore
+from rig.methods.paper import ArmScore
 from rig.methods.tooltalk.scoring.error_types import ErrorType
 from rig.methods.tooltalk.scoring.metrics import DECLARATION
 from rig.metrics import TASKS, Counts

@@ -7,31 +7,17 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rig import files
-from rig.calls import Json, JsonObject
+from rig.calls import Json
 from rig.errors import RigError
-from rig.solutions import converting
-from rig.solutions.converting import SEED, Shape
+from rig.papers.toolbench import converting
+from rig.solutions.judgements import SEED, Answers, Shape
 from rig.solutions.solution import Solution, parse
 
 LARGEST = 256 << 20
 """Bytes of a file that is read."""
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What one model answered to one test set, by the ids of the queries."""
-
-    model: str
-    test_set: str
-    solutions: Mapping[str, Solution]
-
-    def as_json(self) -> JsonObject:
-        """A file of converted answers."""
-        return {name: solution.as_json() for name, solution in self.solutions.items()}
 
 
 def holds_answers(place: Path) -> bool:
@@ -90,7 +76,7 @@ def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str]
         yield (folder.name, path.stem), solutions
 
 
-def test_ids(place: Path) -> dict[str, Collection[str]]:
+def query_ids(place: Path) -> dict[str, Collection[str]]:
     """The ids of the queries of each test set, by the files' names. Raises RigError for what has none."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
     found: dict[str, Collection[str]] = {}

@@ -14,9 +14,9 @@ from statistics import fmean, stdev
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.methods.autode.recorded.published import ASSISTANTS, CITED, FILES, METHODS, TABLE_1, TABLE_2
-from rig.methods.offers import ArmScore
+from rig.methods.paper import ArmScore
 from rig.metrics import Counts
+from rig.papers.autode.published import ASSISTANTS, CITED, FILES, METHODS, TABLE_1, TABLE_2
 from rig.rates import Vector, agreement
 from rig.rates.agreement import Interval
 

@@ -11,20 +11,13 @@ from rig.calls import Json, JsonObject
 from rig.documents import from_json, read, to_yaml
 from rig.errors import RigError
 from rig.files import filling, read_text, write
+from rig.methods.paper import Converted, Paper
 from rig.methods.tooltalk.written import read_written
 
 REPLACING_S = 1.0
 """Seconds that a rule may take for one text."""
 TAG = "review"
 """What conversations are tagged with that nobody has reviewed."""
-
-
-class Imported(NamedTuple):
-    """The files that were written, and a line on each thing that could not be taken."""
-
-    files: tuple[Path, ...]
-    conversations: int
-    notes: tuple[str, ...]
 
 
 class Chat(NamedTuple):
@@ -40,12 +33,13 @@ class _Replacement(NamedTuple):
     by: str
 
 
-class OpenAIChat:
-    """Lines with requests to a chat API, and the answers to them (`rig.methods.base.Converts`)."""
+class OpenAIChat(Paper):
+    """Lines with requests to a chat API, and the answers to them."""
 
     name = "openai-chat"
+    is_log = True
 
-    def convert(self, files: Sequence[Path], directory: Path, rules: Path | None) -> Imported:
+    def convert(self, files: Sequence[Path], directory: Path, rules: Path | None) -> Converted:
         """Write a folder with the tools and conversations of logs. Raises RigError."""
         replacements = _replacements(rules)
         notes: list[str] = []
@@ -64,10 +58,10 @@ class OpenAIChat:
                 for number, (_, each) in enumerate(kept, 1)
             ]
             listed = [_write({"tools": tools}, directory / "tools.json")] if tools else []
-        return Imported((*listed, *(target / each.name for each in made)), len(kept), tuple(notes))
+        return Converted((*listed, *(target / each.name for each in made)), len(kept), tuple(notes))
 
 
-OPENAI_CHAT = OpenAIChat()
+PAPER: Paper = OpenAIChat()
 
 
 def _chats(file: Path, notes: list[str]) -> Iterator[Chat]:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from rig.calls import JsonObject
 from rig.errors import RigError
+from rig.solutions.solution import Solution
 
 AnswerStatus: TypeAlias = Literal["Solved", "Unsure", "Unsolved"]
 TaskStatus: TypeAlias = Literal["Solvable", "Unsure", "Unsolvable"]
@@ -119,3 +120,56 @@ SCORES: Mapping[AnswerStatus, float] = {"Solved": 1.0, "Unsure": 0.5, "Unsolved"
 def sopr(votes: Sequence[Vote]) -> float:
     """The mean of what the statuses are worth. Whether the task can be solved is of no interest."""
     return fmean(SCORES[vote.answer] for vote in votes)
+
+
+class RecordedPasses(NamedTuple):
+    """What a file of pass rates says: of each query whether it passes, and of each run its statuses."""
+
+    passes: Mapping[str, bool]
+    runs: Mapping[str, Mapping[str, AnswerStatus]]
+
+    @property
+    def sopr(self) -> tuple[float, ...]:
+        """The solvable pass rate of each run."""
+        return tuple(
+            sum(SCORES[status] for status in run.values()) / len(run) for run in self.runs.values() if run
+        )
+
+
+class Preference(NamedTuple):
+    """The votes on one query, for the reference and for the candidate, and those that were for neither."""
+
+    reference: float
+    candidate: float
+    ties: int = 0
+    rounds: int = 0
+
+    @property
+    def label(self) -> Literal[1, 2, 3]:
+        """1 if the candidate loses, 2 if it wins, 3 for a tie."""
+        if self.reference == self.candidate:
+            return 3
+        return 1 if self.reference > self.candidate else 2
+
+
+class Judged(NamedTuple):
+    """One answer with its votes and what they make; `reasons` of the last vote: for the answer, the task."""
+
+    test_set: str
+    model: str
+    query_id: str
+    solution: Solution
+    votes: tuple[Vote, ...]
+    tally: Tally
+    reasons: tuple[str, str] = ("", "")
+
+
+class Compared(NamedTuple):
+    """The answers of a reference and of a candidate to one query, None where one has none, and the votes."""
+
+    test_set: str
+    reference: str
+    model: str
+    query_id: str
+    pair: tuple[Solution | None, Solution | None]
+    votes: Preference

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rig.episodes import PlayedTurn, Step
-from rig.methods.bfcl.results import answered, as_texts, steps
 from rig.methods.bfcl.turns.data import Talk
+from rig.papers.bfcl.results import answered, as_texts, steps
 
 
 def read_results(place: Path, talks: Sequence[Talk]) -> list[tuple[Talk, dict[int, PlayedTurn]]]:

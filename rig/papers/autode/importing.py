@@ -14,11 +14,11 @@ from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import ASSISTANT, Scenario
 from rig.methods.autode.players.scripted_user import FAILED
 from rig.methods.autode.prompt import THE_USER, Mode, Settings
-from rig.methods.autode.recorded.records import Record, read
 from rig.methods.autode.scoring.judgement import verdict_of
-from rig.methods.offers import RecordedArm, RecordedRun
+from rig.methods.paper import RecordedArm, RecordedRun
 from rig.methods.scripted import called, failed, replied
 from rig.models import Prediction
+from rig.papers.autode.records import Record, read
 from rig.paths import real
 
 MAX_ROUNDS = 8

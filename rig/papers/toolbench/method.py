@@ -13,15 +13,15 @@ from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Emit, Where
-from rig.judging.judgements import Judgement, judgements_of, parse_judgement
-from rig.judging.metrics import without_judge
-from rig.judging.toolbench.steps import calls_of, path_of, steps_of
-from rig.methods.base import Grading, Option
-from rig.methods.offers import Imports, RecordedArm, RecordedRun
+from rig.methods.base import Grading, Method, Option
+from rig.methods.paper import RecordedArm, RecordedRun
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.models import Model, Request, StepKey, ToolDoc
-from rig.solutions import answers
-from rig.solutions.converting import SEED, Shape, checked_shape
+from rig.papers.toolbench import answers
+from rig.papers.toolbench.converting import checked_shape
+from rig.papers.toolbench.steps import calls_of, path_of, steps_of
+from rig.solutions.baselines import without_judge
+from rig.solutions.judgements import SEED, Answers, Judgement, Shape, judgements_of, parse_judgement
 from rig.solutions.solution import Solution
 from rig.tasks import ExpectedTurn
 
@@ -113,28 +113,33 @@ class ToolBench:
         return {}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
+        return _settings(values)
 
     def ready(self, values: Mapping[str, Any]) -> "ToolBenchSetup":
         return ToolBenchSetup(self.settings(values))
 
-    def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
-        """The answers in files and folders; `place` has the ids of the queries that had to be answered."""
-        settings, faults = self.settings(values), list[str]()
-        found: dict[tuple[str, str], dict[str, Solution]] = {}
-        for path in files:
-            for each in answers.load(path, settings.invalid, settings.walk_seed, faults):
-                found.setdefault((each.model, each.test_set), {}).update(each.solutions)
-        sets = [answers.Answers(*key, solutions) for key, solutions in found.items()]
-        wanted = answers.test_ids(place) if place is not None else None
-        tasks = [recorded(task) for task in judgements_of(sets, wanted=wanted)]
-        models = list(dict.fromkeys(model for model, _ in found))
-        arms = [_arm(model, tasks, replace(settings, answers=model), wanted is not None) for model in models]
-        options = (f"invalid={settings.invalid}", f"walk_seed={settings.walk_seed}")
-        return RecordedRun(tasks, arms, options, tuple(faults))
+
+METHOD: Method = ToolBench()
 
 
-TOOLBENCH: Imports = ToolBench()
+def _settings(values: Mapping[str, Any]) -> Settings:
+    return Settings(values["answers_of"], checked_shape(values["invalid"]), values["walk_seed"])
+
+
+def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
+    """The answers in files and folders; `place` has the ids of the queries that had to be answered."""
+    settings, faults = _settings(values), list[str]()
+    found: dict[tuple[str, str], dict[str, Solution]] = {}
+    for path in files:
+        for each in answers.load(path, settings.invalid, settings.walk_seed, faults):
+            found.setdefault((each.model, each.test_set), {}).update(each.solutions)
+    sets = [Answers(*key, solutions) for key, solutions in found.items()]
+    wanted = answers.query_ids(place) if place is not None else None
+    tasks = [recorded(task) for task in judgements_of(sets, wanted=wanted)]
+    models = list(dict.fromkeys(model for model, _ in found))
+    arms = [_arm(model, tasks, replace(settings, answers=model), wanted is not None) for model in models]
+    options = (f"invalid={settings.invalid}", f"walk_seed={settings.walk_seed}")
+    return RecordedRun(tasks, arms, options, tuple(faults))
 
 
 def _arm(model: str, tasks: Sequence[Recorded], settings: Settings, is_whole: bool) -> RecordedArm:

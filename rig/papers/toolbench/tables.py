@@ -8,12 +8,12 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.files import inert
-from rig.judging.decisions import SCORES, AnswerStatus, Tally, Vote
+from rig.solutions.decisions import SCORES, AnswerStatus, Judged, Preference, RecordedPasses
 from rig.solutions.solution import Solution
 
 Dialect: TypeAlias = Literal["toolbench", "stabletoolbench"]
@@ -33,27 +33,9 @@ PREFERENCE_HEADER = (
 )
 
 
-class Judged(NamedTuple):
-    """One answer with its votes and what they make; `reasons` of the last vote: for the answer, the task."""
-
-    solution: Solution
-    votes: tuple[Vote, ...]
-    tally: Tally
-    reasons: tuple[str, str] = ("", "")
-
-
-def pass_json(judged: Mapping[str, Judged], dialect: Dialect = "toolbench") -> str:
+def pass_json(judged: Mapping[str, Judged]) -> str:
     """A file of pass rates."""
-    row = _stable_row if dialect == "stabletoolbench" else _pass_row
-    return _dump({name: row(each) for name, each in judged.items()})
-
-
-def _common(solution: Solution) -> JsonObject:
-    return {
-        "tool_names": list(solution.tool_names),
-        "answer_steps": solution.step_text,
-        "final_step": solution.final_step,
-    }
+    return _dump({name: _pass_row(each) for name, each in judged.items()})
 
 
 def _pass_row(judged: Judged) -> JsonObject:
@@ -65,16 +47,13 @@ def _pass_row(judged: Judged) -> JsonObject:
         "failed": _number(judged.tally.failed),
         "query": judged.solution.query,
         "task_solvable": f"TaskStatus.{last.task}",
-        **_common(judged.solution),
+        "tool_names": list(judged.solution.tool_names),
+        "answer_steps": judged.solution.step_text,
+        "final_step": judged.solution.final_step,
         "is_solved": f"AnswerStatus.{last.answer}",
         "reason": answer_reason if last.is_certain else reason,
         "not_hallucinate": not judged.solution.invented,
     }
-
-
-def _stable_row(judged: Judged) -> JsonObject:
-    votes = {str(number): f"AnswerStatus.{vote.answer}" for number, vote in enumerate(judged.votes)}
-    return {"query": judged.solution.query, **_common(judged.solution), "is_solved": votes}
 
 
 def pass_table(
@@ -119,33 +98,14 @@ def dialect_of(rows: Mapping[str, Json]) -> Dialect | None:
     return "stabletoolbench" if isinstance(first["is_solved"], dict) else "toolbench"
 
 
-class Recorded(NamedTuple):
-    """What a file of pass rates says: of each query whether it passes, and of each run its statuses."""
-
-    passes: Mapping[str, bool]
-    runs: Mapping[str, Mapping[str, AnswerStatus]]
-
-    @property
-    def pass_rate(self) -> float | None:
-        """The share of recorded queries with no more votes against than for."""
-        return sum(self.passes.values()) / len(self.passes) if self.passes else None
-
-    @property
-    def sopr(self) -> tuple[float, ...]:
-        """The solvable pass rate of each run."""
-        return tuple(
-            sum(SCORES[status] for status in run.values()) / len(run) for run in self.runs.values() if run
-        )
-
-
-def read_passes(rows: Mapping[str, Json], where: str) -> Recorded:
+def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
     """What a file of pass rates says. Raises RigError if it is not one."""
     dialect = dialect_of(rows)
     if dialect is None:
         raise RigError(f"{where}: no file of pass rates")
     try:
         if dialect == "toolbench":
-            return Recorded(
+            return RecordedPasses(
                 {name: _votes(row["failed"]) <= _votes(row["passed"]) for name, row in rows.items()}, {}
             )
         runs: dict[str, dict[str, AnswerStatus]] = {}
@@ -153,7 +113,7 @@ def read_passes(rows: Mapping[str, Json], where: str) -> Recorded:
             for run, status in sorted(row["is_solved"].items()):
                 runs.setdefault(run, {})[name] = _status(status)
         means = {name: _mean(row["is_solved"].values()) for name, row in rows.items()}
-        return Recorded({name: mean >= 0.5 for name, mean in means.items()}, dict(sorted(runs.items())))
+        return RecordedPasses({name: mean >= 0.5 for name, mean in means.items()}, dict(sorted(runs.items())))
     except (KeyError, TypeError, AttributeError) as error:
         raise RigError(f"{where}: no file of pass rates: {error}") from error
 
@@ -177,22 +137,6 @@ def _votes(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise TypeError(f"{value!r} is no number of votes")
     return value
-
-
-class Preference(NamedTuple):
-    """The votes on one query, for the reference and for the candidate, and those that were for neither."""
-
-    reference: float
-    candidate: float
-    ties: int = 0
-    rounds: int = 0
-
-    @property
-    def label(self) -> Literal[1, 2, 3]:
-        """1 if the candidate loses, 2 if it wins, 3 for a tie."""
-        if self.reference == self.candidate:
-            return 3
-        return 1 if self.reference > self.candidate else 2
 
 
 def preference_json(votes: Mapping[str, Preference], reference: str, candidate: str) -> str:

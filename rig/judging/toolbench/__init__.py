@@ -1,1 +1,0 @@
-"""ToolBench's files: answers, read as runs and written, and tables of results."""

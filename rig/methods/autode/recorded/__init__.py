@@ -1,1 +1,0 @@
-"""What upstream recorded: its result files."""

@@ -1,0 +1,227 @@
+"""Other people's files and tables: what a paper's own tools read and write, for the verbs that need it.
+
+A paper is a tenant like a method (`rig.plugins`). Verbs reach it by its name, or by the method whose runs its
+files hold.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+from rig import plugins
+from rig.calls import JsonObject
+from rig.episodes import PlayedTurn
+from rig.errors import RigError
+from rig.methods.base import Settings
+from rig.metrics import Counts
+from rig.solutions.decisions import Compared, Judged, Preference, RecordedPasses
+from rig.solutions.judgements import SEED, Answers, Shape
+from rig.solutions.trajectory import Finished
+from rig.tasks import Task
+
+
+class ArmScore(NamedTuple):
+    """What a grader makes of an arm on one suite. `grader` says which, in words and by name.
+
+    `by_task` has the counts of each task by themselves, repeat by repeat.
+    """
+
+    arm: str
+    fingerprint: JsonObject
+    suite: str
+    counts: Counts
+    error_types: Mapping[str, int]
+    grader: str
+    graded_by: JsonObject
+    by_task: Mapping[str, Sequence[Counts]] = MappingProxyType({})
+
+
+class Table(Protocol):
+    """A table of a paper with rows that were measured. Cells are texts, counts (int) and shares (float)."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def grader(self) -> str: ...
+
+    @property
+    def header(self) -> Sequence[str]: ...
+
+    @property
+    def cells(self) -> Sequence[Sequence[str | int | float | None]]: ...
+
+    @property
+    def cited(self) -> str:
+        """What the paper's own rows are; empty if there are none."""
+        ...
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        ...
+
+
+class RecordedArm(NamedTuple):
+    """An arm of a run that was made elsewhere: what is known of it, and its finished episodes.
+
+    An episode is a task's name, its repeat, and the turns that were played. `settings` have all options.
+    """
+
+    name: str
+    fingerprint: JsonObject
+    settings: Settings
+    episodes: Sequence[tuple[str, int, Sequence[PlayedTurn]]]
+
+
+class RecordedRun(NamedTuple):
+    """What files of results hold: tasks, arms, and a line on each thing that could not be taken.
+
+    `options` are the method's own that were not as by default, each as `NAME=VALUE`.
+    """
+
+    tasks: Sequence[Task]
+    arms: Sequence[RecordedArm]
+    options: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+class Converted(NamedTuple):
+    """The conversations made of logs: the files written, and a line on each thing that was left out."""
+
+    files: tuple[Path, ...]
+    conversations: int
+    notes: tuple[str, ...]
+
+
+class Results(NamedTuple):
+    """A file of results: the votes on the answers of one model, or on those of a reference and a candidate.
+
+    `table` makes the table that goes with it from the answers, with `raw` cells or inert ones.
+    """
+
+    path: Path
+    models: tuple[str, ...]
+    votes: RecordedPasses | Mapping[str, Preference]
+    table: Callable[[Sequence[Answers], bool], str]
+
+
+class Standing(NamedTuple):
+    """A row of a leaderboard: the win rate over all queries with its standard error, and both by test set."""
+
+    method: str
+    win_rate: float
+    std_error: float
+    by_set: Mapping[str, tuple[float, float]]
+
+
+class Paper:
+    """A paper's files and tables. A subclass overrides what it has; the rest is refused in one line.
+
+    `methods` are those whose runs its files hold, the first of which takes in what it imports. `writes` says
+    how it has the tasks of a run: each as a file, or those of an arm as the lines of one. `is_log` says that
+    its files become conversations, `takes_any` that it can write the run of any method.
+    """
+
+    name: str = ""
+    methods: tuple[str, ...] = ()
+    writes: Literal["", "files", "lines"] = ""
+    is_log: ClassVar[bool] = False
+    takes_any: ClassVar[bool] = False
+
+    def recorded(self, files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
+        """The results in these files, read with these options of the method.
+
+        `place` has the tasks, or their names, where they do not lie beside the files.
+        Raises RigError for files that hold none, and where there are no tasks.
+        """
+        raise RigError(
+            f"--format {self.name}: rig reads no results that were recorded by this method's upstream"
+        )
+
+    def convert(self, files: Sequence[Path], directory: Path, rules: Path | None) -> Converted:
+        """Make conversations of logs in a folder, with what the file of rules says replaced."""
+        raise RigError(f"--format {self.name}: these are no logs")
+
+    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
+        """The paper's tables that these scores have anything to say in."""
+        raise RigError(f"--tables: the method {self.methods[0]} has no tables of a paper")
+
+    def holds(self, place: Path, method: str) -> bool:
+        """Whether a folder or file has predictions of this one of its methods."""
+        return True
+
+    def predictions(
+        self, setup: Any, place: Path, method: str
+    ) -> Sequence[tuple[Task, Mapping[int, PlayedTurn]]]:
+        """The tasks of a folder or file, each with the turns that were played of it. Raises RigError."""
+        raise RigError(f"{place}: the method {method} reads no predictions from files; score a stored run")
+
+    def record(self, setup: Any, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+        """A finished episode as a line or file that the paper's own tools read."""
+        raise NotImplementedError
+
+    def file_of(self, task: Any) -> str:
+        """The name of the file that a task's line belongs to; empty where an arm has one file."""
+        return ""
+
+    def export(self, rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
+        """Write the finished tasks of a run of any method into a directory; the files. Raises RigError."""
+        raise NotImplementedError
+
+    def holds_answers(self, place: Path) -> bool:
+        """Whether there are whole answers to queries in a folder or file, told from the first file alone."""
+        return False
+
+    def answers(
+        self, place: Path, shape: Shape = "seeded", seed: int = SEED, faults: list[str] | None = None
+    ) -> list[Answers]:
+        """All answers in a folder or file, by model and test set. Raises RigError if there are none.
+
+        A file that cannot be read stops it, unless `faults` are asked for, which then have a line on each.
+        """
+        raise RigError(f"{place}: holds no answers")
+
+    def query_ids(self, place: Path) -> Mapping[str, Collection[str]]:
+        """The ids of the queries of each test set. Raises RigError for what has none."""
+        raise RigError(f"{place}: holds no test sets")
+
+    def results(self, path: Path) -> Results:
+        """A file of results. Raises RigError for what is none."""
+        raise RigError(f"{path}: no file of results")
+
+    def write_results(
+        self, rows: Sequence[Judged] | Sequence[Compared], directory: Path, *, raw: bool = False
+    ) -> list[Path]:
+        """Write judged answers as files of results and their tables, all or none.
+
+        What a spreadsheet would execute in a table is made inert, unless it is wanted `raw`. Raises RigError
+        unless the directory is new or empty.
+        """
+        raise NotImplementedError
+
+    def leaderboard(self, path: Path) -> list[Standing]:
+        """The rows of a file of a leaderboard. Raises RigError if it is not one."""
+        raise RigError(f"{path}: not a leaderboard")
+
+    def leaderboard_text(self, rows: Sequence[Standing]) -> str:
+        """A leaderboard as such a file."""
+        raise NotImplementedError
+
+
+def of_method(method: str) -> Paper:
+    """The paper whose files hold the runs of a method; one that has nothing where there is none."""
+    papers = plugins.registered().papers
+    for name in papers:
+        if method in papers.attribute(name, "methods"):
+            paper: Paper = papers[name]
+            return paper
+    nothing = Paper()
+    nothing.name, nothing.methods = method, (method,)
+    return nothing
+
+
+def toolbench() -> Paper:
+    """The paper whose answers and results judges read and write."""
+    paper: Paper = plugins.registered().papers["toolbench"]
+    return paper

@@ -1,0 +1,52 @@
+"""BFCL's files of results: a line for each entry, of one turn or of several."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rig.episodes import PlayedTurn
+from rig.methods.paper import Paper
+
+
+class BFCL(Paper):
+    """Both methods have files of the same name, and one of each category."""
+
+    name = "bfcl"
+    methods = ("bfcl", "bfcl-turns")
+    writes = "lines"
+
+    def holds(self, place: Path, method: str) -> bool:
+        from rig.papers.bfcl.results import files_of
+
+        return bool(files_of(place, of_turns=method == "bfcl-turns"))
+
+    def predictions(
+        self, setup: Any, place: Path, method: str
+    ) -> Sequence[tuple[Any, dict[int, PlayedTurn]]]:
+        """Answers to the entries of the data, which are where `--set data=DIR` or $RIG_BFCL say.
+
+        Those of one turn are taken as they are written. Where a name in them has a dot, names were given with
+        dots.
+        """
+        from rig.papers.bfcl import results, turns
+
+        entries = setup.data()
+        if method == "bfcl-turns":
+            return turns.read_results(place, entries)
+        found = results.read_results(place, entries)
+        made = (executed for _, played in found for turn in played.values() for executed in turn.executed)
+        setup.take_as_written(has_dots=any("." in executed.name for executed in made))
+        return found
+
+    def file_of(self, task: Any) -> str:
+        return f"BFCL_v4_{task.suite}_result.json"
+
+    def record(self, setup: Any, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+        from rig.papers.bfcl import results
+        from rig.papers.bfcl import turns as of_turns
+
+        has_turns = task.suite.startswith("multi_turn")
+        return of_turns.line_of(task, turns) if has_turns else results.line_of(task, turns, setup.settings)
+
+
+PAPER: Paper = BFCL()

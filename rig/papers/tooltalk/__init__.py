@@ -1,0 +1,38 @@
+"""ToolTalk's paper (Farn and Shin, 2023): its prediction files, and its tables."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rig.episodes import PlayedTurn
+from rig.methods.paper import ArmScore, Paper, Table
+
+
+class ToolTalk(Paper):
+    """A file of predictions is a conversation's, so that the tasks of a run are files."""
+
+    name = "tooltalk"
+    methods = ("tooltalk",)
+    writes = "files"
+
+    def tables(self, scores: Iterable[ArmScore]) -> Sequence[Table]:
+        from rig.papers.tooltalk.tables import published_tables
+
+        return published_tables(scores)
+
+    def predictions(
+        self, setup: Any, place: Path, method: str
+    ) -> Sequence[tuple[Any, dict[int, PlayedTurn]]]:
+        from rig.papers.tooltalk.predictions import load_predictions
+
+        setup.hold_to_recorded()
+        return load_predictions(place, setup.matcher.toolbox)
+
+    def record(self, setup: Any, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+        from rig.papers.tooltalk.predictions import with_predictions
+
+        return json.dumps(with_predictions(task, turns), indent=4)
+
+
+PAPER: Paper = ToolTalk()
