@@ -88,6 +88,7 @@ BY_NAME = {
         "rig.engine",
         "rig.tooltalk",
         "rig.judging",
+        "rig.papers",
         "rig.methods.tooltalk",
         "rig.methods.autode",
         "rig.methods.dynamic",
@@ -220,6 +221,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         ".",
         "forcing",
     ),
+    "rig.papers": (".", "autode bfcl toolbench tooltalk"),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.
 

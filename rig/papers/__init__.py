@@ -9,12 +9,8 @@ from rig.plugins import Registry
 def register(registry: Registry) -> None:
     """Offer the papers, and ToolBench's answers as a method that nobody plays."""
     registry.methods.later("toolbench", "rig.papers.toolbench.method:METHOD", roles=("assistant",))
-    for name, methods in {
-        "tooltalk": ("tooltalk",),
-        "openai-chat": (),
-        "autode": ("autode",),
-        "bfcl": ("bfcl", "bfcl-turns"),
-        "toolbench": ("toolbench",),
-    }.items():
-        folder = {"openai-chat": "tooltalk.logs"}.get(name, name)
-        registry.papers.later(name, f"rig.papers.{folder}:PAPER", methods=methods)
+    registry.papers.later("tooltalk", "rig.papers.tooltalk:PAPER", methods=("tooltalk",))
+    registry.papers.later("openai-chat", "rig.papers.tooltalk.logs:PAPER", methods=())
+    registry.papers.later("autode", "rig.papers.autode:PAPER", methods=("autode",))
+    registry.papers.later("bfcl", "rig.papers.bfcl:PAPER", methods=("bfcl", "bfcl-turns"))
+    registry.papers.later("toolbench", "rig.papers.toolbench:PAPER", methods=("toolbench",))

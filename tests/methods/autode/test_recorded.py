@@ -13,7 +13,7 @@ from rig.methods.autode.data.scenarios import Scenario, Utterance
 from rig.methods.autode.method import AutoDE
 from rig.methods.autode.prompt import Mode
 from rig.methods.autode.talk import Talk
-from rig.papers.autode import PAPER
+from rig.papers.autode import PAPER as FILES
 from rig.papers.autode import records as recorded
 from rig.papers.autode.importing import turns
 from rig.rescore.importing import import_run
@@ -69,7 +69,7 @@ def tables(autode: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """What `rig show --tables` makes of all files at hand, imported as one run."""
     store = tmp_path_factory.mktemp("recorded") / "runs.sqlite"
     method = AutoDE()
-    import_run(store, method, PAPER.recorded([file(autode, name) for name in FIGURES], None, {}))
+    import_run(store, method, FILES.recorded([file(autode, name) for name in FIGURES], None, {}))
     with Runs.open(store) as runs:
         return [table.as_json() for table in published(runs, ["latest"])]
 
