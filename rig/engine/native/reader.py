@@ -330,7 +330,7 @@ def _object(text: str, place: int, quote: str, depth: int, repeats: bool) -> tup
     made: dict[str, Any] = {}
     place = skip(text, place)
     while not text.startswith("}", place):
-        key, place = _key(text, place, quote)
+        key, place = _object_key(text, place, quote)
         place = skip(text, place)
         if not text.startswith(":", place):
             raise JsonError(f"no colon after {key[:40]!r}")
@@ -341,7 +341,7 @@ def _object(text: str, place: int, quote: str, depth: int, repeats: bool) -> tup
     return made, place + 1
 
 
-def _key(text: str, place: int, quote: str) -> tuple[str, int]:
+def _object_key(text: str, place: int, quote: str) -> tuple[str, int]:
     if text[place : place + 1] in ('"', "'") or (quote and text.startswith(quote, place)):
         key, place = read_value(text, place, quote)
         return str(key), place
