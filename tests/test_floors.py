@@ -28,6 +28,8 @@ RANKS = {
     "rig.calls": (0, 1),
     "rig.meters": (0, 1),
     "rig.models": (0, 2),
+    "rig.option": (0, 1),
+    "rig.options": (0, 2),
     "rig.documents": (0, 3),
     "rig.config": (0, 3),
     "rig.tasks": (0, 2),

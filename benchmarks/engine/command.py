@@ -15,6 +15,7 @@ from benchmarks.engine.time_shares import profile
 from benchmarks.engine.work import Work
 from rig import displays
 from rig.cli import completion
+from rig.cli.options import json_option, named_options
 from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
 from rig.methods.tooltalk.conversations import SUITES
@@ -23,8 +24,6 @@ from rig.running.options import Options as RunOptions
 from rig.running.planning import plan
 
 _COUNT = click.IntRange(min=1)
-_THREADS = click.IntRange(1, 512)
-"""llama.cpp's own bound (GGML_MAX_N_THREADS); beyond it the process dies of a segmentation fault."""
 _FILE = click.Path(path_type=Path)
 _WORK = ("suite", "conversations", "only", "limit", "prefixes")
 
@@ -34,8 +33,7 @@ _WORK = ("suite", "conversations", "only", "limit", "prefixes")
 @click.option(
     "--suite", type=click.Choice([*SUITES, "all"]), default="easy", show_default=True, help="The suite."
 )
-@click.option("--conversations", type=_FILE, help="A folder of conversations to use instead.")
-@click.option("--only", multiple=True, metavar="NAME", help="Use only this conversation. Repeatable.")
+@named_options("conversations", "only")
 @click.option(
     "--limit",
     type=_COUNT,
@@ -55,17 +53,7 @@ _WORK = ("suite", "conversations", "only", "limit", "prefixes")
     metavar="N",
     help="At most N tokens in an answer.  [default: 64, or as in --prompts]",
 )
-@click.option("--threads", type=_THREADS, metavar="N", help="CPU threads for each.  [default: all cores]")
-@click.option(
-    "--gpu-layers",
-    type=click.IntRange(-1),
-    metavar="N",
-    help="Layers on the GPU; -1 for all. As in `rig run`.",
-)
-@click.option("--n-ctx", type=_COUNT, metavar="N", help="Context in tokens. As in `rig run`.")
-@click.option(
-    "--chat-template", type=_FILE, help="Use this Jinja2 file instead of the model's own chat template."
-)
+@named_options("threads", "gpu_layers", "n_ctx", "chat_template")
 @click.option(
     "--peers",
     default="all",
@@ -95,7 +83,7 @@ _WORK = ("suite", "conversations", "only", "limit", "prefixes")
     show_default=True,
     help="How often to measure every contestant.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every answer of every pass.")
+@json_option("Print JSON, with every answer of every pass.")
 @click.pass_context
 def command(
     context: click.Context,

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import click
 
 from rig import __version__, opening
-from rig.cli.options.verbs import HELP_NAMES, Verbs
 from rig.cli.output import open_standard_streams, printable, shortened, unbroken_output
+from rig.cli.verbs import HELP_NAMES, Verbs
 from rig.displays import signs
 from rig.errors import RigError
 
@@ -47,7 +47,7 @@ VERBS = {
     "suites": Verb("rig.cli.own.suites", "List suites of conversations, and start your own."),
     "check": Verb("rig.cli.check", "Check conversations for mistakes."),
     "world": Verb("rig.cli.world", "Build or check the mock world."),
-    "config": Verb("rig.cli.options.config", "Show the settings that apply, and where they come from."),
+    "config": Verb("rig.cli.config", "Show the settings that apply, and where they come from."),
     "bundle": Verb("rig.cli.bundle", "Pack everything rig needs into one file for another machine."),
     "doctor": Verb("rig.cli.doctor", "Check that everything a run needs is in place."),
     "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),
@@ -125,7 +125,7 @@ def cli(context: click.Context, plugins: tuple[str, ...], opened: tuple[str, ...
       rig run a-Q8_0.gguf a-Q4_K_M.gguf  evaluate your own files
       rig compare latest                 is one of them worse, or is it chance?
     """  # noqa: D301 - for click
-    from rig.cli.options import settings
+    from rig.cli import config
 
     opening.forget()
     for place in opened:
@@ -137,7 +137,7 @@ def cli(context: click.Context, plugins: tuple[str, ...], opened: tuple[str, ...
         # Processes that rig starts know them, too.
         named = (os.environ.get("RIG_PLUGINS", ""), *plugins)
         os.environ["RIG_PLUGINS"] = os.pathsep.join(filter(None, named))
-    settings.apply(context, VERBS)
+    config.apply(context, VERBS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import click
 
 from rig.cli import completion
-from rig.cli.options.settings import say_what_is_from_file
-from rig.cli.options.verbs import Verbs
+from rig.cli.config import say_what_is_from_file
+from rig.cli.options import json_option
 from rig.cli.output import print_json, printable
+from rig.cli.verbs import Verbs
 from rig.displays.numbers import file_size
 from rig.errors import RigError
 from rig.paths import expanded
@@ -92,7 +93,7 @@ def _split(text: str) -> list[str]:
 
 @command.command()
 @click.argument("file", type=_PATH)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 def verify(file: Path, as_json: bool) -> None:
     """Check every file of a bundle against its checksum.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rig import methods
+from rig.cli.options import json_option
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.methods.base import Method
@@ -26,7 +27,7 @@ _DIRECTORY = click.Path(path_type=Path)
     is_flag=True,
     help="First write what the simulator returns into the conversations in DIRECTORY.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@json_option("Print the report as JSON.")
 def command(
     directory: Path | None, world: Path | None, toolbox: str | None, record: bool, as_json: bool
 ) -> None:

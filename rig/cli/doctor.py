@@ -14,6 +14,7 @@ import psutil
 from packaging.requirements import Requirement
 
 from rig import DISTRIBUTION, __version__, methods
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, printable
 from rig.displays.numbers import file_size
 from rig.engine.built import built_for
@@ -51,12 +52,8 @@ class Finding:
 
 
 @click.command()
-@click.option(
-    "--runs",
-    type=click.Path(path_type=Path),
-    help="The run store to check.  [default: $RIG_RUNS, or runs.sqlite]",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@runs_option("The run store to check.")
+@json_option()
 def command(runs: Path | None, as_json: bool) -> None:
     """Check that everything a run needs is in place.
 

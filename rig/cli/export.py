@@ -9,6 +9,7 @@ import click
 
 from rig import methods, plugins
 from rig.cli import completion
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.judging.stored import finished
@@ -42,8 +43,8 @@ _PATH = click.Path(path_type=Path)
     help="The view of the store to export: what each row is.  [default: steps]",
 )
 @click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
-@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON about what was written.")
+@runs_option()
+@json_option("Print JSON about what was written.")
 def command(
     run: str,
     format_: str,

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from rig import methods, plugins
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.methods.paper import Paper
@@ -49,9 +50,9 @@ _PATH = click.Path(path_type=Path)
     metavar="FILE",
     help="For logged chats: names and ids to replace. See docs/your-own.md.",
 )
-@click.option("--runs", type=_PATH, help="The run store to write.  [default: $RIG_RUNS, or runs.sqlite]")
+@runs_option("The run store to write.")
 @click.option("--name", metavar="NAME", help="Give the run a name.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 def command(
     files: tuple[Path, ...],
     format_: str | None,

@@ -3,9 +3,9 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
@@ -15,8 +15,6 @@ from rig.errors import RigError
 
 if TYPE_CHECKING:
     from rig.calls import Json
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class _Unbroken:
@@ -106,13 +104,6 @@ def print_json(value: "Json") -> None:
 def terminal_width() -> int | None:
     """The cells of a line of the terminal that stdout is; None if it is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def full_option(command: Decorated) -> Decorated:
-    """Adds `--full`: all numbers at the end instead of one screen."""
-    return click.option("--full", is_flag=True, help="Print every number at the end instead of one screen.")(
-        command
-    )
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rig.calls import JsonObject
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import headline, measured, out_of
 from rig.errors import RigError
@@ -15,9 +16,7 @@ from rig.store import Runs, StoredRun, StoredScore, backup, datasette_metadata
 
 
 @click.command()
-@click.option(
-    "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
-)
+@runs_option()
 @click.option(
     "--tui",
     "live",
@@ -35,7 +34,7 @@ from rig.store import Runs, StoredRun, StoredScore, backup, datasette_metadata
     type=click.Path(path_type=Path),
     help="Copy the store to a new file instead. Safe while a run is in progress.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 @click.pass_context
 def command(
     context: click.Context,

@@ -3,22 +3,22 @@
 import json
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rig import methods
 from rig.calls import JsonObject
 from rig.cli import completion
+from rig.cli.options import PATH, Grouped, json_option, runs_option, table_options
 from rig.cli.output import print_json, printable, terminal_width
 from rig.displays.pages.screen import screen_text
-from rig.engine.core.settings import GrammarArm, GrammarEngine, KvType, ParameterOrder, ThinkingArm
 from rig.engine.files.checksums import sha256_of
 from rig.errors import RigError
 from rig.files import json_text, write
-from rig.methods.base import Docs, History, Method, Tools
+from rig.methods.base import Method
+from rig.options import TABLE
 from rig.paths import runs_file
 from rig.running.options import Options
 from rig.running.planning import require_opened
@@ -28,63 +28,19 @@ from rig.tasks import Task, select
 if TYPE_CHECKING:
     from rig.screening import Screening
 
-_COUNT = click.IntRange(min=1)
-_PATH = click.Path(path_type=Path)
 _REDRAW_S = 0.1
-_OF_RUNS = {
-    "docs": "protocol.docs",
-    "tools": "protocol.tools",
-    "history": "protocol.history",
-    "kv": "model.kv_type",
-    "format": "model.prompt_format",
-    "thinking": "model.thinking",
-    "grammar": "model.grammar",
-    "grammar_engine": "model.grammar_engine",
-    "parameter_order": "model.parameter_order",
+_VARIED = {
+    name: option.place
+    for name, option in TABLE.items()
+    if option.several and not option.listed and "screen" in option.verbs
 }
 """The settings that decide a screen and that can vary within a run, by their place in a fingerprint."""
 _SELECTING = ("models", "only", "limit")
 """What can be given with --against: which of the run's models and conversations are screened."""
 
 
-@click.command()
+@click.command(cls=Grouped, params=table_options("screen", single=True))
 @click.argument("models", metavar="BASE [ARM]...", nargs=-1, shell_complete=completion.model_files)
-@click.option("--lora", multiple=True, metavar="FILE[:SCALE]", help="As in `rig run`. Repeatable.")
-@click.option("--suite", metavar="NAME|PATH", help="As in `rig run`.  [default: easy]")
-@click.option("--method", metavar="NAME", help="As in `rig run`.")
-@click.option("--set", multiple=True, metavar="NAME=VALUE", help="As in `rig run`.")
-@click.option("--toolbox", metavar="NAME|DIR", help="As in `rig run`.")
-@click.option("--conversations", type=_PATH, help="As in `rig run`.")
-@click.option("--world", type=_PATH, help="As in `rig run`.")
-@click.option("--only", multiple=True, metavar="NAME", help="Use only this conversation. Repeatable.")
-@click.option("--limit", type=_COUNT, metavar="N", help="Use only the first N conversations.")
-@click.option(
-    "--docs", type=click.Choice(get_args(Docs)), help="Describe each tool in full, or only give its name."
-)
-@click.option("--tools", type=click.Choice(get_args(Tools)), help="As in `rig run`.")
-@click.option("--history", type=click.Choice(get_args(History)), help="As in `rig run`.")
-@click.option("--format", metavar="NAME", help="As in `rig run`.")
-@click.option("--thinking", type=click.Choice(get_args(ThinkingArm)), help="As in `rig run`.")
-@click.option("--grammar", type=click.Choice(get_args(GrammarArm)), help="As in `rig run`.")
-@click.option("--grammar-engine", type=click.Choice(get_args(GrammarEngine)), help="As in `rig run`.")
-@click.option("--parameter-order", type=click.Choice(get_args(ParameterOrder)), help="As in `rig run`.")
-@click.option("--exact", is_flag=True, help="Compute one token at a time, as `rig run --exact` does.")
-@click.option("--n-ctx", type=_COUNT, metavar="N", help="Context in tokens.")
-@click.option("--n-batch", type=click.IntRange(1, 16384), metavar="N", help="Tokens in a batch.")
-@click.option("--kv", type=click.Choice(get_args(KvType)), help="Type of the KV cache.")
-@click.option("--flash-attention", type=click.Choice(["auto", "on", "off"]), help="As in `rig run`.")
-@click.option(
-    "--threads", type=click.IntRange(1, 512), metavar="N", help="CPU threads.  [default: all cores]"
-)
-@click.option(
-    "--gpu-layers",
-    type=click.IntRange(-1),
-    metavar="N",
-    help="Layers on the GPU; -1 for all.  [default: as many as fit]",
-)
-@click.option(
-    "--chat-template", type=_PATH, help="Use this Jinja2 file instead of the model's own chat template."
-)
 @click.option(
     "--against",
     multiple=True,
@@ -93,9 +49,9 @@ _SELECTING = ("models", "only", "limit")
     help="Use the settings of this stored run (or RUN/ARM), and show how well screening predicts its"
     " results. Repeatable.",
 )
-@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
-@click.option("--output", type=_PATH, help="Write every step and every choice to this JSON file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@runs_option()
+@click.option("--output", type=PATH, help="Write every step and every choice to this JSON file.")
+@json_option()
 def command(
     models: tuple[str, ...],
     against: tuple[str, ...],
@@ -150,7 +106,7 @@ def _as_asked(options: JsonObject) -> tuple[Options, Method, list[Task]]:
         )
     if "suite" in options and "conversations" in options:
         raise RigError("--suite and --conversations both choose the conversations; give one of them")
-    for name in _OF_RUNS:
+    for name in _VARIED:
         if name in options:
             options[name] = (options[name],)
     chosen = Options(**options)
@@ -188,19 +144,19 @@ def _as_stored(
     }
     method = methods.get(run.declaration.method)
     models = options.get("models") or [name for name in chosen.models if name not in method.models(())]
-    chosen = replace(chosen, models=tuple(models), **varied)
+    chosen = chosen.replace(models=tuple(models), **varied)
     return chosen, method, select(tasks, options.get("only", ()), options.get("limit"))
 
 
 def _asks(key: str) -> bool:
     """Whether a part of a fingerprint says how a model is asked, not which model it is."""
-    return key.startswith("protocol.") or key in _OF_RUNS.values()
+    return key.startswith("protocol.") or key in _VARIED.values()
 
 
 def _of_arm(fingerprint: JsonObject) -> JsonObject:
     """The settings that can vary within a run, as this arm has them."""
     # An engine comes with its version, and so does a format.
-    found = {name: str(fingerprint[key]).split()[0] for name, key in _OF_RUNS.items() if key in fingerprint}
+    found = {name: str(fingerprint[key]).split()[0] for name, key in _VARIED.items() if key in fingerprint}
     return {**found, **({"format": found["format"].rpartition("-")[0]} if "format" in found else {})}
 
 

@@ -9,6 +9,7 @@ import click
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.compare import GRADED_BY, print_tables
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, print_table, printable, terminal_width
 from rig.cli.runs import print_scores, run_json, score_json
 from rig.compare import published
@@ -28,9 +29,7 @@ from rig.store import Cell, Runs, StoredRun
 @click.command()
 @click.argument("run", shell_complete=completion.runs)
 @click.argument("conversation", required=False, shell_complete=completion.conversations)
-@click.option(
-    "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
-)
+@runs_option()
 @click.option(
     "--arm",
     "arms",
@@ -50,7 +49,7 @@ from rig.store import Cell, Runs, StoredRun
     "--diff", is_flag=True, help="Below each call of CONVERSATION, show what it changed in the world."
 )
 @GRADED_BY
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 def command(
     run: str,
     conversation: str | None,

@@ -9,7 +9,8 @@ import click
 
 from rig import displays
 from rig.cli import INTERRUPTED, completion
-from rig.cli.output import full_option, printable, terminal_width
+from rig.cli.options import display_option, full_option, json_option, runs_option
+from rig.cli.output import printable, terminal_width
 from rig.cli.runs import go_on
 from rig.displays.pages.card import ending
 from rig.files import json_text
@@ -49,19 +50,9 @@ class _Speed(click.ParamType[float]):
     shell_complete=completion.conversations,
     help="Start at this conversation of the first arm.",
 )
-@click.option(
-    "--display",
-    type=click.Choice(displays.NAMES),
-    default="auto",
-    show_default=True,
-    help="How to show the run: live, a line for each conversation, JSON lines, or not at all.",
-)
-@click.option(
-    "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
-)
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object at the end; the display uses stderr."
-)
+@display_option
+@runs_option()
+@json_option("Print one JSON object at the end; the display uses stderr.")
 @full_option
 @click.pass_context
 def command(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from rig.cli.options.verbs import Verbs
+from rig.cli.options import json_option
 from rig.cli.output import printable
+from rig.cli.verbs import Verbs
 from rig.errors import RigError
 from rig.paths import WORLD_DATABASE, WORLD_SEED
 from rig.tooltalk.world import World
@@ -39,7 +40,7 @@ def build(seed: Path, output: Path) -> None:
     "--seed", type=_DIRECTORY, default=WORLD_SEED, help="The folder of JSON files it was built from."
 )
 @click.option("--world", "file", type=_FILE, default=WORLD_DATABASE, help="The file to check.")
-@click.option("--json", "as_json", is_flag=True, help="Print the faults as a JSON list.")
+@json_option("Print the faults as a JSON list.")
 def check(seed: Path, file: Path, as_json: bool) -> None:
     """Check the world file: print one line for each fault, and exit with code 1 if there are any."""
     try:

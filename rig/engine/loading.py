@@ -29,6 +29,7 @@ from rig.engine.parallel import OpenContext
 from rig.engine.templates.template import ChatTemplate
 from rig.errors import RigError
 from rig.models import Notify
+from rig.options import engine_fingerprint
 from rig.paths import cache_directory
 
 MAX_LAYERS = 512
@@ -234,22 +235,14 @@ def _fingerprint(
         "chat_template_sha256": hashlib.sha256(template_source.encode()).hexdigest(),
         "chat_roles": {"system": template.system, "tool": template.tool, "repeats": template.repeats},
         **grammar.fingerprint(settings, chosen.salvage_rules),
-        "exact": settings.exact,
         "fast_forward": settings.fast_forward,
-        "temperature": settings.temperature,
         **(
             {"top_p": settings.top_p, "min_p": settings.min_p, "seed": settings.seed}
             if settings.temperature > 0
             else {}
         ),
-        "max_tokens": settings.max_tokens,
-        "n_ctx": settings.n_ctx,
-        "n_batch": settings.n_batch,
-        "n_threads": settings.n_threads,
-        "n_gpu_layers": settings.n_gpu_layers,
+        **engine_fingerprint(settings),
         "devices": [use.title for use in plan.gpus],
-        "flash_attention": settings.flash_attention,
-        "kv_type": settings.kv_type,
         **_drafts(settings),
         "cpu_weight_layouts": model.cpu_weight_layouts,
         "llama_cpp_python": versions["llama_cpp_python"],

@@ -6,14 +6,14 @@ every display shows them, without knowing it by name. `rig.plugins` says how one
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
-from rig.errors import RigError
 from rig.events import Emit, Where
 from rig.metrics import Declaration, Score
 from rig.models import Model, Prediction, Request
+from rig.options import Option as Option
 from rig.tasks import Task
 
 
@@ -28,15 +28,6 @@ class Ask(NamedTuple):
     request: Request
     phrases: tuple[str, ...] = ()
 
-
-Docs: TypeAlias = Literal["full", "names"]
-"""Whether tools are described, or only named with their parameters (ToolTalk, section 4.3)."""
-
-Tools: TypeAlias = Literal["all", "suite", "exact"]
-"""All tools, those of the plugins a task uses, or only the tools it needs."""
-
-History: TypeAlias = Literal["recorded", "replayed"]
-"""Whether earlier calls are shown with the responses in the file or with those of the simulator."""
 
 Playing: TypeAlias = Generator[Ask, Prediction, PlayedTurn]
 """A turn under way: it asks, is sent what was predicted, and returns the turn once it has ended."""
@@ -127,29 +118,6 @@ class Loaded(list[Any]):
         known = list(parts)
         faults = (fault for part in known if isinstance(part, Loaded) for fault in part.faults)
         return cls((task for part in known for task in part), faults)
-
-
-class Option(NamedTuple):
-    """An option of a run that a method has. With `several` values each makes an arm of its own.
-
-    `opens` says that its value can name a file or folder, which rig opens for the user alone (`rig.opening`).
-    """
-
-    name: str
-    default: Any
-    several: bool = False
-    opens: bool = False
-
-    def parse(self, text: str) -> Any:
-        """The value that a text stands for: of the default's type. Raises RigError for another text."""
-        kind = type(self.default)
-        try:
-            return _FLAGS[text] if kind is bool else kind(text)
-        except (KeyError, ValueError) as error:
-            raise RigError(f"--set {self.name}={text}: not a value such as {self.default}") from error
-
-
-_FLAGS = {"true": True, "false": False}
 
 
 class Method(Protocol):

@@ -13,6 +13,7 @@ from rig.errors import RigError
 from rig.methods.base import Method
 from rig.methods.offers import adjudicated
 from rig.metrics import NO_REMARK, Remark
+from rig.options import OF_METHODS, TABLE
 from rig.running.arms import make_arms
 from rig.running.deciding import CAUTION
 from rig.running.options import Options
@@ -24,8 +25,6 @@ from rig.store.identifiers import new_run_id
 from rig.tasks import Task, in_random_order, select
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.own.folder import hash_of, holds_toolbox
-
-_SUITE = Options(models=()).suite
 
 
 def plan(options: Options, store: Path, name: str | None = None) -> Plan:
@@ -42,10 +41,10 @@ def plan(options: Options, store: Path, name: str | None = None) -> Plan:
 
 def _with_own_suite(options: Options) -> Options:
     """The tasks that come with a toolbox, where one was named and nobody says which tasks."""
-    if options.toolbox is None or options.conversations is not None or options.suite != _SUITE:
+    if options.toolbox is None or options.conversations is not None or options.is_changed("suite"):
         return options
     suites = find_toolbox(options.toolbox).suites
-    return replace(options, conversations=suites[0]) if suites else options
+    return options.replace(conversations=suites[0]) if suites else options
 
 
 def plan_tasks(
@@ -126,7 +125,7 @@ def _names(method: Method) -> set[str]:
     return {*method.models(()), *plugins.registered().toolboxes}
 
 
-_OPENED = ("models", "lora", "role", "draft", "chat_template")
+_OPENED = tuple(name for name, option in TABLE.items() if option.opens and name not in OF_METHODS)
 """Options of a run besides its method's that can name files."""
 
 

@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple, get_args
 
 from rig.calls import ExecutedCall, Json
 from rig.errors import RigError
+from rig.options import Mode as Mode
 from rig.scoring import reasons
 from rig.scoring.answers import Answers
 from rig.scoring.fixed import FixedRules
@@ -19,8 +20,6 @@ from rig.verdicts import CallPlace, Difference, Verdict
 
 GRADER_VERSION = "7"
 """Raised whenever a change to this room can change a score; stored with every score."""
-
-Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
 
 
 class Terms(NamedTuple):

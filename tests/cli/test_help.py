@@ -10,8 +10,9 @@ import pytest
 from conftest import CHECKOUT, Finished
 
 from rig.cli import VERBS, cli
-from rig.cli.options.groups import GROUPS
+from rig.cli.options import OUTPUT
 from rig.cli.run import command as run
+from rig.options import GROUPS
 
 HEAVY = {
     "gguf",
@@ -52,15 +53,12 @@ def test_no_verb_and_no_heavy_library_is_imported_before_it_is_needed(arguments:
 
 def test_every_option_of_run_is_in_one_group_of_the_help() -> None:
     context = click.Context(run, info_name="run", help_option_names=["-h", "--help"])
-    grouped = [name for names in GROUPS.values() for name in names]
-    assert len(set(grouped)) == len(grouped)
-    options = {
-        str(each.name) for each in run.params if isinstance(each, click.Option) and each.name is not None
-    }
-    assert options == set(grouped)
+    options = [option for option in run.params if isinstance(option, click.Option)]
+    assert len({option.name for option in options}) == len(options)
+    assert {getattr(option, "group", "") for option in options} == {*GROUPS, OUTPUT}
     text = run.get_help(context)
     titles = re.findall(r"^(\w+):$", text, re.MULTILINE)
-    assert titles == list(GROUPS)
+    assert titles == [*GROUPS, OUTPUT]
     # An option that a method's role adds stands with the one that it is short for.
     assert text.index("--role") < text.index("--user") < text.index("--max-rounds")
     assert re.search(r"Examples:\n +rig run smollm2-135m-tools", text)

@@ -9,7 +9,8 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.options.settings import say_what_is_from_file
+from rig.cli.config import say_what_is_from_file
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, printable, terminal_width
 from rig.compare import (
     ArmPair,
@@ -73,9 +74,7 @@ _OPTIONS = (
         help="Show the noise that this run of `rig noise` measured next to the differences.",
     ),
     GRADED_BY,
-    click.option(
-        "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
-    ),
+    runs_option(),
 )
 
 
@@ -132,7 +131,7 @@ def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> N
     show_default=True,
     help="The loss of success, in points, that --sequential tests for.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 def command(
     addresses: tuple[str, ...],
     baseline: str | None,

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rig.cli import completion
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, print_table, printable
 from rig.compare.history import ComparableScores, history, is_hash
 from rig.displays.numbers import measured
@@ -23,10 +24,8 @@ _NAMED = 3
 
 @click.command()
 @click.argument("model", shell_complete=completion.model_files)
-@click.option(
-    "--runs", type=click.Path(path_type=Path), help="The run store.  [default: $RIG_RUNS, or runs.sqlite]"
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@runs_option()
+@json_option()
 def command(model: str, runs: Path | None, as_json: bool) -> None:
     """Show every run of one model file, over time.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rig import files
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.runs import print_cautions
 from rig.compare.leaderboard import Leaderboard, leaderboard, standings
@@ -32,8 +33,8 @@ _PATH = click.Path(path_type=Path)
     type=_PATH,
     help="Also write the ranking to a new file, in the form of ToolBench's leaderboard.",
 )
-@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@runs_option()
+@json_option()
 def command(
     file: Path | None,
     suite: str | None,

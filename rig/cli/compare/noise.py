@@ -8,7 +8,7 @@ import click
 
 from rig.cli import completion, run
 from rig.cli.attention import Attention
-from rig.cli.options.groups import GroupedCommand
+from rig.cli.options import RolesCommand, full_option, json_option, table_options
 from rig.cli.output import print_json, printable
 from rig.compare import DifferingShare, Noise
 from rig.compare.arms import choose
@@ -23,8 +23,6 @@ from rig.running.options import Options
 from rig.running.planning import plan
 from rig.store import Runs, StoredRun
 
-_NOT_OF_RUN = frozenset({"models", "exact", "resume", "retry_failed", "where", "as_json"})
-
 _KINDS = (
     ("predictions with another text", "steps"),
     ("calls judged otherwise", "calls"),
@@ -33,9 +31,7 @@ _KINDS = (
 )
 
 
-@click.command(
-    cls=GroupedCommand, params=[each for each in run.command.params if each.name not in _NOT_OF_RUN]
-)
+@click.command(cls=RolesCommand, params=table_options(without=("exact",)))
 @click.argument("model", required=False, shell_complete=completion.models)
 @click.option(
     "--of",
@@ -51,7 +47,9 @@ _KINDS = (
     show_default=True,
     help="Intervals cover 1 - alpha.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON; the display uses stderr.")
+@run.watching_options
+@full_option
+@json_option("Print JSON; the display uses stderr.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -63,7 +61,6 @@ def command(
     display: str,
     runs: Path | None,
     name: str | None,
-    threshold: float | None,
     bell: bool,
     notify: str | None,
     **_: Any,
@@ -77,7 +74,7 @@ def command(
     store = runs or runs_file()
     code = 0
     if of is None:
-        given = run.options_of(context, threshold)
+        given = run.options_of(context)
         todo = plan(_options(given, model), store, name)
         stored, control = run.carry_out(
             todo, display, as_json=as_json, attention=Attention(bell=bell, command=notify)
@@ -112,8 +109,7 @@ def _options(given: dict[str, Any], model: str | None) -> Options:
     several = [name for name in several if name != "only"]
     if several:
         raise RigError(f"noise measures one arm at a time; give --{several[0].replace('_', '-')} once")
-    own = {key: value for key, value in given.items() if key not in ("model", "of", "alpha")}
-    return Options(models=(model,), noise=True, **own)
+    return Options(models=(model,), noise=True, **given)
 
 
 def _text(stored: StoredRun, found: list[Noise], alpha: float) -> str:

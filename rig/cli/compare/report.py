@@ -9,7 +9,8 @@ from typing import cast
 import click
 
 from rig.cli.compare import arms_and_question, noise_beside
-from rig.cli.options.settings import say_what_is_from_file
+from rig.cli.config import say_what_is_from_file
+from rig.cli.options import json_option
 from rig.cli.output import print_json, printable
 from rig.compare import ComparisonOptions, uncollected
 from rig.errors import RigError
@@ -33,7 +34,7 @@ from rig.store import Runs
 @click.option("--force", is_flag=True, help="Replace a file that is already there.")
 @click.option("--raw", is_flag=True, help="csv: leave texts that a spreadsheet would execute as they are.")
 @click.option("--open", "opened", is_flag=True, help="Open the report in your browser.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON about the file that was written.")
+@json_option("Print JSON about the file that was written.")
 def command(
     addresses: tuple[str, ...],
     baseline: str | None,

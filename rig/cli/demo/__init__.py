@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from rig import displays
-from rig.cli.output import full_option
+from rig.cli.options import display_option, full_option
 from rig.cli.watch import tell
 from rig.paths import DEMO
 from rig.replay import SLOWEST
@@ -21,13 +21,7 @@ LASTS_S = 30.0
 
 
 @click.command()
-@click.option(
-    "--display",
-    type=click.Choice(displays.NAMES),
-    default="auto",
-    show_default=True,
-    help="How to show the run: live, a line for each conversation, JSON lines, or not at all.",
-)
+@display_option
 @click.option(
     "--speed",
     type=click.FloatRange(min=SLOWEST),

@@ -5,7 +5,7 @@ import importlib
 import click
 
 from rig.cli.judge.answers import command as answers
-from rig.cli.options.verbs import Verbs
+from rig.cli.verbs import Verbs
 
 _OTHERS = {"calibrate": "rig.cli.judge.calibrate", "rates": "rig.cli.judge.rates"}
 

@@ -5,10 +5,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-from click.core import ParameterSource
 
 from rig.cli import completion, run
-from rig.cli.options.groups import Grouped
+from rig.cli.options import (
+    Grouped,
+    chosen_options,
+    display_option,
+    json_option,
+    name_option,
+    runs_option,
+    table_options,
+)
 from rig.cli.output import printable, terminal_width
 from rig.displays.pages.summary import summary, whereabouts
 from rig.errors import RigError
@@ -25,19 +32,10 @@ from rig.solutions.decisions import DEFAULTS, Ties, Unsolvable, Unsure
 from rig.solutions.judgements import SEED, Shape
 from rig.store import StoredRun
 
-ENGINE = (
-    *("temperature", "max_tokens", "seed", "parallel", "exact", "prefix_cache", "n_ctx", "n_batch", "kv"),
-    *("flash_attention", "threads", "gpu_layers", "chat_template", "grammar", "grammar_engine"),
-    *("only", "limit"),
-)
-"""The options of `rig run` that a judge has too."""
-_DISPLAY = ("display", "runs", "name", "resume", "retry_failed", "as_json")
-
-PARAMETERS = [each for each in run.command.params if each.name in (*ENGINE, *_DISPLAY)]
 _PATH = click.Path(path_type=Path)
 
 
-@click.command("answers", cls=Grouped, params=[each for each in PARAMETERS if each.name is not None])
+@click.command("answers", cls=Grouped, params=table_options("judge"))
 @click.argument("places", metavar="RUN|DIR...", nargs=-1, shell_complete=completion.runs)
 @click.option("--judge", metavar="MODEL", shell_complete=completion.models, help="The model that judges.")
 @click.option(
@@ -113,6 +111,11 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--raw", is_flag=True, help="Leave texts in its tables that a spreadsheet would execute as they are."
 )
+@display_option
+@name_option
+@runs_option("The run store to write.")
+@run.resuming_options
+@json_option("Print one JSON object at the end; the display uses stderr.")
 @click.pass_context
 def command(context: click.Context, /, places: tuple[str, ...], **given: Any) -> None:
     """Judge the answers of runs, or of folders with ToolBench's raw or converted answers.
@@ -165,15 +168,6 @@ def _as_json(stored: StoredRun, store: Path, files: list[Path]) -> dict[str, Any
     return {"run": stored.id, "store": str(store), "arms": arms, **said, "files": found}
 
 
-def engine_options(context: click.Context) -> dict[str, Any]:
-    """The options of the engine that were given."""
-    return {
-        name: value
-        for name, value in context.params.items()
-        if name in ENGINE and context.get_parameter_source(name) is not ParameterSource.DEFAULT
-    }
-
-
 def _wanted(context: click.Context, places: tuple[str, ...], given: dict[str, Any]) -> Wanted:
     if not places:
         raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
@@ -193,6 +187,6 @@ def _wanted(context: click.Context, places: tuple[str, ...], given: dict[str, An
         answered_only=given["answered_only"],
         shape=given["invalid"],
         seed=given["walk_seed"],
-        options=engine_options(context),
+        options=chosen_options(context),
         rules={name: given[name] for name in of_method if given[name] is not None},
     )

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from rig.cli import run
-from rig.cli.judge.answers import PARAMETERS, engine_options
 from rig.cli.judge.rates import estimate as percent
-from rig.cli.options.groups import Grouped
+from rig.cli.options import Grouped, chosen_options, display_option, json_option, runs_option, table_options
 from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
 from rig.judging.evaluators import DEFAULT, find
@@ -22,7 +21,6 @@ from rig.paths import runs_file
 from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
-_NOT_OURS = frozenset({"resume", "retry_failed", "name", "only"})
 _HEADER = (
     *("", "labels", "accuracy", "kappa"),
     *("agreement", "bias", "variance", "correlation", "position bias"),
@@ -33,7 +31,7 @@ _WHAT = {PASS: "answers", WIN: "pairs"}
 @click.command(
     "calibrate",
     cls=Grouped,
-    params=[each for each in PARAMETERS if each.name not in _NOT_OURS],
+    params=table_options("judge", without=("only",)),
 )
 @click.argument("labels", type=_PATH, required=False)
 @click.option("--judge", metavar="MODEL", help="The model that judges.")
@@ -48,6 +46,9 @@ _WHAT = {PASS: "answers", WIN: "pairs"}
     help="Votes on each pair.  [default: 1, in both orders]",
 )
 @click.option("--fail-if-worse", is_flag=True, help="Exit with code 1 if the judge is no better than chance.")
+@display_option
+@runs_option("The run store to write.")
+@json_option("Print one JSON object at the end; the display uses stderr.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -69,7 +70,7 @@ def command(
     store = given["runs"] or runs_file()
     found = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
     how = find(evaluator)
-    wanted = Wanted((calibration.SUITE,), judge, evaluator, votes, options=engine_options(context))
+    wanted = Wanted((calibration.SUITE,), judge, evaluator, votes, options=chosen_options(context))
     measured: dict[str, Measured] = {}
     for method, tasks in ((PASS, found.answers), (WIN, found.pairs)):
         if not tasks or not can_judge(how, method):

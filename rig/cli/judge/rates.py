@@ -9,6 +9,7 @@ import click
 
 from rig import files
 from rig.cli import completion
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
 from rig.judging.files import read_votes, write_results
@@ -44,8 +45,8 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--answers", type=_PATH, help="The folder of the answers to show in the table of a file of preferences."
 )
-@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@runs_option()
+@json_option()
 def command(
     what: str,
     output: Path | None,

@@ -10,8 +10,9 @@ from rig.cli import completion
 from rig.cli.models.fit import show_fit, wishes
 from rig.cli.models.merge import merge
 from rig.cli.models.quantize import quantize
-from rig.cli.options.verbs import Verbs
+from rig.cli.options import json_option
 from rig.cli.output import print_json, print_table, printable
+from rig.cli.verbs import Verbs
 from rig.displays.numbers import file_size, millions
 from rig.displays.signals import endings_as_exceptions
 from rig.engine.files.adapters import Adapter
@@ -36,7 +37,7 @@ from rig.errors import RigError
 from rig.paths import models_directory
 from rig.words import counted, did_you_mean
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = json_option()
 _CONTEXTS = (2048, 8192, 32768, 131072)
 _SEQUENCES = (1, 4, 8)
 

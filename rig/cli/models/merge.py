@@ -7,6 +7,7 @@ import click
 
 from rig.cli import completion
 from rig.cli.models.progress import bar
+from rig.cli.options import json_option
 from rig.cli.output import print_json, printable
 from rig.displays.numbers import file_size
 from rig.displays.signals import endings_as_exceptions
@@ -30,7 +31,7 @@ _TYPES = ("f16", "bf16", "f32", "q8_0")
     type=click.Path(path_type=Path),
     help="The file to write.  [default: MODEL+ADAPTER-TYPE.gguf in the models folder]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 def merge(
     model: str, lora: str | None, scale: float | None, to: str, output: Path | None, as_json: bool
 ) -> None:

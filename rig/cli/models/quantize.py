@@ -7,6 +7,7 @@ import click
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.models.progress import bar
+from rig.cli.options import json_option
 from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import file_size
 from rig.displays.signals import endings_as_exceptions
@@ -46,7 +47,7 @@ def _types(text: str) -> tuple[str, ...]:
 @click.option(
     "--threads", type=click.IntRange(1, 512), metavar="N", help="CPU threads.  [default: all cores]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option()
 def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool) -> None:
     """Make smaller files of a model, with llama.cpp's own quantizer.
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import click
 
 from rig import methods
-from rig.cli.options.verbs import Verbs
+from rig.cli.options import json_option
 from rig.cli.output import print_json, print_table, printable
+from rig.cli.verbs import Verbs
 from rig.errors import RigError
 from rig.toolbox.own.listing import read_listing, write_listing
 
 _STARTER = Path(__file__).parent / "starter"
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = json_option()
 
 
 @click.group(cls=Verbs)

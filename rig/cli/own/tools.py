@@ -9,8 +9,9 @@ import click
 
 from rig import plugins
 from rig.calls import JsonObject
-from rig.cli.options.verbs import Verbs
+from rig.cli.options import json_option
 from rig.cli.output import print_json, print_table, printable
+from rig.cli.verbs import Verbs
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.grammar.schema import SchemaError, narrow
 from rig.errors import RigError
@@ -23,7 +24,7 @@ from rig.toolbox.toolbox import Toolbox
 from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = json_option()
 
 
 @click.group(cls=Verbs)

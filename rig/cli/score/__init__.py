@@ -10,6 +10,7 @@ import click
 
 from rig.calls import ExecutedCall, JsonObject
 from rig.cli import completion
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_table, printable
 from rig.cli.runs import print_scores
 from rig.displays.numbers import measured
@@ -80,8 +81,8 @@ _LONGEST = 200
     metavar="NAME=VALUE",
     help="Set an option that only the method knows, such as data=DIR for bfcl. Repeatable.",
 )
-@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@runs_option()
+@json_option()
 def command(
     what: str,
     grader: Mode | None,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rig.cli import completion
+from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, printable
 from rig.displays.pages.adjudication import QUESTION, question_text
 from rig.errors import RigError
@@ -27,8 +28,8 @@ _UNDO = ("u", "undo")
 @click.option("--show-arms", is_flag=True, help="Also say whose text it is, which can sway you.")
 @click.option("--export", "to", type=_PATH, help="Write all answers to a new file.")
 @click.option("--import", "source", type=_PATH, help="Add the answers in this file; they overrule yours.")
-@click.option("--runs", type=_PATH, help="The run store.  [default: $RIG_RUNS, or runs.sqlite]")
-@click.option("--json", "as_json", is_flag=True, help="Print the undecided texts as JSON, and ask nothing.")
+@runs_option()
+@json_option("Print the undecided texts as JSON, and ask nothing.")
 def command(
     run: str | None,
     judge: str | None,

@@ -11,9 +11,9 @@ from typing import get_args
 
 from rig.calls import Call, ExecutedCall, JsonObject, without_token
 from rig.errors import RigError
-from rig.methods.base import Docs, History, Tools
 from rig.methods.tooltalk.conversations import Conversation, Metadata
 from rig.models import CallMessage, Prediction, Request, StepKey, ToolDoc
+from rig.options import Docs, History, Tools
 from rig.toolbox.toolbox import Toolbox
 from rig.tooltalk import TOOLTALK
 

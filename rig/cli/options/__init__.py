@@ -1,1 +1,0 @@
-"""What verbs share: how options are grouped, which come from a file, and which from roles."""

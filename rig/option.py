@@ -1,0 +1,117 @@
+"""What an option is, and how a field of the table of options (`rig.options`) becomes one."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from rig.errors import RigError
+
+Reader: TypeAlias = Literal["run", "method", "engine"]
+Recorded: TypeAlias = Literal["always", "changed", "never"]
+
+_FLAGS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option by name, and all that is to be known of it.
+
+    With `several` values each makes an arm of its own. `opens` says that a value can name a file or folder,
+    which rig opens for the user alone (`rig.opening`). A `listed` option is stored as a list, however many
+    values it has. `values` are what the words of a choice stand for. `unset` says in the help what holds
+    without a value. `off` is the name of the switch that turns off what is on by default. `verbs` are those
+    that have it, besides `run` and `noise`. Where another option has the value of `idle`, this one is of no
+    effect. `users_only`: a folder's `rig.toml` cannot set it, as it can have code run.
+
+    `field` is what its reader calls it, `key` what the fingerprint does. It is in the fingerprint `always`,
+    only if `changed` from the default, so that runs that are older than the option can go on, or `never`, if
+    the reader says in words of its own what it came to.
+    """
+
+    name: str
+    default: Any = None
+    several: bool = False
+    opens: bool = False
+    help: str = ""
+    group: str = ""
+    reader: Reader = "method"
+    kind: type = str
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    more_than: float | None = None
+    metavar: str | None = None
+    unset: str = ""
+    off: str = ""
+    listed: bool = False
+    values: Mapping[str, Any] | None = None
+    verbs: tuple[str, ...] = ()
+    idle: tuple[str, str] | None = None
+    users_only: bool = False
+    field: str = ""
+    key: str = ""
+    recorded: Recorded = "changed"
+
+    @property
+    def flag(self) -> str:
+        """What the command line calls it."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def start(self) -> Any:
+        """The value where nobody says anything: a tuple if it takes several."""
+        value = self.default() if callable(self.default) else self.default
+        return (value,) if self.several and not self.listed else value
+
+    @property
+    def place(self) -> str:
+        """Where an arm's whole fingerprint has it."""
+        return f"{'model' if self.reader == 'engine' else 'protocol'}.{self.key}"
+
+    def parse(self, text: str) -> Any:
+        """The value that a text stands for: of the default's type. Raises RigError for another text."""
+        kind = type(self.default)
+        try:
+            return _FLAGS[text] if kind is bool else kind(text)
+        except (KeyError, ValueError) as error:
+            raise RigError(f"--set {self.name}={text}: not a value such as {self.default}") from error
+
+
+def option(
+    default: Any, help_text: str, group: str = "", *, name: str = "", verbs: str = "", **more: Any
+) -> Any:
+    """A field of the table. `more` are parts of `Option`; `verbs` are words."""
+    told = {"name": name, "help": help_text, "group": group, "verbs": tuple(verbs.split()), **more}
+    return field(
+        **{"default_factory" if callable(default) else "default": default}, metadata={"option": told}
+    )
+
+
+def options_of(table: type, reader: Reader) -> dict[str, Option]:
+    """The options that the fields of a class declare, by name."""
+    hints = get_type_hints(table)
+    read = (_option(part, hints[part.name], reader) for part in fields(table))
+    return {each.name: each for each in read}
+
+
+def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
+    told = dict(part.metadata["option"])
+    hint = _without_none(hint)
+    is_choice = get_origin(hint) is Literal
+    default: Any = part.default if part.default is not MISSING else part.default_factory
+    choices = get_args(hint) if is_choice else ()
+    if values := told.get("values"):
+        choices = tuple(values)
+        default = next(word for word, value in values.items() if value == default)
+    told["name"] = told["name"] or part.name
+    kind = hint if isinstance(hint, type) and not is_choice and not choices else str
+    made = Option(default=default, reader=reader, kind=kind, choices=choices, field=part.name, **told)
+    return replace(made, key=made.key or part.name)
+
+
+def _without_none(hint: Any) -> Any:
+    """The type of a value that is there; of a tuple, that of its values."""
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = (each for each in get_args(hint) if each is not NoneType)
+    return get_args(hint)[0] if get_origin(hint) is tuple else hint

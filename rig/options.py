@@ -1,0 +1,408 @@
+"""The one table of options: everything that shapes a run, declared once.
+
+An option is a field of one of the three classes at the end. Its annotation is its type, its default is what
+holds where nobody says anything, and `option` has the rest. From that come the options of the verbs and their
+help (`rig.cli.options`), the names in `rig.toml`, what is stored with a run and the names of arms
+(`rig.running.options`), the settings of the engine (`rig.engine`), and the fingerprint. To add an option, add
+a field. To give one to a method alone, put an `Option` into its `options`; users set it with `--set`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from rig.calls import JsonObject
+from rig.meters import available_cores
+from rig.option import Option as Option
+from rig.option import option, options_of
+
+Docs: TypeAlias = Literal["full", "names"]
+"""Whether tools are described, or only named with their parameters (ToolTalk, section 4.3)."""
+Tools: TypeAlias = Literal["all", "suite", "exact"]
+"""All tools, those of the plugins a task uses, or only the tools it needs."""
+History: TypeAlias = Literal["recorded", "replayed"]
+"""Whether earlier calls are shown with the responses in the file or with those of the simulator."""
+Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
+"""By which rules calls are matched and counted (docs/metrics.md)."""
+ToolChoice: TypeAlias = Literal["auto", "required", "none"]
+"""Whether a model may call, has to, or must not."""
+GrammarArm: TypeAlias = Literal["json", "strict", "none"]
+"""A legal call of a known tool or a reply; the same with formats of dates and the like; or any text."""
+GrammarEngine: TypeAlias = Literal["llguidance", "outlines_core"]
+ParameterOrder: TypeAlias = Literal["fixed", "free"]
+"""That of the tool's schema, or any."""
+ThinkingArm: TypeAlias = Literal["auto", "on", "off"]
+"""As the chat template has it where nothing is said, or as its switch says."""
+KvType: TypeAlias = Literal["f16", "q8_0"]
+
+GROUPS = CONVERSATIONS, PROMPT, GENERATION, MACHINE, GRADING = (
+    "Conversations",
+    "Prompt",
+    "Generation",
+    "Machine",
+    "Grading",
+)
+"""The groups of options in the help, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What is run: the runner reads these."""
+
+    models: tuple[str, ...] = option((), "", listed=True, opens=True)
+    lora: tuple[str, ...] = option(
+        (),
+        "Apply a LoRA adapter (GGUF), with a scale if it is not 1; `none` runs the model without.",
+        MACHINE,
+        metavar="FILE[:SCALE]",
+        several=True,
+        listed=True,
+        opens=True,
+        verbs="screen",
+    )
+    suite: str = option(
+        "easy",
+        "A suite by name (see `rig suites list`), or your own conversations by path.",
+        CONVERSATIONS,
+        metavar="NAME|PATH",
+        verbs="screen",
+    )
+    conversations: Path | None = option(
+        None, "A folder of conversations in ToolTalk's JSON format.", CONVERSATIONS, verbs="screen bench"
+    )
+    only: tuple[str, ...] = option(
+        (),
+        "Run only this conversation. Repeatable.",
+        CONVERSATIONS,
+        metavar="NAME",
+        listed=True,
+        verbs="screen judge bench",
+    )
+    limit: int | None = option(
+        None, "Run only the first N conversations.", CONVERSATIONS, least=1, verbs="screen judge"
+    )
+    repeats: int = option(1, "Run every conversation N times.", CONVERSATIONS, least=1, most=10_000)
+    method: str | None = option(
+        None,
+        "How to run and score conversations.",
+        CONVERSATIONS,
+        metavar="NAME",
+        unset="the suite's",
+        verbs="screen",
+    )
+    role: tuple[str, ...] = option(
+        (),
+        "Choose who plays a role that is not evaluated.",
+        CONVERSATIONS,
+        metavar="ROLE=MODEL",
+        several=True,
+        listed=True,
+        opens=True,
+    )
+    set: tuple[str, ...] = option(
+        (),
+        "Set an option that only the method knows.",
+        CONVERSATIONS,
+        metavar="NAME=VALUE",
+        several=True,
+        listed=True,
+        users_only=True,
+        verbs="screen",
+    )
+    until: Literal["verdict"] | None = option(
+        None,
+        "Play conversations in a random order (--seed), and drop each arm as soon as it is clear whether it"
+        " loses as much as --loss compared with the first. What the first gets wrong is played only if it"
+        " matters.",
+        CONVERSATIONS,
+    )
+    loss: float = option(
+        5.0,
+        "The loss of success, in points, that --until verdict tests for.",
+        CONVERSATIONS,
+        more_than=0,
+        most=100,
+    )
+    noise: bool = option(False, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodOptions:
+    """How tasks are put to models and scored. Methods share these; each names those that it has."""
+
+    toolbox: str | None = option(
+        None,
+        "Tools by name, or your own by folder. Runs their code.",
+        CONVERSATIONS,
+        metavar="NAME|DIR",
+        opens=True,
+        users_only=True,
+        verbs="screen",
+    )
+    world: Path | None = option(
+        None,
+        "A folder of databases in ToolTalk's JSON format.",
+        CONVERSATIONS,
+        unset="rig's own",
+        opens=True,
+        verbs="screen",
+    )
+    docs: Docs = option(
+        "full",
+        "Describe each tool in full, or only give its name.",
+        PROMPT,
+        several=True,
+        verbs="screen",
+    )
+    tools: Tools = option(
+        "all",
+        "Offer all tools, the tools of the plugins that are needed, or only the tools that are needed.",
+        PROMPT,
+        several=True,
+        verbs="screen",
+    )
+    history: History = option(
+        "recorded",
+        "Show the recorded results of earlier calls, or execute those calls again.",
+        PROMPT,
+        several=True,
+        verbs="screen",
+    )
+    search: str = option(
+        "cot@1",
+        "Search for an answer: cot@N, or dfs with _wN and _filter.",
+        GENERATION,
+        metavar="WAY",
+        several=True,
+    )
+    max_calls: int = option(10, "At most N calls in a turn.", GENERATION, least=1)
+    grader: Mode = option("default", "The rules for matching calls. See docs/metrics.md.", GRADING)
+    similarity: str = option(
+        "minilm",
+        "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR.",
+        GRADING,
+        metavar="NAME",
+        opens=True,
+        users_only=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """How a GGUF file is run. None means: decided at loading, by what fits, and then recorded.
+
+    Arms' names have the options in this order.
+    """
+
+    max_tokens: int = option(
+        256, "At most N tokens in a step.", GENERATION, least=1, verbs="judge", recorded="always"
+    )
+    thinking_tokens: int = option(
+        1024,
+        "At most N tokens of thinking in a step, on top of --max-tokens.",
+        GENERATION,
+        least=0,
+        recorded="never",
+    )
+    temperature: float = option(
+        0.0,
+        "0 always takes the likeliest token.",
+        GENERATION,
+        least=0,
+        several=True,
+        verbs="judge",
+        recorded="always",
+    )
+    seed: int = option(
+        0,
+        "Seed for sampling, when the temperature is not 0.",
+        GENERATION,
+        least=0,
+        most=2**32 - 1,
+        verbs="judge",
+        recorded="never",
+    )
+    n_threads: int = option(
+        available_cores,
+        "CPU threads.",
+        MACHINE,
+        name="threads",
+        # llama.cpp's own bound (GGML_MAX_N_THREADS); beyond it the process dies of a segmentation fault.
+        least=1,
+        most=512,
+        unset="all cores",
+        verbs="judge screen bench",
+        recorded="always",
+    )
+    n_gpu_layers: int | None = option(
+        None,
+        "Layers on the GPU; -1 for all.",
+        MACHINE,
+        name="gpu_layers",
+        least=-1,
+        unset="as many as fit",
+        verbs="judge screen bench fit",
+        recorded="always",
+    )
+    n_ctx: int | None = option(
+        None,
+        "Context in tokens.",
+        MACHINE,
+        least=1,
+        unset="the model's own, at most 8192",
+        verbs="judge screen bench fit",
+        recorded="always",
+    )
+    n_batch: int | None = option(
+        None,
+        "Tokens in a batch.",
+        MACHINE,
+        least=1,
+        most=16384,
+        unset="512, or less if memory is short",
+        verbs="judge screen fit",
+        recorded="always",
+    )
+    parallel: int | None = option(
+        None,
+        "Run N conversations at once.",
+        MACHINE,
+        least=1,
+        most=64,
+        unset="measured; 1 unless more are faster",
+        verbs="judge fit",
+        recorded="never",
+    )
+    kv_type: KvType = option(
+        "f16",
+        "Type of the KV cache. q8_0 needs half the memory and changes answers.",
+        MACHINE,
+        name="kv",
+        several=True,
+        verbs="judge screen fit",
+        recorded="always",
+    )
+    flash_attention: bool | None = option(
+        None,
+        "auto turns it on with a GPU, and with a quantized KV cache, which needs it.",
+        MACHINE,
+        values={"auto": None, "on": True, "off": False},
+        verbs="judge screen fit",
+        recorded="always",
+    )
+    prefix_cache: bool = option(
+        True,
+        "Keep the processed beginning of the prompt on disk, so that the next run starts faster.",
+        MACHINE,
+        verbs="judge",
+        recorded="never",
+    )
+    format: str = option(
+        "auto",
+        "The form of an answer: rig's own, the model's own (native), a model family's by name, or native if"
+        " the chat template has a form and rig's otherwise (auto).",
+        PROMPT,
+        metavar="auto|rig|native|NAME",
+        several=True,
+        verbs="screen",
+        key="prompt_format",
+        recorded="never",
+    )
+    tool_choice: ToolChoice = option(
+        "auto",
+        "Whether the model may, must or must not call tools. Needs the model's own format.",
+        PROMPT,
+        several=True,
+        recorded="never",
+    )
+    several_calls: bool = option(
+        True,
+        "Allow several calls in one message, if the model's format has them.",
+        PROMPT,
+        off="one-call",
+        recorded="never",
+    )
+    thinking: ThinkingArm = option(
+        "auto",
+        "Turn thinking on or off, if the chat template has a switch for it.",
+        PROMPT,
+        several=True,
+        verbs="screen",
+        recorded="never",
+    )
+    chat_template: Path | None = option(
+        None,
+        "Use this Jinja2 file instead of the model's own chat template.",
+        PROMPT,
+        opens=True,
+        verbs="judge screen bench",
+        recorded="never",
+    )
+    draft: str = option(
+        "none",
+        "Draft several tokens at once, and keep those that the model itself chooses. The draft is the"
+        " previous arm's answer (sibling), text that followed earlier in the prompt (lookup), or comes from a"
+        " smaller model of the family.",
+        GENERATION,
+        metavar="none|sibling|lookup|MODEL",
+        several=True,
+        opens=True,
+        recorded="never",
+    )
+    grammar: GrammarArm = option(
+        "json",
+        "json makes calls fit the parameters of the tools; strict also enforces formats such as dates; none"
+        " lets the model write anything, and rig looks for calls in it.",
+        GENERATION,
+        several=True,
+        verbs="judge screen",
+        recorded="never",
+    )
+    grammar_engine: GrammarEngine = option(
+        "llguidance",
+        "The library that enforces the grammar.",
+        GENERATION,
+        several=True,
+        idle=("grammar", "none"),
+        verbs="judge screen",
+        recorded="never",
+    )
+    parameter_order: ParameterOrder = option(
+        "fixed",
+        "Require arguments in the order of the tool's parameters, or allow any order.",
+        GENERATION,
+        several=True,
+        idle=("grammar", "none"),
+        verbs="screen",
+        recorded="never",
+    )
+    exact: bool = option(
+        False,
+        "Give the same bits every time: one conversation at a time, one token at a time.",
+        GENERATION,
+        verbs="judge screen",
+        recorded="always",
+    )
+
+
+OF_RUN = options_of(RunOptions, "run")
+OF_METHODS = options_of(MethodOptions, "method")
+OF_ENGINE = options_of(EngineOptions, "engine")
+TABLE: Mapping[str, Option] = {**OF_RUN, **OF_METHODS, **OF_ENGINE}
+"""Every option by name."""
+
+
+def shared(*names: str) -> tuple[Option, ...]:
+    """Options that methods share, for the `options` of a method that has them."""
+    return tuple(OF_METHODS[name] for name in names)
+
+
+def engine_fingerprint(settings: EngineOptions) -> JsonObject:
+    """What an arm's fingerprint says of the engine's options, but for what the engine itself says."""
+    values = ((each, getattr(settings, each.field)) for each in OF_ENGINE.values())
+    return {
+        each.key: value
+        for each, value in values
+        if each.recorded == "always" or (each.recorded == "changed" and value != each.default)
+    }
