@@ -55,13 +55,13 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/python docs/generate.py --check
 
-# Bring docs/cli.md up to date with the --help texts.
+# The documentation as a site in site/, with search; `rig docs` opens it.
 docs: $(VENV)/.dev
-	@$(BIN)/python docs/generate.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "built site/index.html; rig docs opens it"
 
-# The engine against its floor and its peers, on a quiet machine: about half an hour on 2 cores. See docs/performance.md.
+# The engine against its floor and its peers, on a quiet machine: about half an hour on 2 cores. See docs/lab/performance.md.
 bench: setup $(VENV)/.dev
 	@$(BIN)/rig bench $(BENCHED) $(ARGS)
 

@@ -1,42 +1,57 @@
-"""Write docs/cli.md, the columns in docs/store.md and the keys of screens; with --check, only compare.
+"""What the documentation takes from the code, put into its pages when `make docs` builds them.
 
-They are made from the --help texts, from the store's description of its columns, and from the bindings of the
-screens.
+A page says where by a comment: `<!-- commands -->` for the --help texts of all verbs, `<!-- columns -->` for
+the columns of the run store, and `<!-- keys of MODULE:SCREEN -->` for the keys and signs of a screen. mkdocs
+calls `on_page_markdown` for each page. Of files outside docs/ the site has the changelog; links to others
+become text.
 """
 
 import importlib
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 
 from rig.cli import cli
 from rig.store.describe import described
 from rig.store.views import EXPORTED
 from tui.widgets.keys import markdown
 
-TARGET = Path(__file__).with_name("cli.md")
-STORE = Path(__file__).with_name("store.md")
-SCREENS = sorted((TARGET.parent / "screens").glob("*.md"))
-COLUMNS = "<!-- From here on made by `make docs` from rig/store/datasette.json; edit that. -->"
-_END = "<!-- end of the keys -->"
-_KEYS = re.compile(
-    rf"(?P<begin><!-- keys of (?P<screen>[\w.:]+), made by `make docs` -->).*?{re.escape(_END)}", re.DOTALL
-)
-PREFACE = """# Command line
+MARKER = re.compile(r"^<!-- (?:(?P<what>commands|columns)|keys of (?P<screen>[\w.:]+)) -->$", re.MULTILINE)
+LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<up>(?:\.\./)+)(?P<target>[^)]*)\)")
+WIDTH = 92
+CHANGELOG = Path(__file__).parent.with_name("CHANGELOG.md")
 
-Every verb takes `-h`. The exit code is
 
-- 0 if all went well,
-- 1 if `rig check`, `rig doctor`, `rig world check`, `rig models verify`, `rig score --reexecute`,
-  `rig bundle verify` or `rig compare --fail-if-worse` found something,
-- 2 if rig cannot do what you asked; it says why in one line,
-- 130 if you stopped a run with Ctrl-C.
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """All pages, with the changelog as one more."""
+    text = CHANGELOG.read_text(encoding="utf-8").replace("](docs/", "](")
+    files.append(File.generated(config, "changelog.md", content=text))
+    return files
 
-<!-- Made by `make docs` from the --help texts; a test compares. Edit those, not this. -->
-"""
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """The text of a page with its markers replaced, and without links to what the site does not have."""
+    depth = len(PurePosixPath(page.file.src_uri).parents) - 1
+
+    def inside(link: re.Match[str]) -> str:
+        if link["up"].count("../") <= depth:
+            return link[0]
+        if link["target"].startswith(CHANGELOG.name):
+            return f"[{link['words']}]({link['up'].removeprefix('../')}changelog.md)"
+        return link["words"]
+
+    return MARKER.sub(_generated, LINK.sub(inside, markdown))
+
+
+def _generated(marker: re.Match[str]) -> str:
+    if marker["screen"]:
+        return keys_text(marker["screen"])
+    return commands_text() if marker["what"] == "commands" else columns_text()
 
 
 def commands(
@@ -53,61 +68,40 @@ def commands(
             yield from commands(member, (*path, name))
 
 
-def render() -> str:
-    """The whole page."""
-    parts = [PREFACE]
+def commands_text() -> str:
+    """The --help text of every command, below a heading of its own."""
+    parts = []
     for path, command in commands():
         name = " ".join(path)
-        context = click.Context(command, info_name=name, terminal_width=92, max_content_width=92)
+        context = click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
         context.help_option_names = ["-h", "--help"]
         level = "#" * min(len(path) + 1, 4)
         parts.append(f"{level} {name}\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
     return "\n".join(parts)
 
 
-def render_store() -> str:
-    """The page on the store: its text as it is, with a table of columns for each view and table."""
-    text = STORE.read_text(encoding="utf-8").partition(COLUMNS)[0]
-    parts = [f"{text}{COLUMNS}\n"]
+def columns_text() -> str:
+    """A table of the columns of each view and table of the store, from rig/store/datasette.json."""
     views = described()
+    parts = []
     kinds = (("Views", views.keys() & set(EXPORTED)), ("Tables", views.keys() - set(EXPORTED)))
     for heading, names in kinds:
         parts.append(f"## {heading}\n")
         for name in (name for name in views if name in names):
-            rows = "\n".join(f"| `{column}` | {said} |" for column, said in views[name]["columns"].items())
+            rows = "\n".join(f"| `{column}` | {text} |" for column, text in views[name]["columns"].items())
             title = f"### {name}\n\n{views[name]['description']}"
             parts.append(f"{title}\n\n| column | |\n| --- | --- |\n{rows}\n")
     return "\n".join(parts)
 
 
-def render_screen(page: Path) -> str:
-    """A page of docs/screens: its text as it is, with the keys and signs of the screens it names."""
-    return _KEYS.sub(_keys, page.read_text(encoding="utf-8"))
-
-
-def _keys(found: re.Match[str]) -> str:
-    module, _, name = found["screen"].partition(":")
-    screen = getattr(importlib.import_module(module), name)
-    parts = [found["begin"], markdown(screen.KEYS)]
-    if screen.SIGNS:
+def keys_text(screen: str) -> str:
+    """The keys of a screen, named as `module:class`, and the signs that it shows."""
+    module, _, name = screen.partition(":")
+    entry = getattr(importlib.import_module(module), name)
+    parts = [markdown(entry.KEYS)]
+    if entry.SIGNS:
         rows = "\n".join(
-            f"| `{sign.unicode}` | `{sign.ascii}` | {meaning} |" for sign, meaning in screen.SIGNS
+            f"| `{sign.unicode}` | `{sign.ascii}` | {meaning} |" for sign, meaning in entry.SIGNS
         )
         parts.append(f"**Signs**\n\n| sign | in ASCII | |\n| --- | --- | --- |\n{rows}")
-    return "\n\n".join([*parts, _END])
-
-
-def main() -> None:
-    """Write, or compare."""
-    pages = [(TARGET, render()), (STORE, render_store())]
-    pages += [(page, render_screen(page)) for page in SCREENS]
-    for target, page in pages:
-        if sys.argv[1:] == ["--check"]:
-            if not target.is_file() or target.read_text(encoding="utf-8") != page:
-                sys.exit(f"{target.relative_to(TARGET.parent.parent)} is not what rig says; run `make docs`")
-        else:
-            target.write_text(page, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return "\n\n".join(parts)

@@ -4,13 +4,13 @@
     .venv/bin/python docs/pictures.py live [MODEL] [--after N]
     .venv/bin/python docs/pictures.py arms FILE RUN [--after N]
 
-demo is docs/live.svg, docs/screens/watch.svg and docs/screens/card.svg: the recorded run of `rig demo` told
-again, while the model writes, at a failure, and at its end.
+demo is docs/live.svg, and watch.svg and card.svg in docs/reference/screens: the recorded run of `rig demo`
+told again, while the model writes, at a failure, and at its end.
 
 live is docs/live.svg instead: a run of one arm in a temporary store, once N conversations are over, as soon
 as the model is writing something below a call that matched, or that differed from the ground truth. arms are
-docs/screens/run-arms.svg, the stored run RUN with two arms as it stood when N conversations of the second
-were over, and docs/screens/run-sides.svg, the first turn of the conversation at that moment, side by side.
+run-arms.svg there, the stored run RUN with two arms as it stood when N conversations of the second were over,
+and run-sides.svg, the first turn of the conversation at that moment, side by side.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Make the pictures in docs/screens of a store: exported from the application itself.
+"""Make the pictures in docs/reference/screens of a store: exported from the application itself.
 
     .venv/bin/python docs/stored_pictures.py FILE RUN CONVERSATION [--turn N] [--step N]
 

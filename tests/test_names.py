@@ -1,4 +1,4 @@
-"""Names are the field's words, and nothing outside ToolTalk's rooms names its tools. docs/architecture.md."""
+"""Names are the field's words, and nothing outside ToolTalk's rooms names its tools."""
 
 import ast
 import re

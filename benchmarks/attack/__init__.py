@@ -1,4 +1,4 @@
-"""Campaigns: hostile inputs from a seed, and what must hold for each. docs/reliability.md has the counts.
+"""Campaigns: hostile inputs from a seed, and what must hold for each. docs/lab/reliability.md has the counts.
 
     python -m benchmarks.attack.calls --seed 7 --count 1000
 

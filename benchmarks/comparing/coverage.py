@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/comparing/coverage.py [--suites 2000] [--write]
 
-Prints the tables; with --write puts them into docs/comparing.md. Beside rig's intervals stand the plain
-percentile bootstrap's, which they were chosen over. Takes about three minutes on one core.
+Prints the tables; with --write puts them into docs/how-to/comparing.md. Beside rig's intervals stand the
+plain percentile bootstrap's, which they were chosen over. Takes about three minutes on one core.
 """
 
 import argparse

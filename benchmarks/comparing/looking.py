@@ -4,7 +4,7 @@
 
 A run until a verdict about a loss of 5 points: how often it finds what is false, and which share of the
 conversations the first arm and another play. Prints the tables; with --write puts them into
-docs/comparing.md. About ten minutes.
+docs/how-to/comparing.md. About ten minutes.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 """Fit the judgement of free text and measure it: prints the tables, and with --write puts the fit where the
-grader reads it and the tables into docs/free-text.md.
+grader reads it and the tables into docs/explanation/free-text.md.
 
     .venv/bin/python benchmarks/free_text/calibrate.py [--write] [--errors]
 """
@@ -45,7 +45,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--write", action="store_true", help="write calibration.json and docs/free-text.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write calibration.json and the page on free text"
+    )
     parser.add_argument(
         "--errors", action="store_true", help="list the pairs that are judged wrong or not clear"
     )

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from rig import __version__
+from rig import __version__, site
 from rig.bundle.archive import SUFFIXES, Digest, Member, digest_of, leads_elsewhere, write
-from rig.bundle.pages import documentation
 from rig.bundle.wheels import Wheel, wheels
 from rig.calls import JsonObject
 from rig.engine.built import built_for
@@ -130,8 +129,10 @@ def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> _Ga
     for place in contents.toolboxes:
         _toolbox(place, gathered)
     say("documentation" if CHECKOUT else "no documentation: this rig is not a checkout")
-    for page in documentation(CHECKOUT, folder / "docs") if CHECKOUT else ():
-        gathered.add(f"docs/{page.as_posix()}", folder / "docs" / page)
+    if CHECKOUT:
+        site.build(folder / "docs")
+    for page in sorted(path for path in (folder / "docs").rglob("*") if path.is_file()):
+        gathered.add(page.relative_to(folder).as_posix(), page)
     wheels_folder = folder / "wheels"
     wheels_folder.mkdir()
     named_wheels = [*contents.wheels]
@@ -210,11 +211,11 @@ def _portable(folder: Path) -> Path:
 def _llama(packed: Sequence[Wheel], folder: Path) -> JsonObject:
     """What the llama.cpp of the bundle was built for. Raises RigError if it does not start here."""
     (wheel,) = (candidate for candidate in packed if candidate.name == LLAMA)
-    site = folder / "llama"
+    unpacked = folder / "llama"
     with zipfile.ZipFile(wheel.path) as archive:
-        archive.extractall(site, [name for name in archive.namelist() if name.startswith("llama_cpp/")])
+        archive.extractall(unpacked, [name for name in archive.namelist() if name.startswith("llama_cpp/")])
     try:
-        build = built_for(site)
+        build = built_for(unpacked)
     except RigError as error:
         raise RigError(f"{wheel.path.name}: its llama.cpp does not start here: {error}") from error
     return {"version": wheel.version, "instructions": build.instructions, "offloads": build.offloads}

@@ -140,9 +140,11 @@ def install(here: Path, bundle: Any) -> None:
     )
     if done.returncode:
         stop("pip could not install the wheels; what it said is above")
-    models, command_file = shlex.quote(str(here / "models")), here / "rig"
+    models, docs = (shlex.quote(str(here / name)) for name in ("models", "docs"))
+    command_file = here / "rig"
     command_file.write_text(
-        f"#!/bin/sh\nRIG_MODELS=${{RIG_MODELS:-{models}}}\nexport RIG_MODELS\n"
+        f"#!/bin/sh\nRIG_MODELS=${{RIG_MODELS:-{models}}}\nRIG_DOCS=${{RIG_DOCS:-{docs}}}\n"
+        "export RIG_MODELS RIG_DOCS\n"
         f'exec {shlex.quote(str(environment / "bin" / "rig"))} "$@"\n',
         encoding="utf-8",
     )

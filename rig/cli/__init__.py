@@ -49,6 +49,7 @@ VERBS = {
     "world": Verb("rig.cli.world", "Build or check the mock world."),
     "config": Verb("rig.cli.config", "Show the settings that apply, and where they come from."),
     "bundle": Verb("rig.cli.bundle", "Pack everything rig needs into one file for another machine."),
+    "docs": Verb("rig.cli.docs", "Open the documentation; it needs no network."),
     "doctor": Verb("rig.cli.doctor", "Check that everything a run needs is in place."),
     "bench": Verb("benchmarks.engine.command", "Measure the engine; needs a checkout of rig."),
 }

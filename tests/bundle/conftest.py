@@ -26,14 +26,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         named = [("llama-cpp-python", llama), ("pip", pip), ("rig", rig)]
         return [Wheel(name, "1.0", path, given=False) for name, path in named]
 
-    def documentation(checkout: Path, folder: Path) -> Iterable[Path]:
+    def build(folder: Path) -> None:
         folder.mkdir()
-        for name in ("README.md.html", "other.html"):
+        for name in ("index.html", "other.html"):
             (folder / name).write_text(name)
-            yield Path(name)
 
     monkeypatch.setattr(contents, "wheels", wheels)
-    monkeypatch.setattr(contents, "documentation", documentation)
+    monkeypatch.setattr(contents.site, "build", build)
     monkeypatch.setattr(
         contents, "built_for", lambda site: Build("CPU : SSE3 = 1 | AVX = 0 | REPACK = 1 | ", False)
     )

@@ -1,4 +1,4 @@
-"""docs/your-own.md, line by line: its files are written, its commands are given."""
+"""docs/tutorials/your-own.md, line by line: its files are written, its commands are given."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ import pytest
 from rig.documents import read
 from rig.toolbox import rules
 
-PAGE = (Path(__file__).parents[2] / "docs" / "your-own.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "tutorials" / "your-own.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?P<before>[^\n]*\n?[^\n]*)\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.DOTALL)
 FILE = re.compile(r"`([\w/.-]+\.(?:json|yaml))`")
 

@@ -75,7 +75,7 @@ def test_labels_are_short_and_inert(text: str) -> None:
 
 
 def test_the_calibration_is_the_one_of_the_documentation() -> None:
-    """759 unseen pairs; docs/free-text.md has the same counts in its table."""
+    """759 unseen pairs; docs/explanation/free-text.md has the same counts in its table."""
     assert pairs_measured() == 759
     assert "refused though alike, % of 369" in threshold_plot()
     assert "accepted though not, % of 390" in threshold_plot()

@@ -1,0 +1,64 @@
+"""The documentation as HTML pages that a browser opens from the disk, with search and without a network."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rig.errors import RigError
+from rig.paths import CHECKOUT, expanded
+from rig.words import did_you_mean
+
+START = "index.html"
+
+
+def build(folder: Path) -> None:
+    """Write the site to a folder.
+
+    Raises RigError if this rig is no checkout, or if mkdocs is missing or fails.
+    """
+    if CHECKOUT is None:
+        raise RigError("the documentation can only be built in a checkout of rig")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        command, cwd=CHECKOUT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        if "No module named mkdocs" in lines[-1]:
+            raise RigError("the documentation needs mkdocs: pip install 'rig-eval[docs]', or `make docs`")
+        raise RigError(f"the documentation cannot be built: {lines[-1]}")
+
+
+def site() -> Path:
+    """Where the built pages are: `$RIG_DOCS`, else the checkout's `site/`, built now if it is not there yet.
+
+    Raises RigError if there are none.
+    """
+    chosen = os.environ.get("RIG_DOCS")
+    folder = expanded(chosen) if chosen else CHECKOUT and CHECKOUT / "site"
+    if folder is None:
+        raise RigError("no documentation lies beside this rig; `rig bundle` of a checkout packs it")
+    if not chosen and not (folder / START).is_file():
+        build(folder)
+    if not (folder / START).is_file():
+        raise RigError(f"{folder}: there is no documentation ($RIG_DOCS names this folder)")
+    return folder
+
+
+def pages(folder: Path) -> dict[str, Path]:
+    """The pages of a built site by name, such as `comparing`, in the order of their paths."""
+    return {path.stem: path for path in sorted(folder.glob("*/**/*.html")) if "assets" not in path.parts} | {
+        "changelog": folder / "changelog.html"
+    }
+
+
+def page(folder: Path, name: str | None) -> Path:
+    """The page of this name, or the first one. Raises RigError if there is none of that name."""
+    if name is None:
+        return folder / START
+    by_name = pages(folder)
+    if name not in by_name:
+        raise RigError(f"no page is called {name}{did_you_mean(name, by_name)}; `rig docs --list` lists them")
+    return by_name[name]
