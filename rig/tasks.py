@@ -1,8 +1,10 @@
 """Tasks: what models have to do. A conversation, a scenario or a query; its method says what is in one."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
 from hashlib import sha256
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject
 from rig.errors import RigError
@@ -22,48 +24,55 @@ class ExpectedTurn(NamedTuple):
 
 
 class Task(Protocol):
-    """One task. It is stored as its `source`, a JSON object, from which its method parses it again."""
+    """One task. It is stored as its `source`, a JSON object, from which its method parses it again.
 
-    @property
-    def name(self) -> str:
-        """Unique among the tasks of a run."""
-        ...
+    `name` is unique among the tasks of a run. `suite` is the named set of tasks it was read with, empty if
+    nobody knows. Classes that inherit from it get the defaults of a task of which nothing else is known.
+    """
 
-    @property
-    def suite(self) -> str:
-        """Which named set of tasks it was read with; empty if nobody knows."""
-        ...
+    if TYPE_CHECKING:  # fields of a dataclass must not find a default here
 
-    @property
-    def source(self) -> JsonObject:
-        """What is stored of it."""
-        ...
+        @property
+        def name(self) -> str: ...
+
+        @property
+        def suite(self) -> str: ...
+
+        @property
+        def source(self) -> JsonObject: ...
+
+    else:
+
+        @cached_property
+        def source(self) -> JsonObject:
+            """What is stored of it: the fields of a dataclass but the suite, unless it says otherwise."""
+            return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "suite"}
 
     @property
     def known_turns(self) -> tuple[int, ...]:
         """The numbers of the assistant turns to be played, in whatever way the task counts them; empty if
         that is known only afterwards, and turns are counted from 0.
         """
-        ...
+        return ()
 
     @property
     def ground_truth_count(self) -> int:
         """How many calls are due in all, 0 if nobody knows."""
-        ...
+        return 0
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a reader should know before the first turn, by name: place, time, who is speaking."""
-        ...
+        return {}
 
     @property
     def closing(self) -> tuple[str, ...]:
         """What is said after the last assistant turn."""
-        ...
+        return ()
 
     def expected(self, turn: int) -> ExpectedTurn:
         """What is known beforehand of the assistant turn of this number."""
-        ...
+        return ExpectedTurn()
 
 
 class Counted(Protocol):

@@ -1,6 +1,7 @@
 """`rig check`: check conversations, and whether the simulator returns what they recorded."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from rig.cli.options import json_option
 from rig.cli.output import print_json, printable
 from rig.errors import RigError
 from rig.methods.base import Method
-from rig.methods.offers import Checks, Records, Report
+from rig.methods.checking import Report
 from rig.toolbox.find import find_toolbox
 
 _DIRECTORY = click.Path(path_type=Path)
@@ -41,9 +42,14 @@ def command(
     if record and directory is None:
         raise click.UsageError("--record needs a DIRECTORY.")
     if record and directory is not None:
-        for path in _recording(methods.of_place(directory)).record(directory, world, toolbox):
+        method = methods.of_place(directory)
+        _require_responses(method)
+        for path in method.record(directory, world, toolbox):
             click.echo(f"recorded {path}", err=as_json)
-    reports = [_check(method, place, world, toolbox) for method, place in _places(directory, world)]
+    if directory is not None:
+        reports = [_check(methods.of_place(directory), directory, world, toolbox)]
+    else:
+        reports = list(_of_suites(world))
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
@@ -53,13 +59,14 @@ def command(
     sys.exit(1 if any(report.faults for report in reports) else 0)
 
 
-def _places(directory: Path | None, world: Path | None) -> list[tuple[Method, Path]]:
-    """What to check, and whose it is: the directory, or the suites of all methods that can be checked so."""
-    if directory is not None:
-        return [(methods.of_place(directory), directory)]
-    able = Checks if world is None else Records
-    checking = [method for method in methods.known().values() if isinstance(method, able)]
-    return [(method, place) for method in checking for place in method.suites().values()]
+def _of_suites(world: Path | None) -> Iterator[Report]:
+    """The reports on the suites of all methods that can be checked, in this world if one is named."""
+    for method in methods.known().values():
+        if world is None or method.holds_responses:
+            for place in method.suites().values():
+                report = method.check(place, world)
+                if report is not None:
+                    yield report
 
 
 def _own_conversations(toolbox: str) -> Path:
@@ -72,13 +79,13 @@ def _own_conversations(toolbox: str) -> Path:
 
 def _check(method: Method, place: Path, world: Path | None, toolbox: str | None) -> Report:
     if world is not None or toolbox is not None:
-        return _recording(method).check(place, world, toolbox)
-    if not isinstance(method, Checks):
+        _require_responses(method)
+    report = method.check(place, world, toolbox)
+    if report is None:
         raise RigError(f"{place}: the method {method.name} has no check of its tasks")
-    return method.check(place)
+    return report
 
 
-def _recording(method: Method) -> Records:
-    if not isinstance(method, Records):
+def _require_responses(method: Method) -> None:
+    if not method.holds_responses:
         raise RigError(f"the tasks of the method {method.name} hold no responses of a world to be replayed")
-    return method

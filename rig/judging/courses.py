@@ -5,17 +5,16 @@ If a verdict is cut off, it is asked for once more, without a reason.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from rig.calls import ExecutedCall, JsonObject, Outcome
 from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
-from rig.events import Emit, Notice, PredictionMade, TurnStarted, Where
+from rig.events import Notice, PredictionMade
 from rig.judging.evaluators import Evaluator
 from rig.judging.questions import Cut, Question, ReasonPlace, fit, read, request
 from rig.judging.voting import Verdict
-from rig.methods.base import Ask, Playing
+from rig.methods.episode import Ask, Asking, Episode
 from rig.metrics import Score
 from rig.models import Measuring, Prediction, Request, StepKey, Usage
 from rig.solutions.judgements import Judgement
@@ -93,72 +92,53 @@ class Memory:
         return fit(lambda cut: measuring.room(ask(cut)) >= 0)
 
 
-class Votes(Generic[Result]):
-    """An episode: votes on one judgement, one after another. `begin` begins one, `conclude` counts them."""
+class Votes(Episode, Generic[Result]):
+    """Votes on one judgement, one after another: each is a turn."""
 
-    def __init__(
-        self,
-        task: Judgement,
-        evaluator: Evaluator,
-        reason: ReasonPlace,
-        memory: Memory,
-        begin: Callable[[int], Generator[Question, Verdict, Result]],
-        conclude: Callable[[Sequence[Result], Sequence[PlayedTurn]], Score],
-        where: Where,
-        emit: Emit,
-    ) -> None:
-        self._task = task
-        self._evaluator = evaluator
-        self._reason = reason
-        self._memory = memory
-        self._begin = begin
-        self._conclude = conclude
-        self._where = where
-        self._emit = emit
-        self._turns: list[PlayedTurn] = []
+    task: Judgement
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._evaluator: Evaluator = self.settings.evaluator
+        self._reason: ReasonPlace = self.settings.reason
+        self._memory: Memory = self.setup.memory
+        self._begin = self.setup.vote(self.task, self.settings)
+        self._conclude = self.setup.conclusion(self.task, self.settings)
         self.results: list[Result] = []
 
     @property
-    def next_turn(self) -> int | None:
-        """The number of the next vote."""
-        return len(self._turns) if len(self._turns) < self._task.votes else None
+    def is_over(self) -> bool:
+        return len(self.played) >= self.task.votes
 
     def resume(self, played: PlayedTurn) -> None:
         """Take in a vote that was made before, and what was found out of the query."""
-        self.note(played)
+        self.remember(played)
         self.results.append(replay(self._putting(played.turn), played.steps))
-        self._turns.append(played)
+        self.played.append(played)
 
     def _putting(self, vote: int) -> Putting[Result]:
         return putting(self._begin(vote), self._evaluator, self._reason)
 
-    def play(self) -> Playing:
-        """Make the next vote."""
-        vote = len(self._turns)
-        began = perf_counter()
-        self._emit(TurnStarted(self._where, vote, *self._task.expected(vote)))
-        steps: list[Step] = []
-        course = self._putting(vote)
+    def speak(self) -> Asking:
+        """Make the vote."""
+        course = self._putting(self.turn)
         try:
             put = next(course)
             while True:
-                step = yield from self._ask(put, vote, len(steps))
-                steps.append(step)
+                step = yield from self._ask(put, self.turn, len(self.steps))
+                self.steps.append(step)
                 put = course.send(step.prediction)
         except StopIteration as stop:
             self.results.append(stop.value)
-        played = PlayedTurn(vote, tuple(steps), perf_counter() - began)
-        self._turns.append(played)
-        return played
 
     def _ask(self, put: Put, vote: int, number: int) -> Generator[Ask, Prediction, Step]:
         """One question to the judge, or what it said when it was asked before."""
         question = put.question
-        known = self._memory.answers.get(self._task.query_id) if question.is_of_task else None
+        known = self._memory.answers.get(self.task.query_id) if question.is_of_task else None
         if known is not None:
             return self._step(replace(known, usage=Usage()), vote, number, {"asked": "before"})
         function = self._evaluator.function(question.function)
-        key = StepKey(self._task.name, vote, number, self._where.repeat)
+        key = StepKey(self.task.name, vote, number, self.where.repeat)
 
         def ask(cut: Cut) -> Request:
             return request(function, question, key, vote, put.reason, cut)
@@ -166,24 +146,24 @@ class Votes(Generic[Result]):
         cut = self._memory.cut(ask)
         note = _note_of(cut)
         if note:
-            self._emit(Notice(f"{self._task.name}: cut to fit the judge's context: {note}"))
+            self.emit(Notice(f"{self.task.name}: cut to fit the judge's context: {note}"))
         prediction = yield Ask(JUDGE, ask(cut))
         if question.is_of_task and read_prediction(prediction, self._evaluator, question) is not None:
-            self._memory.answers[self._task.query_id] = prediction
+            self._memory.answers[self.task.query_id] = prediction
         return self._step(prediction, vote, number, {"cut": note} if note else {})
 
     def _step(self, prediction: Prediction, vote: int, number: int, noted: JsonObject) -> Step:
-        self._emit(PredictionMade(self._where, vote, number, prediction, JUDGE))
+        self.emit(PredictionMade(self.where, vote, number, prediction, JUDGE))
         if prediction.call is None:
             return Step(prediction, role=JUDGE)
         executed = ExecutedCall(prediction.call, Outcome(noted))
         return Step(prediction, executed, role=JUDGE)
 
-    def note(self, played: PlayedTurn) -> None:
+    def remember(self, played: PlayedTurn) -> None:
         """Remember what was found out of the query."""
         for question, prediction in self._asked(played):
             if question.is_of_task and read_prediction(prediction, self._evaluator, question) is not None:
-                self._memory.answers.setdefault(self._task.query_id, prediction)
+                self._memory.answers.setdefault(self.task.query_id, prediction)
 
     def _asked(self, played: PlayedTurn) -> Iterator[tuple[Question, Prediction]]:
         """The questions of a vote that was made before, each with what the judge said."""
@@ -197,7 +177,8 @@ class Votes(Generic[Result]):
             return
 
     def score(self) -> Score:
-        return self._conclude(self.results, self._turns)
+        score: Score = self._conclude(self.results, self.played)
+        return score
 
 
 def _note_of(cut: Cut) -> str:

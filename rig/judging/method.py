@@ -28,7 +28,7 @@ from rig.judging.voting import (
     vote_on_pair,
 )
 from rig.methods import paper
-from rig.methods.base import Grading, Method, Option
+from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
 from rig.models import Measuring, Model, Prediction, Request, StepKey
@@ -65,17 +65,16 @@ class Settings:
         return hash((self.answers, self.reference, self.evaluator.sha256, self.reason, self.orders))
 
 
-class _Setup(ABC):
+class JudgingSetup(Setup, ABC):
     """Judging needs no world. What is found out about a query is kept for the next answer to it."""
 
-    def __init__(self, settings: Settings, rules: Rules) -> None:
-        self._settings = settings
+    settings: Settings
+    remembers = True
+
+    def __init__(self, method: Method, settings: Settings, rules: Rules) -> None:
+        super().__init__(method, settings)
         self.rules = rules
         self.memory = Memory()
-
-    @property
-    def fingerprint(self) -> JsonObject:
-        return {}
 
     @property
     def grader(self) -> Grading:
@@ -84,15 +83,15 @@ class _Setup(ABC):
         return Grading(name, metrics.VERSION, "", told)
 
     def meet(self, models: Mapping[str, Model]) -> None:
-        """Measure prompts by the judge that judges now (`rig.methods.offers.Meeting`)."""
+        """Measure prompts by the judge that judges now."""
         judge = models[JUDGE]
         self.memory.measuring = judge if isinstance(judge, Measuring) else None
 
     def remember(self, task: Judgement, turns: Sequence[PlayedTurn]) -> None:
-        """Know what the judge said of queries before (`rig.methods.offers.Remembering`)."""
-        votes = self.start(task, self._settings, Where(0, task.name), lambda _: None, 0)
+        """Know what the judge said of queries before."""
+        votes = self.start(task, self.settings, Where(0, task.name), lambda _: None, 0)
         for played in turns:
-            votes.note(played)
+            votes.remember(played)
 
     def check(self, task: Judgement, settings: Settings) -> None:
         wanted = (settings.answers, *([settings.reference] if settings.reference else []))
@@ -101,31 +100,11 @@ class _Setup(ABC):
             there_are = ", ".join(task.answers)
             raise RigError(f"{task.name}: nobody called {unknown[0]!r} has answers; choose from: {there_are}")
 
-    def opening(self, task: Judgement, settings: Settings, role: str) -> Request:
-        function = next(iter(settings.evaluator.functions.values()), None)
-        key = StepKey(task.name, 0, 0)
-        if function is None:
-            return Request(key, "", (), "", ())
-        question = Question(function.name, lambda cut: {})
-        asked = function._replace(prompt="")
-        begun = request(asked, question, key, 0, settings.reason, Cut())
-        return Request(key, begun.instructions, begun.tools, "", (), tools_are_shared=False)
-
     def start(self, task: Judgement, settings: Settings, where: Where, emit: Emit, slot: int) -> Votes[Any]:
-        return Votes(
-            task,
-            settings.evaluator,
-            settings.reason,
-            self.memory,
-            self.vote(task, settings),
-            self.conclusion(task, settings),
-            where,
-            emit,
-        )
+        return Votes(self, task, settings, where, emit, slot)
 
-    def score(self, task: Judgement, turns: Sequence[PlayedTurn]) -> Score:
-        """Score votes again, by the rules of now, those of the arm that `of_arm` was told."""
-        settings = self._settings
+    def score(self, task: Judgement, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+        """Score votes again, by the rules of now."""
         return self.conclusion(task, settings)(self.read(task, turns, settings), turns)
 
     def read(self, task: Judgement, turns: Sequence[PlayedTurn], settings: Settings) -> list[Any]:
@@ -147,12 +126,8 @@ class _Setup(ABC):
         """What counts votes."""
 
 
-class PassSetup(_Setup):
+class PassSetup(JudgingSetup):
     """Votes on whether answers solve their queries."""
-
-    def of_arm(self, settings: Settings) -> "PassSetup":
-        """The same for the arm with these settings (`rig.methods.offers.ByArm`)."""
-        return PassSetup(settings, self.rules)
 
     def vote(
         self, task: Judgement, settings: Settings
@@ -172,12 +147,8 @@ class PassSetup(_Setup):
         return lambda votes, turns: metrics.pass_score(task, settings.answers, votes, turns, self.rules)
 
 
-class WinSetup(_Setup):
+class WinSetup(JudgingSetup):
     """Votes on which of two answers is better."""
-
-    def of_arm(self, settings: Settings) -> "WinSetup":
-        """The same for the arm with these settings (`rig.methods.offers.ByArm`)."""
-        return WinSetup(settings, self.rules)
 
     def vote(
         self, task: Judgement, settings: Settings
@@ -216,19 +187,26 @@ def _absent() -> Generator[Question, Verdict, StatusVote]:
     return StatusVote(Vote("Unsolved", is_certain=True), ("No answer", "Not asked"))
 
 
-class _Judging:
+class Judging(Method):
     """What the two methods have in common. The role that is evaluated is the judge's."""
 
     roles: tuple[str, ...] = (JUDGE,)
-
-    def suites(self) -> Mapping[str, Path]:
-        return {}
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Judgement:
         return parse_judgement(source, where, suite)
 
     def models(self, tasks: Sequence[Judgement]) -> Mapping[str, Callable[[], Model]]:
         return {NOBODY: lambda: Scripted(_silent, name=NOBODY)}
+
+    def opening(self, task: Judgement, settings: Settings, role: str) -> Request:
+        function = next(iter(settings.evaluator.functions.values()), None)
+        key = StepKey(task.name, 0, 0)
+        if function is None:
+            return Request(key, "", (), "", ())
+        question = Question(function.name, lambda cut: {})
+        asked = function._replace(prompt="")
+        begun = request(asked, question, key, 0, settings.reason, Cut())
+        return Request(key, begun.instructions, begun.tools, "", (), tools_are_shared=False)
 
 
 def _silent(asked: Request) -> Prediction:
@@ -238,7 +216,7 @@ def _silent(asked: Request) -> Prediction:
 _REASONS = get_args(ReasonPlace)
 
 
-class JudgePass(_Judging):
+class JudgePass(Judging):
     """Whether answers solve their queries."""
 
     name = "judge-pass"
@@ -264,10 +242,10 @@ class JudgePass(_Judging):
 
     def ready(self, values: Mapping[str, Any]) -> PassSetup:
         rules = Rules(values["ties"], values["unsure"], values["unsolvable"], values["coin"])
-        return PassSetup(self.settings(values), rules)
+        return PassSetup(self, self.settings(values), rules)
 
 
-class JudgeWin(_Judging):
+class JudgeWin(Judging):
     """Which of two answers to a query is better."""
 
     name = "judge-win"
@@ -280,9 +258,6 @@ class JudgeWin(_Judging):
         Option("orders", "both"),
     )
 
-    def recognises(self, place: Path) -> bool:
-        return False
-
     def load(self, place: Path) -> Sequence[Judgement]:
         return judgements_of(paper.toolbench().answers(place))
 
@@ -294,7 +269,7 @@ class JudgeWin(_Judging):
         return Settings(*known, values["reference"], values["orders"])
 
     def ready(self, values: Mapping[str, Any]) -> WinSetup:
-        return WinSetup(self.settings(values), Rules())
+        return WinSetup(self, self.settings(values), Rules())
 
 
 PASSES: Method = JudgePass()

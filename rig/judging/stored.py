@@ -5,8 +5,7 @@ from pathlib import Path
 
 from rig import methods
 from rig.errors import RigError
-from rig.methods.offers import Answering, Searching, by_arm
-from rig.rescore import path_of, settings_of, setup_of
+from rig.rescore import settings_of, setup_of
 from rig.solutions.judgements import Judgement, joined
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import Finished, solution_of, tree_of
@@ -50,20 +49,19 @@ def _finished(runs: Runs, run: StoredRun) -> Iterator[Finished]:
             continue
         transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
         settings = by[cell.arm]
-        tools = setup.opening(transcript.conversation, settings, role).tools
+        tools = method.opening(transcript.conversation, settings, role).tools
         turns = tuple(transcript.turns.values())
-        of_arm = by_arm(setup, settings)
         name = run.arms[cell.arm].name
         solution: Solution | None
         success: bool | None = None
         task = transcript.conversation
-        search = of_arm.searched(task, turns) if isinstance(of_arm, Searching) else None
+        search = setup.searched(task, turns, settings)
         tree = tree_of(turns, role, search)
-        if isinstance(of_arm, Answering):
-            solution = of_arm.solution(task, turns)
+        if setup.is_recorded:
+            solution = setup.solution(task, turns, settings)
             tree = solution.details if solution is not None and tree else ()
         else:
-            path = path_of(of_arm, transcript)
+            path = setup.path(task, turns, settings)
             solution = solution_of(task, turns, tools, role, search.name if search else method.name, path)
             success = run.declaration.succeeded(cell.counts)
         yield Finished(

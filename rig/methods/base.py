@@ -1,57 +1,29 @@
 """What a method is: how tasks are read, played and scored.
 
 A method is a tenant of the house. The runner plays its episodes, the store keeps its turns and counts, and
-every display shows them, without knowing it by name. `rig.plugins` says how one registers.
+every display shows them, without knowing it by name. `rig.plugins` says how one registers, and
+docs/methods.md how one is written. The defaults of these classes are what is not offered.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 from rig.calls import JsonObject
-from rig.episodes import PlayedTurn
+from rig.episodes import ASSISTANT, PlayedTurn, Step
+from rig.errors import RigError
 from rig.events import Emit, Where
+from rig.methods.checking import Report
+from rig.methods.episode import Episode
+from rig.methods.scripted import Oracle
 from rig.metrics import Declaration, Score
-from rig.models import Model, Prediction, Request
+from rig.models import Model, Request, StepKey
 from rig.options import Option as Option
-from rig.tasks import Task
-
-
-class Ask(NamedTuple):
-    """Which role speaks next, and what it is asked.
-
-    `phrases` are words with a special meaning, such as those that end a conversation: a person who plays the
-    role can say them with a key.
-    """
-
-    role: str
-    request: Request
-    phrases: tuple[str, ...] = ()
-
-
-Playing: TypeAlias = Generator[Ask, Prediction, PlayedTurn]
-"""A turn under way: it asks, is sent what was predicted, and returns the turn once it has ended."""
-
-
-class Episode(Protocol):
-    """One arm playing one task once, turn by turn."""
-
-    @property
-    def next_turn(self) -> int | None:
-        """The number of the turn to be played next; None once the task has ended."""
-        ...
-
-    def resume(self, played: PlayedTurn) -> None:
-        """Take in the next turn as it was played before."""
-        ...
-
-    def play(self) -> Playing:
-        """Play the next turn. What happens within it is emitted."""
-        ...
-
-    def score(self) -> Score:
-        """What the episode is worth, once it has ended."""
-        ...
+from rig.solutions.solution import Solution
+from rig.solutions.trajectory import Searched
+from rig.toolbox.simulator import Simulator
+from rig.toolbox.world import Snapshot
 
 
 class Settings(Protocol):
@@ -63,34 +35,19 @@ class Settings(Protocol):
         ...
 
 
-class Setup(Protocol):
-    """A method made ready for the tasks of a run: its world, its grader."""
+@dataclass(frozen=True)
+class OptionValues:
+    """The settings of a method that has nothing but its options: their values, by name."""
+
+    protocol: str
+    values: tuple[tuple[str, Any], ...]
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.values)[name]
 
     @property
     def fingerprint(self) -> JsonObject:
-        """What shapes results besides models, settings and grader, by flat names: the world, the toolbox."""
-        ...
-
-    @property
-    def grader(self) -> "Grading":
-        """Who scores."""
-        ...
-
-    def check(self, task: Any, settings: Any) -> None:
-        """Raise RigError if the task cannot be played with these settings."""
-        ...
-
-    def opening(self, task: Any, settings: Any, role: str) -> Request:
-        """How every request to this role begins in this task: without messages."""
-        ...
-
-    def start(self, task: Any, settings: Any, where: Where, emit: Emit, slot: int) -> Episode:
-        """Begin an episode. Of those with the same `slot` only one is under way at a time."""
-        ...
-
-    def score(self, task: Any, turns: Sequence[PlayedTurn]) -> Score:
-        """Score turns that were played before, in order."""
-        ...
+        return {"protocol": self.protocol, **dict(self.values)}
 
 
 class Grading(NamedTuple):
@@ -115,50 +72,170 @@ class Loaded(list[Any]):
     @classmethod
     def of(cls, parts: Iterable[Sequence[Any]]) -> "Loaded":
         """What was read at several places as one."""
-        known = list(parts)
-        faults = (fault for part in known if isinstance(part, Loaded) for fault in part.faults)
-        return cls((task for part in known for task in part), faults)
+        places = list(parts)
+        faults = (fault for place in places if isinstance(place, Loaded) for fault in place.faults)
+        return cls((task for place in places for task in place), faults)
 
 
-class Method(Protocol):
+class Setup:
+    """A method made ready for a run: its world and its grader. `settings` are of the run's first arm."""
+
+    has_world = False
+    """Whether calls act in a world, so that they can be executed again."""
+
+    remembers = False
+    """Whether `remember` is to be told what was played before a run was interrupted."""
+
+    is_recorded = False
+    """Whether its answers were made elsewhere. Nobody knows which of them are right."""
+
+    def __init__(self, method: "Method", settings: Any) -> None:
+        self.method = method
+        self.settings = settings
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        """What shapes results besides models, settings and grader, by flat names: the world, the toolbox."""
+        return {}
+
+    @property
+    def grader(self) -> Grading:
+        """Who scores."""
+        version = self.method.version
+        return Grading("default", version, "", {"grader": "default", "version": version})
+
+    def adjudicated(self, answers: Path) -> "Setup":
+        """The setup with what people said of unclear texts, in a file of `rig.scoring.answers`."""
+        return self
+
+    def check(self, task: Any, settings: Any) -> None:
+        """Raise RigError if the task cannot be played with these settings."""
+
+    def meet(self, models: Mapping[str, Model]) -> None:
+        """Take note of who plays the arm that is about to begin, by role."""
+
+    def remember(self, task: Any, turns: Sequence[PlayedTurn]) -> None:
+        """Take in what was played of a task before the run was interrupted, for the episodes to come."""
+
+    def start(self, task: Any, settings: Any, where: Where, emit: Emit, slot: int) -> Episode:
+        """Begin an episode. Of those with the same `slot` only one is under way at a time."""
+        return self.method.episode(self, task, settings, where, emit, slot)
+
+    def score(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Score:
+        """Score turns that were played before, in order, with an arm's settings."""
+        episode = self.start(task, settings, Where(0, task.name), lambda _event: None, 0)
+        for turn in turns:
+            episode.resume(turn)
+        return episode.score()
+
+    def path(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Sequence[Step] | None:
+        """The steps that lead to the answer, in order, where episodes are searches; else None."""
+        return None
+
+    def searched(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Searched | None:
+        """The result of a finished episode that is a search in one of ToolBench's ways; else None."""
+        return None
+
+    def solution(self, task: Any, turns: Sequence[PlayedTurn], settings: Any) -> Solution | None:
+        """An answer that was made elsewhere, whole; None if there is none."""
+        return None
+
+    @property
+    def simulator(self) -> Simulator:
+        """Where calls are executed. Raises RigError if its world cannot be had."""
+        raise RigError(
+            f"the method {self.method.name} has no world: its calls change nothing, and return nothing"
+        )
+
+    def worlds(self, task: Any, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
+        """Each turn of a task by its number, with the world that it begins in, as it was played.
+
+        The caller may act in the simulator between two turns. Raises RigError if the task cannot start in
+        this world.
+        """
+        return iter(())
+
+
+class Method:
     """A way to play and score tasks.
 
     `roles` are who speaks; the first is the one that is evaluated. `declaration` is of its name, and says
-    what it counts.
+    what it counts. `version` is of its scores, to be raised with any change that can change one.
     """
 
     name: str
     declaration: Declaration
-    roles: tuple[str, ...]
-    options: tuple[Option, ...]
+    roles: tuple[str, ...] = (ASSISTANT,)
+    options: tuple[Option, ...] = ()
+    version = "1"
+
+    task: Callable[..., Any]
+    """Makes a task of what is stored of it, by the names of its fields."""
+
+    episode: Callable[..., Episode] = Episode
+    """Begins an episode of a setup: a subclass of `Episode`."""
+
+    knowing: Mapping[str, str] = {}
+    """One of its `models` for each role that knows what is right; empty if none does. Together they make the
+    true course that others are measured by."""
+
+    holds_responses = False
+    """Whether tasks hold what their calls returned in a world, so that it can be checked and written down."""
 
     def suites(self) -> Mapping[str, Path]:
         """The suites that come with it, by name."""
-        ...
+        return {}
 
     def recognises(self, place: Path) -> bool:
         """Whether a folder or file holds tasks of this method, told from a glance."""
-        ...
+        return False
 
-    def load(self, place: Path) -> Sequence[Task]:
+    def load(self, place: Path) -> Sequence[Any]:
         """The tasks of a folder or file, in order; as `Loaded` where some of them could not be read.
 
         Raises RigError if it is not one.
         """
-        ...
+        raise RigError(f"{place}: the method {self.name} reads no tasks from files")
 
-    def parse(self, source: JsonObject, where: str, suite: str) -> Task:
+    def parse(self, source: JsonObject, where: str, suite: str) -> Any:
         """A task of a suite from its source. `where` names it in errors. Raises RigError."""
-        ...
+        try:
+            return self.task(**source, suite=suite)
+        except (TypeError, ValueError) as error:
+            raise RigError(f"{where}: not a task of the method {self.name}: {error}") from error
+
+    def declaration_of(self, tasks: Sequence[Any]) -> Declaration:
+        """What is counted of these tasks."""
+        return self.declaration
 
     def models(self, tasks: Sequence[Any]) -> Mapping[str, Callable[[], Model]]:
         """Models that need no weights, by name: those that know the tasks, such as an oracle."""
-        ...
+        return {"oracle": lambda: Oracle(tasks)}
+
+    def cast(self, settings: Any) -> Mapping[str, str]:
+        """The roles that these settings ask besides the evaluated one, each with who plays it by default."""
+        return dict.fromkeys(self.roles[1:], "")
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         """The settings that these options of a run make. Raises RigError for values that cannot be."""
-        ...
+        return OptionValues(self.name, tuple((option.name, values[option.name]) for option in self.options))
+
+    def opening(self, task: Any, settings: Any, role: str) -> Request:
+        """How every request to this role begins in this task: without messages."""
+        return Request(StepKey(task.name, 0, 0), "", (), "", ())
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
         """Get ready for a run with these options. Raises RigError for what would stop it."""
-        ...
+        return Setup(self, self.settings(values))
+
+    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Report | None:
+        """Check the tasks of a folder or file, a line on each fault; None where nothing can be checked.
+
+        `world` and `toolbox` are only given where tasks hold responses: the calls are then made in the world
+        of these files, else in its own, with these tools.
+        """
+        return None
+
+    def record(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Sequence[Path]:
+        """Write into the tasks of a folder what their calls return; the files that changed."""
+        return ()

@@ -157,7 +157,7 @@ class Paper:
         """The tasks of a folder or file, each with the turns that were played of it. Raises RigError."""
         raise RigError(f"{place}: the method {method} reads no predictions from files; score a stored run")
 
-    def record(self, setup: Any, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
         """A finished episode as a line or file that the paper's own tools read."""
         raise NotImplementedError
 

@@ -1,10 +1,11 @@
-"""Models without weights: scripted ones, and the answers of any such model."""
+"""Models without weights: oracles, scripted ones, and the answers of any such model."""
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from rig.calls import Call, Json, JsonObject
+from rig.calls import Call, Json, JsonObject, without_token
 from rig.errors import ErrorKind
 from rig.models import OneByOne, OnPiece, Piece, Prediction, Request, StepKey
 
@@ -28,6 +29,39 @@ def failed(kind: ErrorKind, detail: str = "", raw: str = "") -> Prediction:
         error_detail=detail,
         finish_reason="length" if kind is ErrorKind.TRUNCATED else "error",
     )
+
+
+def true_step(task: Any, request: Request) -> Prediction:
+    """The next of the true calls of a turn, without its session token, and at last the true reply."""
+    true = task.expected(request.key.turn)
+    if request.key.step < len(true.calls):
+        call = true.calls[request.key.step]
+        return called(call.name, without_token(call.arguments))
+    return replied(true.reply)
+
+
+class Oracle(OneByOne):
+    """A model that knows the tasks: `answer` says what it predicts of a task, the true step by default."""
+
+    def __init__(
+        self,
+        tasks: Iterable[Any],
+        answer: Callable[[Any, Request], Prediction] = true_step,
+        name: str = "oracle",
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self._tasks = {task.name: task for task in tasks}
+        self._answer = answer
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        return {"engine": "oracle"}
+
+    def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
+        prediction = self._answer(self._tasks[request.key.conversation], request)
+        on_piece(Piece(prediction.raw, tokens=0))
+        return prediction
 
 
 class Scripted(OneByOne):

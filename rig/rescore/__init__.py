@@ -7,7 +7,7 @@ from rig.rescore.importing import import_run
 from rig.rescore.opinions import Opinion, Opinions
 from rig.rescore.reexecute import Effect, Effects, Reexecuted, effects, effects_of, reexecute, require_world
 from rig.rescore.scored import Scored
-from rig.rescore.setups import path_of, places_of_path, settings_of, setup_for_files, setup_of
+from rig.rescore.setups import places_of_path, settings_of, setup_for_files, setup_of
 from rig.rescore.stored import export_run, score_files, score_run
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "export_run",
     "flat_lines",
     "import_run",
-    "path_of",
     "places_of_path",
     "reexecute",
     "require_world",

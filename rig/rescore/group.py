@@ -7,7 +7,7 @@ from tempfile import SpooledTemporaryFile
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.files import json_text
-from rig.methods.offers import Executes
+from rig.methods.base import Setup
 from rig.metrics import Counts, Declaration, total
 from rig.rescore.reexecute import Reexecuted, reexecute
 from rig.rescore.scored import Scored, breakdown
@@ -48,7 +48,7 @@ class Group:
     """
 
     def __init__(
-        self, arm: str, declaration: Declaration, acting: Executes | None = None, *, as_json: bool = False
+        self, arm: str, declaration: Declaration, acting: Setup | None = None, *, as_json: bool = False
     ) -> None:
         self.arm = arm
         self.declaration = declaration

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from rig.events import Where
 from rig.methods.base import Method
-from rig.methods.offers import by_arm
 from rig.methods.paper import RecordedRun
 from rig.running.options import Options
 from rig.store import ConversationScore, GraderInfo, NewRun, RunWriter, check_writable
@@ -28,9 +27,8 @@ def import_run(store: Path, method: Method, found: RecordedRun, name: str | None
     with RunWriter.create(store, new) as writer:
         for position, arm in enumerate(found.arms):
             writer.arm_ready(position, arm.fingerprint, 0.0)
-            scoring = by_arm(setup, arm.settings)
             for task, repeat, turns in arm.episodes:
-                score = ConversationScore(info, scoring.score(tasks[task], turns))
+                score = ConversationScore(info, setup.score(tasks[task], turns, arm.settings))
                 writer.commit_episode(Where(position, task, repeat), turns, score)
         writer.finish()
     return run

@@ -11,7 +11,6 @@ from rig.calls import ExecutedCall, Json, JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.methods.base import Setup
-from rig.methods.offers import Executes
 from rig.rescore.setups import setup_of
 from rig.store import StoredRun, Transcript
 from rig.tasks import Task, turn_number
@@ -67,14 +66,16 @@ class Effects:
     other_world: bool = False
 
 
-def require_world(setup: Setup, method: str) -> Executes:
-    """The setup as one that can execute calls. Raises RigError if it cannot."""
-    if not isinstance(setup, Executes):
-        raise RigError(f"the method {method} has no world: its calls change nothing, and return nothing")
+def require_world(setup: Setup) -> Setup:
+    """The setup, if it can execute calls. Raises RigError if it cannot."""
+    if not setup.has_world:
+        raise RigError(
+            f"the method {setup.method.name} has no world: its calls change nothing, and return nothing"
+        )
     return setup
 
 
-def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> Iterator[Reexecuted]:
+def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[Reexecuted]:
     """Execute every predicted call again, each turn in the world that it begins in.
 
     Responses differ unless they are equal as JSON. Errors are equal as such: their texts are the simulator's
@@ -91,7 +92,7 @@ def reexecute(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> 
             yield Reexecuted(turn, number, step, recorded, executed, _differ(recorded, executed, truths))
 
 
-def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Executes) -> Iterator[Effect]:
+def effects(task: Task, played: Mapping[int, PlayedTurn], setup: Setup) -> Iterator[Effect]:
     """The effect of each call, in the world as the turn's earlier calls leave it.
 
     Raises RigError if the task cannot start in this world.
@@ -112,7 +113,7 @@ def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
     Raises RigError when there is no such world, or the task cannot start in it.
     """
     setup = setup_of(run)
-    acting = require_world(setup, run.declaration.method)
+    acting = require_world(setup)
     made_in = next((arm.fingerprint for arm in run.arms if arm.name == transcript.arm), None) or {}
     is_other = any(made_in.get(name, value) != value for name, value in setup.fingerprint.items())
     found = effects(transcript.conversation, transcript.turns, acting)

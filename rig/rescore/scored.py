@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
-from rig.methods.base import Setup
+from rig.methods.base import Settings, Setup
 from rig.metrics import Declaration, Score
 from rig.tasks import Task, numbered
 from rig.verdicts import CallPlace
@@ -82,10 +82,15 @@ class Scored:
 
 
 def score_turns(
-    task: Task, turns: Mapping[int, PlayedTurn], setup: Setup, declaration: Declaration, repeat: int = 0
+    task: Task,
+    turns: Mapping[int, PlayedTurn],
+    setup: Setup,
+    settings: Settings,
+    declaration: Declaration,
+    repeat: int = 0,
 ) -> Scored:
     """Score turns that say who made each call."""
-    score = setup.score(task, [turns[index] for index in sorted(turns)])
+    score = setup.score(task, [turns[index] for index in sorted(turns)], settings)
     return Scored(task, turns, score, declaration, repeat)
 
 

@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from rig import methods, opening, plugins
-from rig.episodes import Step
 from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
-from rig.methods.offers import Solving, adjudicated, by_arm
 from rig.running.options import Options
 from rig.running.planning import files_named
 from rig.scoring import Named
@@ -53,23 +51,18 @@ def _varied(arm: StoredArm, several: Sequence[str], values: Mapping[str, Any]) -
     return {name: own.get(f"protocol.{name}", values[name]) for name in several}
 
 
-def path_of(setup: Setup, transcript: Transcript) -> Sequence[Step] | None:
-    """The steps that lead to the answer, where the method says which these are; else None."""
-    turns = tuple(transcript.turns.values())
-    return setup.path(transcript.conversation, turns) if isinstance(setup, Solving) else None
-
-
 def places_of_path(run: StoredRun, transcript: Transcript) -> frozenset[StepPlace]:
     """Where these steps are in a stored task whose steps say what they follow; else nowhere."""
     if all(step.parent is None for played in transcript.turns.values() for step in played.steps):
         return frozenset()
     arm = next(number for number, arm in enumerate(run.arms) if arm.name == transcript.arm)
     try:
-        setup = by_arm(setup_of(run), settings_of(run)[arm])
+        setup, settings = setup_of(run), settings_of(run)[arm]
     except RigError:
         # What the method needs for it is not here, or nobody said that it may be opened.
         return frozenset()
-    leading = {id(step) for step in path_of(setup, transcript) or ()}
+    path = setup.path(transcript.conversation, tuple(transcript.turns.values()), settings)
+    leading = {id(step) for step in path or ()}
     return frozenset(
         StepPlace(turn, number)
         for turn, played in transcript.turns.items()
@@ -125,4 +118,4 @@ def _ready(
             raise RigError(f"--threshold has no effect on the method {method.name}; leave it out")
         values["similarity"] = str(Named.parse(values["similarity"]).at(threshold))
     setup = method.ready(values)
-    return setup if answers is None else adjudicated(setup, answers)
+    return setup if answers is None else setup.adjudicated(answers)

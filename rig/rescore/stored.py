@@ -12,7 +12,6 @@ from rig.events import Where
 from rig.files import filling, write, writing
 from rig.methods import paper
 from rig.methods.base import Method, Setup
-from rig.methods.offers import by_arm
 from rig.rescore.scored import Scored, score_turns
 from rig.rescore.setups import folders_of, settings_of
 from rig.store import ConversationScore, GraderInfo, Runs, RunWriter, StoredRun, Transcript
@@ -35,11 +34,11 @@ def score_run(
 
 def scored_again(store: Path, run: StoredRun, setup: Setup) -> Iterator[tuple[Where, Scored]]:
     """Every finished conversation of a run with what a grader makes of it now. Nothing is stored."""
-    setups = [by_arm(setup, settings) for settings in settings_of(run)]
+    arms = settings_of(run)
     with Runs.open(store) as runs:
         for where, transcript in _finished(runs, run):
-            of_arm, turns = setups[where.arm], transcript.turns
-            yield where, score_turns(transcript.conversation, turns, of_arm, run.declaration, where.repeat)
+            task, turns, settings = transcript.conversation, transcript.turns, arms[where.arm]
+            yield where, score_turns(task, turns, setup, settings, run.declaration, where.repeat)
 
 
 def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Scored]]:
@@ -56,7 +55,8 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
         seen: Counter[str] = Counter()
         of_it = scored.setdefault(_below(folder, place), [])
         for task, turns in files.predictions(setup, folder, method.name):
-            of_it.append(score_turns(task, turns, setup, method.declaration, seen[task.name]))
+            settings, declaration = setup.settings, method.declaration
+            of_it.append(score_turns(task, turns, setup, settings, declaration, seen[task.name]))
             seen[task.name] += 1
     return scored
 
@@ -78,11 +78,11 @@ def export_run(store: Path, run: StoredRun, setup: Setup, directory: Path) -> li
         raise RigError(f"the method {run.declaration.method} has no files of its own; use csv or jsonl")
     written: list[Path] = []
     lines: dict[Path, TextIO] = {}
-    arms = [by_arm(setup, settings) for settings in settings_of(run)]
+    arms = settings_of(run)
     # Of conversations, one is in memory.
     with Runs.open(store) as runs, filling(directory) as folder, ExitStack() as files:
         for where, transcript in _finished(runs, run):
-            text = upstream.record(arms[where.arm], transcript.conversation, transcript.turns)
+            text = upstream.record(transcript.conversation, transcript.turns, arms[where.arm])
             if upstream.writes == "files":
                 path = _own_folder(run, where, folder) / f"{_file_name(where.conversation)}.json"
                 write(text, path, force=True, folders=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from rig.engine import EngineSettings, load, wear
 from rig.errors import RigError
 from rig.methods.base import Method, Settings
-from rig.methods.offers import Casting
 from rig.models import Model, Notify
 from rig.running.person import HUMAN, Person
 from rig.running.plan import Arm, Loader
@@ -101,7 +100,7 @@ def _casts(
         raise RigError(f"--role {unknown[0]}: not a role of the method {method.name}; its roles: {names}")
     found = {}
     for label, each in settings.items():
-        asked = method.cast(each) if isinstance(method, Casting) else dict.fromkeys(method.roles[1:], "")
+        asked = method.cast(each)
         given = {role: tuple(roles.get(role, filter(None, [default]))) for role, default in asked.items()}
         missing = [role for role, players in given.items() if not players]
         if missing:

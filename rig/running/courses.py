@@ -7,7 +7,7 @@ from typing import Protocol, cast
 from rig.episodes import PlayedTurn
 from rig.events import ConversationFinished, ConversationStarted, Event, PieceGenerated, TurnFinished, Where
 from rig.meters import Costs
-from rig.methods.base import Ask, Episode, Playing
+from rig.methods.episode import Ask, Episode, Playing
 from rig.metrics import Counts
 from rig.models import Piece, Sibling
 from rig.running.control import Control

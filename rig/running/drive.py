@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
 from typing import Protocol, TypeAlias
 
-from rig.methods.base import Ask
+from rig.methods.episode import Ask
 from rig.models import Model, Piece, Prediction
 from rig.running.control import Control
 

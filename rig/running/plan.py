@@ -9,7 +9,6 @@ from typing import TypeAlias
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.methods.base import Method, Settings, Setup
-from rig.methods.offers import declared
 from rig.metrics import NO_REMARK, Declaration, Remark
 from rig.models import Model, Notify
 from rig.store import GraderInfo, NewRun
@@ -67,7 +66,7 @@ class Plan:
     @property
     def declaration(self) -> Declaration:
         """What is counted, and what must be said about it."""
-        return declared(self.method, self.tasks).cautioned(self.caution)
+        return self.method.declaration_of(self.tasks).cautioned(self.caution)
 
     @property
     def grader(self) -> GraderInfo:

@@ -11,7 +11,6 @@ from rig.cluster import loader_on
 from rig.engine.core.settings import DRAFTS
 from rig.errors import RigError
 from rig.methods.base import Method
-from rig.methods.offers import adjudicated
 from rig.metrics import NO_REMARK, Remark
 from rig.options import OF_METHODS, TABLE
 from rig.running.arms import make_arms
@@ -166,7 +165,7 @@ def _plan(
         ),
         tasks=tuple(tasks),
         method=method,
-        setup=adjudicated(method.ready(values), answers_file(store)),
+        setup=method.ready(values).adjudicated(answers_file(store)),
         name=name,
         repeats=options.repeats,
         recipe=recipe,

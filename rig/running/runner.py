@@ -26,8 +26,7 @@ from rig.events import (
     Where,
 )
 from rig.meters import CostMeter, Costs
-from rig.methods.base import Ask, Episode
-from rig.methods.offers import Meeting, Remembering, by_arm
+from rig.methods.episode import Ask, Episode
 from rig.metrics import NO_REMARK, Counts, total
 from rig.models import Drafting, Model, OneByOne, Sibling
 from rig.running.control import Control, Stopped
@@ -146,14 +145,12 @@ class _Run:
 
     def _remind(self) -> None:
         """Tell a setup that remembers what was played of each task before."""
-        setup = self._plan.setup
-        if isinstance(setup, Remembering):
-            tasks = {task.name: task for task in self._plan.tasks}
-            for where in self._cells:
-                again = self._again.get(where)
-                # What is played again is not to be known from when it failed.
-                kept = [each for each in self.played(where) if again is None or each.turn < again.turn]
-                setup.remember(tasks[where.conversation], kept)
+        tasks = {task.name: task for task in self._plan.tasks}
+        for where in self._cells if self._plan.setup.remembers else ():
+            again = self._again.get(where)
+            # What is played again is not to be known from when it failed.
+            kept = [each for each in self.played(where) if again is None or each.turn < again.turn]
+            self._plan.setup.remember(tasks[where.conversation], kept)
 
     def _started(self) -> RunStarted:
         plan, stored = self._plan, self._stored
@@ -290,17 +287,16 @@ class _Run:
         if self._slots is None and self._stored:
             known = [each.fingerprint or {} for each in self._stored.arms]
             self._slots = next((each["model.n_seq"] for each in known if "model.n_seq" in each), None)
-        setup = self._plan.setup
+        method = self._plan.method
         before = of_model(self._fingerprint(position) or {})
-        model.prepare(setup.opening(first, arm.settings, evaluated), self._slots, before)
+        model.prepare(method.opening(first, arm.settings, evaluated), self._slots, before)
         if "n_seq" in model.fingerprint:
             self._slots = self._slots or model.slots
         models = {evaluated: model}
         for role, load in arm.others.items():
             models[role] = self._loaded_by(load)
-            models[role].prepare(setup.opening(first, arm.settings, role), model.slots)
-        if isinstance(setup, Meeting):
-            setup.meet(models)
+            models[role].prepare(method.opening(first, arm.settings, role), model.slots)
+        self._plan.setup.meet(models)
         if position not in self._fingerprints:
             self._check_room(position, models, [task for _, task in self._left(position)])
         return models
@@ -314,7 +310,7 @@ class _Run:
         """Raise RigError where none of the tasks can be played, say so where some cannot."""
         arm = self._plan.arms[position]
         openings = [
-            [(model, self._plan.setup.opening(task, arm.settings, role)) for role, model in models.items()]
+            [(model, self._plan.method.opening(task, arm.settings, role)) for role, model in models.items()]
             for task in tasks
         ]
         obstacles = [[model.obstacle(opening) for model, opening in each] for each in openings]
@@ -377,10 +373,12 @@ class _Run:
         if arm is None or arm.grader is None or fingerprint is None or position in self._rescored:
             return
         self._rescored.add(position)
-        setup = by_arm(self._plan.setup, self._plan.arms[position].settings)
-        score, tasks = setup.score, {task.name: task for task in self._plan.tasks}
+        settings = self._plan.arms[position].settings
+        setup, tasks = self._plan.setup, {task.name: task for task in self._plan.tasks}
         scores = {
-            where: ConversationScore(self.grader, score(tasks[where.conversation], self.played(where)))
+            where: ConversationScore(
+                self.grader, score(tasks[where.conversation], self.played(where), settings)
+            )
             for where in self._cells
             if where.arm == position and self._is_finished(where)
         }

@@ -7,7 +7,6 @@ from rig.calls import Call
 from rig.errors import RigError
 from rig.events import Where
 from rig.methods.base import Method, Settings, Setup
-from rig.methods.offers import Knows
 from rig.models import Model, Request
 from rig.tasks import Task, turn_number
 
@@ -22,7 +21,7 @@ class TrueStep(NamedTuple):
 
 def knowing(method: Method, tasks: Sequence[Task]) -> dict[str, Model]:
     """Models that know the tasks, by role. Raises RigError if the method has none."""
-    if not isinstance(method, Knows):
+    if not method.knowing:
         raise RigError(
             f"the method {method.name} has no models that know what is right; screening needs them"
         )

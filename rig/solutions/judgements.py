@@ -12,7 +12,7 @@ from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.solutions.decisions import SCORES, AnswerStatus
 from rig.solutions.solution import Solution, parse
-from rig.tasks import ExpectedTurn
+from rig.tasks import ExpectedTurn, Task
 
 MOST_VOTES = 120
 
@@ -37,7 +37,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(Task):
     """A query, and by the models' names: their answers, None if one has none, and what is known of them.
 
     `truths` say without a judge whether an answer is right, `statuses` and `passes` what was judged before.
@@ -70,17 +70,9 @@ class Judgement:
         return next((each.query for each in self.answers.values() if each is not None), "")
 
     @property
-    def ground_truth_count(self) -> int:
-        return 0
-
-    @property
     def facts(self) -> Mapping[str, str]:
         truths = {f"{name} is right": "yes" if truth else "no" for name, truth in self.truths.items()}
         return {"query": self.query, **truths}
-
-    @property
-    def closing(self) -> tuple[str, ...]:
-        return ()
 
     def expected(self, turn: int) -> ExpectedTurn:
         """For the first vote the query and the answers; the others are on the same."""

@@ -3,15 +3,16 @@
 import pytest
 
 from benchmarks.engine.work import Work, prefixes
+from rig.episodes import ASSISTANT
 from rig.errors import RigError
 from rig.events import Where
-from rig.methods.tooltalk.acting import Stage
-from rig.methods.tooltalk.dialogue import Dialogue
-from rig.methods.tooltalk.oracle import Oracle
+from rig.methods.episode import course
+from rig.methods.scripted import Oracle
+from rig.methods.tooltalk.method import METHOD
 from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Request
 from rig.scoring import Exact, Grader
-from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.world import World
 
@@ -20,20 +21,9 @@ def played(name: str) -> list[Request]:
     """What a run asks the oracle."""
     (conversation,) = (one for one in Work(suite="all", limit=None).conversations() if one.name == name)
     oracle = Oracle([conversation])
-    grader = Grader("default", Exact(), TOOLTALK)
-    stage = Stage(Simulator(World.open(), TOOLTALK), grader, Where(0, name), lambda event: None)
-    dialogue = Dialogue(conversation, Settings(), stage)
-    requests = []
-    while dialogue.next_turn is not None:
-        play = dialogue.play()
-        ask = next(play)
-        try:
-            while True:
-                requests.append(ask.request)
-                ask = play.send(oracle.predict(ask.request, lambda piece: None))
-        except StopIteration:
-            pass
-    return requests
+    setup = ToolTalkSetup(METHOD, Settings(), World.open, Grader("default", Exact(), TOOLTALK), "exact")
+    dialogue = setup.start(conversation, Settings(), Where(0, name), lambda event: None, 0)
+    return [request for request, _ in course(dialogue, {ASSISTANT: oracle})]
 
 
 @pytest.mark.parametrize("name", ["AddAlarm-easy", "UserLogin-easy", "rain-date", "username-taken"])

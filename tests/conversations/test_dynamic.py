@@ -8,7 +8,7 @@ import pytest
 
 from rig.methods.autode.check import check, faults
 from rig.methods.autode.data.scenarios import load_directory
-from rig.methods.offers import Checked
+from rig.methods.checking import Checked
 from rig.paths import CONVERSATIONS
 
 DYNAMIC = CONVERSATIONS / "dynamic"

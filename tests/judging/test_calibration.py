@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from tool_answers import solution
 
 from rig.errors import RigError
 from rig.judging.evaluators import find
-from rig.judging.method import PassSetup
 from rig.judging.planning import PASS, WIN, Wanted, plan_votes
 from rig.judging.trust import calibration
 from rig.judging.trust.labels import OURS, load_labels
@@ -162,13 +160,3 @@ def test_what_is_no_label_is_one_line(tmp_path: Path, data: Any, fault: str) -> 
     (tmp_path / "labels.json").write_text(json.dumps(data))
     with pytest.raises(RigError, match=fault):
         load_labels(tmp_path, 1, 1)
-
-
-def test_a_setup_is_that_of_its_arm() -> None:
-    from rig.judging.method import PASSES
-
-    values = {option.name: option.default for option in PASSES.options}
-    setup = PASSES.ready({**values, "answers_of": "one"})
-    assert isinstance(setup, PassSetup)
-    other = setup.of_arm(replace(setup._settings, answers="two"))
-    assert other._settings.answers == "two"

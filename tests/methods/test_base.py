@@ -1,27 +1,15 @@
 """What every method has, and what happens where one offers no more than that."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rig import methods
 from rig.errors import RigError
-from rig.methods.base import Loaded, Option
-from rig.methods.offers import (
-    Adjudicable,
-    ByArm,
-    Checked,
-    Checks,
-    Declares,
-    Executes,
-    Searching,
-    Solving,
-    adjudicated,
-    by_arm,
-    declared,
-)
+from rig.methods.base import Loaded, Method, Option, Setup
+from rig.methods.checking import Checked
+from rig.metrics import Declaration
 
 
 @pytest.mark.parametrize(
@@ -80,40 +68,36 @@ def test_a_report_counts_its_faults(faults: tuple[str, ...], words: str) -> None
     assert report.as_json() == {"directory": "here", "conversations": 7, "faults": list(faults)}
 
 
+class Plain(Method):
+    """A method that offers nothing more than it must."""
+
+    name = "plain"
+    declaration = Declaration("plain", ())
+
+
 def test_who_offers_nothing_more_stays_as_it_is() -> None:
-    plain: Any = SimpleNamespace(declaration="its own")
-    assert by_arm(plain, plain) is plain
-    assert adjudicated(plain, Path("answers")) is plain
-    assert declared(plain, []) == "its own"
-    for offer in (Adjudicable, ByArm, Checks, Declares, Executes, Searching, Solving):
-        assert not isinstance(plain, offer)
+    method = Plain()
+    setup = method.ready({})
+    assert setup.adjudicated(Path("answers")) is setup
+    assert method.declaration_of([]) is method.declaration
+    assert method.check(Path("here")) is None
+    assert (method.knowing, method.holds_responses, setup.has_world, setup.is_recorded) == ({}, *[False] * 3)
+    assert setup.path(None, [], None) is setup.searched(None, [], None) is setup.solution(None, [], None)
+    with pytest.raises(RigError, match="the method plain has no world"):
+        setup.simulator  # noqa: B018
+    with pytest.raises(RigError, match="the method plain reads no tasks from files"):
+        method.load(Path("here"))
 
 
-def test_who_offers_more_is_asked_for_it() -> None:
-    class Rich:
-        declaration = "its own"
-
-        def of_arm(self, settings: Any) -> Any:
-            return f"of {settings}"
-
-        def adjudicated(self, answers: Path) -> Any:
-            return f"by {answers}"
-
-        def declaration_of(self, tasks: Any) -> Any:
-            return f"of {len(tasks)}"
-
-    rich: Any = Rich()
-    assert by_arm(rich, "them") == "of them"
-    assert adjudicated(rich, Path("them")) == "by them"
-    assert declared(rich, [1, 2]) == "of 2"
-
-
-def test_searches_are_offered_by_the_method_of_searches_alone() -> None:
-    found = {}
+def test_worlds_and_searches_are_offered_by_those_that_have_them() -> None:
+    worlds, searches = set(), set()
     for name, method in methods.known().items():
-        values = {option.name: option.default for option in method.options}
-        found[name] = isinstance(method.ready(values), Searching)
-    assert [name for name, offers in found.items() if offers] == ["tooleval"]
+        setup = method.ready({option.name: option.default for option in method.options})
+        if setup.has_world:
+            worlds.add(name)
+        if type(setup).searched is not Setup.searched:
+            searches.add(name)
+    assert (worlds, searches) == ({"tooltalk", "dynamic"}, {"tooleval"})
 
 
 @pytest.mark.parametrize("name", ["", "nobody", "ToolTalk", "judge"])

@@ -177,8 +177,8 @@ def test_nothing_is_overwritten(store: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_leaves_none(tmp_path: Path) -> None:
+    from rig.methods.scripted import Oracle
     from rig.methods.tooltalk.conversations import parse_conversation
-    from rig.methods.tooltalk.oracle import Oracle
 
     long = "n" * 300
     conversations = tuple(
@@ -214,7 +214,7 @@ def test_names_cannot_lead_out_of_the_directory(tmp_path: Path) -> None:
         parse_conversation({**small_talks.sources()[0], "name": name}, name) for name in names
     )
     path, out = tmp_path / "runs.sqlite", tmp_path / "out"
-    from rig.methods.tooltalk.oracle import Oracle
+    from rig.methods.scripted import Oracle
 
     plan = small_talks.plan(path, Oracle(conversations), conversations=conversations)
     small_talks.play(plan)

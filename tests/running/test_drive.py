@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rig.methods.base import Ask
+from rig.methods.episode import Ask
 from rig.methods.scripted import Scripted, replied
 from rig.models import Model, Piece, Prediction, Request, StepKey
 from rig.running.control import Control, Stopped

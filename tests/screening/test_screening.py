@@ -19,10 +19,9 @@ from rig.engine.core.assessment import Assessment, Choice
 from rig.engine.files.registry import ResolvedModel
 from rig.engine.forcing.teacher import Teacher
 from rig.errors import RigError
-from rig.methods.scripted import Scripted
+from rig.methods.scripted import Oracle, Scripted
 from rig.methods.tooltalk.conversations import parse_conversation
 from rig.methods.tooltalk.method import ToolTalk
-from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Request
 from rig.screening import ArmScreen, Screen, ScreenedStep, Screening, screen

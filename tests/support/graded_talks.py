@@ -9,9 +9,8 @@ from typing import Any
 import small_talks
 
 from rig.calls import Call, JsonObject
-from rig.methods.scripted import Scripted, called, replied
+from rig.methods.scripted import Oracle, Scripted, called, replied
 from rig.methods.tooltalk.conversations import Conversation, parse_conversation
-from rig.methods.tooltalk.oracle import Oracle
 from rig.methods.tooltalk.prompt import Settings
 from rig.models import Prediction, Request, Usage
 from rig.running.plan import Arm

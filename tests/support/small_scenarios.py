@@ -8,9 +8,10 @@ from rig.episodes import ASSISTANT, PlayedTurn
 from rig.events import Event, Where
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import USER, Scenario, Utterance
-from rig.methods.autode.dialogue import Dialogue
+from rig.methods.autode.episode import Dialogue
+from rig.methods.autode.method import METHOD
 from rig.methods.autode.prompt import THE_USER, Settings
-from rig.methods.base import Ask
+from rig.methods.episode import Ask
 from rig.models import Prediction
 
 LAMP = ApiDocument.parse(
@@ -54,6 +55,9 @@ def scenario(
     return Scenario(**{**known, **changes})
 
 
+SETUP = METHOD.ready({option.name: option.default for option in METHOD.options})
+
+
 class Heard:
     """Plays an episode with what each role says, in order, and keeps what was asked and emitted."""
 
@@ -68,7 +72,7 @@ class Heard:
         self.asked: list[Ask] = []
         self.events: list[Event] = []
         self.turns: list[PlayedTurn] = list(played)
-        self.episode = Dialogue(task, settings or Settings(), Where(0, task.name), self.events.append)
+        self.episode = Dialogue(SETUP, task, settings or Settings(), Where(0, task.name), self.events.append)
         for turn in played:
             self.episode.resume(turn)
         self._left = {ASSISTANT: list(assistant), THE_USER: list(user)}

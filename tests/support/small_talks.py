@@ -16,11 +16,11 @@ from rig.calls import Call
 from rig.episodes import ASSISTANT
 from rig.errors import ErrorKind, RigError
 from rig.events import Event
-from rig.methods.scripted import called, failed, replied
+from rig.methods.scripted import Oracle, called, failed, replied
 from rig.methods.tooltalk.conversations import Conversation, User, parse_conversation
-from rig.methods.tooltalk.method import ToolTalk, ToolTalkSetup
-from rig.methods.tooltalk.oracle import Oracle
+from rig.methods.tooltalk.method import METHOD, ToolTalk
 from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Model, Notify, Prediction, Request, Usage
 from rig.running.control import Control
 from rig.running.plan import Arm, Plan
@@ -190,7 +190,8 @@ def plan(store: Path, *models: Model | Callable[[Notify], Model], **choices: Any
 
 def setup(matcher: Grader | None = None, world: World | None = None) -> ToolTalkSetup:
     """The small world and the default grader, with exact similarity, unless others are given."""
-    return ToolTalkSetup(lambda: world or small_world.new_world(), matcher or grader(), "exact")
+    open_world = lambda: world or small_world.new_world()  # noqa: E731
+    return ToolTalkSetup(METHOD, Settings(), open_world, matcher or grader(), "exact")
 
 
 def grader(mode: Mode = "default") -> Grader:

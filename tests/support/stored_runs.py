@@ -13,8 +13,7 @@ from patience import eventually
 from textual.pilot import Pilot
 
 from rig.errors import ErrorKind
-from rig.methods.scripted import Scripted, called, failed, replied
-from rig.methods.tooltalk.oracle import Oracle
+from rig.methods.scripted import Oracle, Scripted, called, failed, replied
 from rig.models import Prediction, Request, Usage
 from tui.app import RigApp
 from tui.live.blocks import plain

@@ -6,10 +6,11 @@ import small_talks
 import small_world
 
 from rig.calls import Call
-from rig.methods.scripted import Scripted, called
+from rig.methods.scripted import Oracle, Scripted, called
 from rig.methods.tooltalk.conversations import Conversation, parse_conversation
-from rig.methods.tooltalk.method import ToolTalkSetup
-from rig.methods.tooltalk.oracle import Oracle
+from rig.methods.tooltalk.method import METHOD
+from rig.methods.tooltalk.prompt import Settings
+from rig.methods.tooltalk.setup import ToolTalkSetup
 from rig.models import Prediction, Request
 from rig.scoring import Grader, load
 from rig.store import StoredRun
@@ -50,7 +51,9 @@ def play(store: Path, *, clear: int = 0, run: str = "abcde") -> StoredRun:
 
     world = small_world.write(store.parent / "databases")
     recipe = {"models": ["oracle"], "world": str(world), "grader": "default", "similarity": "minilm"}
-    setup = ToolTalkSetup(small_world.new_world, Grader("default", load("minilm"), TOOLTALK), "minilm")
+    setup = ToolTalkSetup(
+        METHOD, Settings(), small_world.new_world, Grader("default", load("minilm"), TOOLTALK), "minilm"
+    )
     models = (Scripted(script), right)
     small_talks.play(
         small_talks.plan(store, *models, conversations=conversations(), setup=setup, recipe=recipe, run=run)

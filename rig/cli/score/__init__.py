@@ -18,7 +18,6 @@ from rig.displays.steps import ended, errors_of
 from rig.errors import RigError
 from rig.files import json_text
 from rig.methods.base import Method, Setup
-from rig.methods.offers import Executes, declared
 from rig.metrics import Declaration, NamedCount
 from rig.paths import runs_file
 from rig.rescore import (
@@ -125,7 +124,7 @@ def command(
 class _Told(Group):
     """A group with the lines that are printed of it."""
 
-    def __init__(self, arm: str, declaration: Declaration, acting: Executes | None, *, as_json: bool) -> None:
+    def __init__(self, arm: str, declaration: Declaration, acting: Setup | None, *, as_json: bool) -> None:
         super().__init__(arm, declaration, acting, as_json=as_json)
         self.rows: list[tuple[str, ...]] = []
         self.lines: list[str] = []
@@ -160,10 +159,10 @@ def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: b
 
 def _told(place: Path, method: Method, setup: Setup, reexecute: bool, as_json: bool) -> list[_Told]:
     """The groups of a method, each with all that it scores."""
-    acting = require_world(setup, method.name) if reexecute else None
+    acting = require_world(setup) if reexecute else None
     by_folder = score_files(place, method, setup)
     tasks = [scored.conversation for several in by_folder.values() for scored in several]
-    declaration = declared(method, tasks)
+    declaration = method.declaration_of(tasks)
     groups = [_Told(name, declaration, acting, as_json=as_json) for name in by_folder]
     for group in groups:
         for scored in by_folder[group.arm]:
@@ -181,7 +180,7 @@ def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, a
     with Runs.open(store) as runs:
         run = runs.get(text)
     setup = setup_of(run, **given)
-    acting = require_world(setup, run.declaration.method) if reexecute else None
+    acting = require_world(setup) if reexecute else None
     groups = [_Told(arm.name, run.declaration, acting, as_json=as_json) for arm in run.arms]
     score_run(store, run, setup, lambda where, scored: groups[where.arm].add(scored))
     if as_json:

@@ -1,6 +1,6 @@
 """Whether scenarios can be played: what files claim, and whether players who know the script get through."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rig.episodes import ASSISTANT as THE_ASSISTANT
@@ -8,12 +8,15 @@ from rig.errors import RigError
 from rig.events import Where
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import USER, Scenario, load_directory
-from rig.methods.autode.dialogue import Dialogue
-from rig.methods.autode.players.oracle import Oracle
+from rig.methods.autode.episode import Dialogue
+from rig.methods.autode.players.oracle import true_step
 from rig.methods.autode.players.scripted_user import ScriptedUser, missing
-from rig.methods.autode.prompt import THE_USER, Settings
-from rig.methods.offers import Checked
-from rig.models import OneByOne
+from rig.methods.autode.prompt import THE_USER
+from rig.methods.base import Setup
+from rig.methods.checking import Checked
+from rig.methods.episode import course
+from rig.methods.scripted import Oracle
+from rig.models import Model
 
 GIVEN_AT_FIRST = 2
 """How many values the first query may give away: the rest is for the assistant to ask for."""
@@ -22,7 +25,7 @@ OFFERED = range(2, 7)
 """How many APIs are on offer, so that choosing one matters."""
 
 
-def check(place: Path) -> Checked:
+def check(place: Path, setup: Setup) -> Checked:
     """Check the scenarios of a folder, or whether every row of upstream's data can be read."""
     try:
         if checkout.find_dataset(place) is not None:
@@ -31,14 +34,17 @@ def check(place: Path) -> Checked:
         scenarios = load_directory(place)
     except RigError as error:
         return Checked(place, 0, (str(error),))
-    return Checked(place, len(scenarios), tuple(f"{place}: {fault}" for fault in faults(scenarios)))
+    return Checked(place, len(scenarios), tuple(f"{place}: {fault}" for fault in faults(scenarios, setup)))
 
 
-def faults(scenarios: Sequence[Scenario]) -> Iterator[str]:
+def faults(scenarios: Sequence[Scenario], setup: Setup) -> Iterator[str]:
     """What is wrong with scenarios that could be read, a line on each."""
-    players = {THE_ASSISTANT: Oracle(scenarios), THE_USER: ScriptedUser(scenarios)}
+    players: dict[str, Model] = {
+        THE_ASSISTANT: Oracle(scenarios, true_step),
+        THE_USER: ScriptedUser(scenarios),
+    }
     for scenario in scenarios:
-        for fault in (*_claims(scenario), *_play(scenario, players)):
+        for fault in (*_claims(scenario), *_play(scenario, setup, players)):
             yield f"{scenario.name}: {fault}"
 
 
@@ -53,17 +59,12 @@ def _claims(scenario: Scenario) -> Iterator[str]:
         yield f"the call has no {', '.join(left_out)}, which {scenario.call.name} requires"
 
 
-def _play(scenario: Scenario, players: dict[str, OneByOne]) -> Iterator[str]:
+def _play(scenario: Scenario, setup: Setup, players: Mapping[str, Model]) -> Iterator[str]:
     """The scripted user must say every value, and the oracle make the true call."""
-    dialogue = Dialogue(scenario, Settings(), Where(0, scenario.name), lambda _: None)
-    while dialogue.next_turn is not None:
-        playing = dialogue.play()
-        ask = next(playing)
-        while True:
-            try:
-                ask = playing.send(players[ask.role].predict(ask.request, lambda _: None))
-            except StopIteration:
-                break
+    dialogue = setup.start(scenario, setup.settings, Where(0, scenario.name), lambda _: None, 0)
+    assert isinstance(dialogue, Dialogue)
+    for _ in course(dialogue, players):
+        pass
     talk = dialogue.talk
     said = [text for role, text in talk.said if role == USER]
     unsaid = [name for name in missing(scenario, said) if not isinstance(scenario.slots[name], bool)]

@@ -13,7 +13,7 @@ from rig.files import read_text
 from rig.methods.base import Loaded
 from rig.methods.bfcl.checker import Truth
 from rig.methods.bfcl.writing import written
-from rig.tasks import ExpectedTurn
+from rig.tasks import ExpectedTurn, Task
 
 ANSWERS = "possible_answer"
 CATEGORIES = (
@@ -28,7 +28,7 @@ _WITHOUT_TRUTH = ("irrelevance", "relevance")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Task):
     """An entry: what is asked, what is on offer, and the calls with the values that are allowed."""
 
     name: str
@@ -39,7 +39,6 @@ class Entry:
     source: JsonObject = field(default_factory=dict, compare=False, repr=False)
 
     known_turns = (0,)
-    closing = ()
 
     @property
     def ground_truth_count(self) -> int:

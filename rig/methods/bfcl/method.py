@@ -8,33 +8,30 @@ from typing import Any
 
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
-from rig.events import Emit, Where
-from rig.methods.base import Grading, Method, Option
+from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl import data
 from rig.methods.bfcl.checker import VERSION
 from rig.methods.bfcl.data import Entry
-from rig.methods.bfcl.episode import Answering, Oracle
+from rig.methods.bfcl.episode import Answer, true_answer
 from rig.methods.bfcl.judgement import declaration_of, judge
-from rig.methods.bfcl.prompt import Settings, request
+from rig.methods.bfcl.prompt import Settings, opening
+from rig.methods.scripted import Oracle
 from rig.metrics import Declaration, Score
-from rig.models import Model, Request, StepKey
+from rig.models import Model, Request
 from rig.tasks import Task
 
 
-class BFCL:
+class BFCL(Method):
     """The Berkeley Function Calling Leaderboard's categories of one turn."""
 
     name = "bfcl"
     declaration = declaration_of()
-    roles: tuple[str, ...] = (ASSISTANT,)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (
         Option("names", "underscores", several=True),
         Option("data", "", opens=True),
     )
-
-    def suites(self) -> Mapping[str, Path]:
-        return {}
+    episode = Answer
 
     def recognises(self, place: Path) -> bool:
         return data.holds_entries(place)
@@ -46,55 +43,36 @@ class BFCL:
         return data.parse(source, where, suite)
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
-        """A rate for each category that there is (`rig.methods.offers.Declares`)."""
+        """A rate for each category that there is."""
         return declaration_of({task.suite for task in tasks})
 
     def models(self, tasks: Sequence[Entry]) -> Mapping[str, Callable[[], Model]]:
-        return {"oracle": lambda: Oracle(tasks)}
+        return {"oracle": lambda: Oracle(tasks, true_answer)}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings(values["names"])
 
+    def opening(self, task: Entry, settings: Settings, role: str) -> Request:
+        return opening(task, settings)
+
     def ready(self, values: Mapping[str, Any]) -> "BFCLSetup":
-        return BFCLSetup(self.settings(values), values["data"] or os.environ.get("RIG_BFCL", ""))
+        return BFCLSetup(self, self.settings(values), values["data"] or os.environ.get("RIG_BFCL", ""))
 
 
-METHOD: Method = BFCL()
-
-
-class BFCLSetup:
+class BFCLSetup(Setup):
     """Nothing acts here: there is nothing to get ready but the scores, which depend on the names."""
 
-    def __init__(self, settings: Settings, place: str) -> None:
-        self.settings = settings
+    def __init__(self, method: Method, settings: Settings, place: str) -> None:
+        super().__init__(method, settings)
         self._place = place
         self._as_written = False
-
-    @property
-    def fingerprint(self) -> JsonObject:
-        return {}
 
     @property
     def grader(self) -> Grading:
         return Grading("ast", VERSION, "", {"grader": "ast", "grader_version": VERSION})
 
-    def check(self, task: Entry, settings: Settings) -> None:
-        """Every entry that could be read can be played."""
-
-    def opening(self, task: Entry, settings: Settings, role: str) -> Request:
-        begun = request(task, settings, StepKey(task.name, 0, 0))
-        return Request(
-            begun.key, begun.instructions, begun.tools, begun.context, (), False, several_calls=True
-        )
-
-    def start(self, task: Entry, settings: Settings, where: Where, emit: Emit, slot: int) -> Answering:
-        return Answering(task, settings, where, emit)
-
-    def of_arm(self, settings: Settings) -> "BFCLSetup":
-        return BFCLSetup(settings, self._place)
-
-    def score(self, task: Entry, turns: Sequence[PlayedTurn]) -> Score:
-        return judge(task, turns, self.settings, as_written=self._as_written)
+    def score(self, task: Entry, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+        return judge(task, turns, settings, as_written=self._as_written)
 
     def data(self) -> Sequence[Entry]:
         """The entries that `--set data=DIR` or $RIG_BFCL name."""
@@ -105,3 +83,6 @@ class BFCLSetup:
         self._as_written = True
         if has_dots:
             self.settings = Settings("dots")
+
+
+METHOD: Method = BFCL()

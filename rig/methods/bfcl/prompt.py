@@ -56,12 +56,11 @@ class Settings:
         return {"protocol": "bfcl", "names": self.names, "prompt_sha256": hashlib.sha256(told).hexdigest()}
 
 
-def request(entry: Entry, settings: Settings, key: StepKey) -> Request:
-    """What a model is asked: system messages of the entry come with the context."""
+def opening(entry: Entry, settings: Settings) -> Request:
+    """How what a model is asked begins: system messages of the entry come with the context."""
     context = "\n\n".join(each["content"] for each in entry.question if each["role"] == "system")
-    return Request(
-        key, INSTRUCTIONS, tools(entry, settings), context, tuple(_messages(entry)), False, several_calls=True
-    )
+    key = StepKey(entry.name, 0, 0)
+    return Request(key, INSTRUCTIONS, tools(entry, settings), context, (), False, several_calls=True)
 
 
 def name_of(name: str, settings: Settings) -> str:
@@ -90,7 +89,8 @@ def tools_of(functions: Iterable[JsonObject], language: str, settings: Settings)
     return tuple(found.values())
 
 
-def _messages(entry: Entry) -> list[Message]:
+def messages(entry: Entry) -> list[Message]:
+    """What was said: the entry's messages but those of the system."""
     found: list[Message] = []
     for each in entry.question:
         if each["role"] == "user":

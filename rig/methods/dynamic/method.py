@@ -2,119 +2,57 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from rig.calls import JsonObject
+from rig.calls import JsonObject, without_token
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
-from rig.events import Emit, Where
 from rig.methods.base import Grading, Method, Option
-from rig.methods.dynamic.dialogue import Dialogue
+from rig.methods.dynamic.episode import Dialogue
 from rig.methods.dynamic.judgement import DECLARATION, VERSION, judge
-from rig.methods.dynamic.oracle import Oracle
 from rig.methods.dynamic.prompt import THE_USER, Settings, opening
 from rig.methods.dynamic.tasks import LiveTask
 from rig.methods.dynamic.user import ScriptedUser
-from rig.methods.tooltalk.acting import Stage
+from rig.methods.scripted import Oracle, called, replied
 from rig.methods.tooltalk.conversations import load_directory, parse_conversation
-from rig.methods.tooltalk.method import ToolTalk, ToolTalkSetup
+from rig.methods.tooltalk.method import METHOD as TOOLTALK
+from rig.methods.tooltalk.setup import WorldSetup, ready
 from rig.metrics import Score
-from rig.models import Model, Request
+from rig.models import CallMessage, Model, Prediction, Request
 from rig.scoring.matching import ANY_WAY
-from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
 
-_TOOLTALK = ToolTalk()
 
-
-class Dynamic:
-    """A user talks to the assistant as in a true conversation; the world goes on from its own calls."""
-
-    name = "dynamic"
-    declaration = DECLARATION
-    roles: tuple[str, ...] = (ASSISTANT, THE_USER)
-    options: tuple[Option, ...] = (
-        *(option for option in _TOOLTALK.options if option.name != "history"),
-        Option("max_rounds", 16),
-    )
-
-    def suites(self) -> Mapping[str, Path]:
-        return {}
-
-    def recognises(self, place: Path) -> bool:
-        """Never by itself: the files are ToolTalk's."""
-        return False
-
-    def load(self, place: Path) -> Sequence[LiveTask]:
-        return [LiveTask(each) for each in load_directory(place)]
-
-    def parse(self, source: JsonObject, where: str, suite: str) -> LiveTask:
-        return LiveTask(replace(parse_conversation(source, where), suite=suite))
-
-    def models(self, tasks: Sequence[LiveTask]) -> Mapping[str, Callable[[], Model]]:
-        return {"oracle": lambda: Oracle(tasks), "scripted": lambda: ScriptedUser(tasks)}
-
-    def cast(self, settings: Settings) -> Mapping[str, str]:
-        return {THE_USER: "scripted"}
-
-    def settings(self, values: Mapping[str, Any]) -> Settings:
-        return Settings(_TOOLTALK.settings({**values, "history": "recorded"}), values["max_rounds"])
-
-    def ready(self, values: Mapping[str, Any]) -> "DynamicSetup":
-        tooltalk = _TOOLTALK.ready({**values, "history": "recorded"})
-        return DynamicSetup(tooltalk, self.settings(values))
-
-
-class DynamicSetup:
-    """ToolTalk's world and grader; each slot has a simulator of its own. `settings` are those of one arm."""
-
-    def __init__(self, tooltalk: ToolTalkSetup, settings: Settings) -> None:
-        self._tooltalk = tooltalk
-        self._settings = settings
-        self._simulators: dict[int, Simulator] = {}
-
-    def of_arm(self, settings: Settings) -> "DynamicSetup":
-        """How far a conversation may go depends on the arm (`rig.methods.offers.ByArm`)."""
-        return DynamicSetup(self._tooltalk, settings)
+class DynamicSetup(WorldSetup):
+    """ToolTalk's world and grader, and how a world that an assistant acted in is judged."""
 
     def meet(self, models: Mapping[str, Model]) -> None:
-        """Tell the scripted user of the tools (`rig.methods.offers.Meeting`)."""
+        """Tell the scripted user of the tools."""
         user = models[THE_USER]
         if isinstance(user, ScriptedUser):
-            user.toolbox = self._tooltalk.matcher.toolbox
-
-    @property
-    def fingerprint(self) -> JsonObject:
-        return self._tooltalk.fingerprint
+            user.toolbox = self.matcher.toolbox
 
     @property
     def grader(self) -> Grading:
-        grading = self._tooltalk.grader
+        grading = super().grader
         parts = {**grading.fingerprint, "dynamic_version": VERSION}
         return grading._replace(version=f"{grading.version}.{VERSION}", fingerprint=parts)
 
+    def adjudicated(self, answers: Path) -> Self:
+        """The setup as it is: what is unclear about a call does not decide how the world ends."""
+        return self
+
     def check(self, task: LiveTask, settings: Settings) -> None:
-        self._tooltalk.check(task.conversation, settings.tooltalk)
         conversation = task.conversation
+        self.require(conversation, settings.tooltalk)
         if conversation.terms != ANY_WAY or any(call.optional for call in conversation.ground_truth):
             asked = "optional calls, an order, or calls that must not be made"
             raise RigError(f"{task.name}: asks for {asked}, which the method dynamic does not know of")
 
-    def opening(self, task: LiveTask, settings: Settings, role: str) -> Request:
-        return opening(task.conversation, settings, role)
-
-    def start(self, task: LiveTask, settings: Settings, where: Where, emit: Emit, slot: int) -> Dialogue:
-        stage = Stage(self._simulator(slot), self._tooltalk.matcher, where, emit)
-        return Dialogue(task, settings, stage)
-
-    def score(self, task: LiveTask, turns: Sequence[PlayedTurn]) -> Score:
-        return judge(task, turns, self._simulator(0), self._tooltalk.matcher, self._settings)
-
-    @property
-    def simulator(self) -> Simulator:
-        """Where calls are executed again (`rig.methods.offers.Executes`)."""
-        return self._simulator(0)
+    def score(self, task: LiveTask, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+        return judge(task, turns, self.simulator_of(0), self.matcher, settings)
 
     def worlds(self, task: LiveTask, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
         """The world goes on from the calls that were made, right or wrong."""
@@ -128,11 +66,51 @@ class DynamicSetup:
                 simulator.execute(call.call)
             world = simulator.snapshot()
 
-    def _simulator(self, slot: int) -> Simulator:
-        if slot not in self._simulators:
-            known = self._tooltalk.simulator
-            self._simulators[slot] = known.twin() if self._simulators else known
-        return self._simulators[slot]
+
+class Dynamic(Method):
+    """A user talks to the assistant as in a true conversation; the world goes on from its own calls.
+
+    It recognises no files: they are ToolTalk's.
+    """
+
+    name = "dynamic"
+    declaration = DECLARATION
+    roles: tuple[str, ...] = (ASSISTANT, THE_USER)
+    options: tuple[Option, ...] = (
+        *(option for option in TOOLTALK.options if option.name != "history"),
+        Option("max_rounds", 16),
+    )
+    episode = Dialogue
+
+    def load(self, place: Path) -> Sequence[LiveTask]:
+        return [LiveTask(conversation) for conversation in load_directory(place)]
+
+    def parse(self, source: JsonObject, where: str, suite: str) -> LiveTask:
+        return LiveTask(replace(parse_conversation(source, where), suite=suite))
+
+    def models(self, tasks: Sequence[LiveTask]) -> Mapping[str, Callable[[], Model]]:
+        return {"oracle": lambda: Oracle(tasks, _true_step), "scripted": lambda: ScriptedUser(tasks)}
+
+    def cast(self, settings: Settings) -> Mapping[str, str]:
+        return {THE_USER: "scripted"}
+
+    def opening(self, task: LiveTask, settings: Settings, role: str) -> Request:
+        return opening(task.conversation, settings, role)
+
+    def settings(self, values: Mapping[str, Any]) -> Settings:
+        return Settings(TOOLTALK.settings({**values, "history": "recorded"}), values["max_rounds"])
+
+    def ready(self, values: Mapping[str, Any]) -> DynamicSetup:
+        return ready(DynamicSetup, self, self.settings(values), values)
 
 
 METHOD: Method = Dynamic()
+
+
+def _true_step(task: LiveTask, request: Request) -> Prediction:
+    """The calls of the true turn of the same number, and what was said then."""
+    true = task.expected(request.key.turn)
+    made = len(list(takewhile(lambda message: isinstance(message, CallMessage), reversed(request.messages))))
+    if made < len(true.calls):
+        return called(true.calls[made].name, without_token(true.calls[made].arguments))
+    return replied(true.reply or "There is nothing else that I can do.")

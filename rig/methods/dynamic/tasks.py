@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from rig.calls import ExecutedCall, JsonObject
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.scoring.callers import name_truths
-from rig.tasks import ExpectedTurn
+from rig.tasks import ExpectedTurn, Task
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace
 
 
 @dataclass(frozen=True, slots=True)
-class LiveTask:
-    """A true conversation that is to be played live. Its n-th true turn is what is expected in turn n."""
+class LiveTask(Task):
+    """A true conversation that is to be played live: nobody knows in advance how long the two will talk.
+
+    Its n-th true turn is what is expected in turn n.
+    """
 
     conversation: Conversation
 
@@ -30,21 +33,12 @@ class LiveTask:
         return self.conversation.source
 
     @property
-    def known_turns(self) -> tuple[int, ...]:
-        """Nobody knows in advance how long the two will talk."""
-        return ()
-
-    @property
     def ground_truth_count(self) -> int:
         return self.conversation.ground_truth_count
 
     @property
     def facts(self) -> Mapping[str, str]:
         return self.conversation.facts
-
-    @property
-    def closing(self) -> tuple[str, ...]:
-        return ()
 
     def expected(self, turn: int) -> ExpectedTurn:
         """The true turn of this number; what the user says is known beforehand of the first alone."""

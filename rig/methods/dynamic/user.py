@@ -32,7 +32,7 @@ class ScriptedUser(OneByOne):
         super().__init__()
         self._tasks = {task.name: task for task in tasks}
         self.toolbox = TOOLTALK
-        """The tools that the assistant has; a run's setup says which (`rig.methods.offers.Meeting`)."""
+        """The tools that the assistant has; a run's setup says which."""
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rig.calls import ExecutedCall, Outcome
 from rig.errors import RigError
-from rig.methods.offers import Checked
+from rig.methods.checking import Checked
 from rig.methods.tooleval.judgement import Judgement
 from rig.methods.tooleval.prompt import Settings, offered
 from rig.methods.tooleval.queries import Query, load, names

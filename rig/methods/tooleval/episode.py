@@ -1,98 +1,82 @@
 """A query in progress: the search asks, the world answers, and going back to a node restores its world."""
 
+from collections.abc import Iterable
 from dataclasses import replace
-from time import perf_counter
+from typing import Any
 
-from rig.calls import ExecutedCall, Outcome
-from rig.episodes import ASSISTANT, PlayedTurn, Step
-from rig.events import CallJudged, Emit, PredictionMade, TurnStarted, WentBack, Where
-from rig.methods.base import Ask, Playing
-from rig.methods.tooleval.judgement import Judgement
-from rig.methods.tooleval.prompt import Settings, messages, opening, which_is_better
+from rig.calls import Call, ExecutedCall, Outcome
+from rig.episodes import Step
+from rig.events import WentBack
+from rig.methods.episode import Asking, Episode
+from rig.methods.tooleval.prompt import Settings, messages, which_is_better
 from rig.methods.tooleval.queries import Query
 from rig.methods.tooleval.search import Asked, Expand, Found
 from rig.methods.tooleval.steps import BAD_FINISH, State, answer, finished, searching
 from rig.metrics import Score
-from rig.models import Prediction, StepKey
+from rig.models import Message, Prediction, Request
 from rig.solutions.solution import FINISH
 from rig.toolbox.simulator import Simulator
 
 
-class Search:
-    """An episode: one turn, in which an assistant searches for an answer."""
+class Search(Episode):
+    """One turn, in which an assistant searches for an answer. `result` is what it came to."""
 
-    def __init__(
-        self,
-        query: Query,
-        settings: Settings,
-        simulator: Simulator,
-        judgement: Judgement,
-        where: Where,
-        emit: Emit,
-    ) -> None:
-        self._query = query
-        self._settings = settings
-        self._simulator = simulator
-        self._judgement = judgement
-        self._where = where
-        self._emit = emit
-        self._played: list[PlayedTurn] = []
-        self.found: Found | None = None
+    task: Query
+    settings: Settings
+    result: Found | None = None
 
-    @property
-    def next_turn(self) -> int | None:
-        return None if self._played else 0
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._simulator: Simulator = self.setup.simulator_of(self.slot)
+        self._asked: Asked
 
-    def resume(self, played: PlayedTurn) -> None:
-        self._played.append(played)
+    def begin(self) -> None:
+        """The messages depend on the node."""
 
-    def play(self) -> Playing:
+    def add(self, step: Step) -> None:
+        """A step is kept in the search."""
+
+    def speak(self) -> Asking:
         """Search for an answer."""
-        began, tools_s = perf_counter(), 0.0
-        self._emit(TurnStarted(self._where, 0, *self._query.expected(0)))
-        self._simulator.start(*self._query.start)
-        steps: list[Step] = []
-        course = searching(self._settings, State(self._simulator.snapshot()))
+        self._simulator.start(*self.task.start)
+        course = searching(self.settings, State(self._simulator.snapshot()))
         try:
-            asked = next(course)
+            self._asked = next(course)
             while True:
-                if asked.node.step != len(steps) - 1:
-                    self._emit(WentBack(self._where, 0, len(steps), asked.node.step))
-                prediction = yield self._ask(asked, len(steps))
-                self._emit(PredictionMade(self._where, 0, len(steps), prediction))
-                clock = perf_counter()
-                step = self._step(asked, prediction)
-                tools_s += perf_counter() - clock
-                steps.append(step)
-                if step.executed is not None:
-                    self._emit(CallJudged(self._where, 0, len(steps) - 1, step.executed, None))
+                number = len(self.steps)
+                if self._asked.node.step != number - 1:
+                    self.emit(WentBack(self.where, 0, number, self._asked.node.step))
+                yield from self.ask(self.evaluated)
+                step = self.steps[-1]
                 world = self._simulator.snapshot() if step.executed is not None else None
                 state = State(world, step.executed)
-                asked = course.send(answer(asked, step, len(steps) - 1, state))
+                self._asked = course.send(answer(self._asked, step, number, state))
         except StopIteration as stop:
-            self.found = stop.value
-        self._played.append(PlayedTurn(0, tuple(steps), perf_counter() - began, tools_s))
-        return self._played[0]
+            self.result = stop.value
 
-    def _ask(self, asked: Asked, number: int) -> Ask:
-        begun = opening(self._query, self._settings)
-        key = StepKey(self._query.name, 0, number, self._where.repeat)
+    def opening(self, role: str) -> Request:
+        opening = super().opening(role)
+        return opening if isinstance(self._asked, Expand) else replace(opening, tools=())
+
+    def messages(self, role: str) -> Iterable[Message]:
+        asked = self._asked
         if isinstance(asked, Expand):
-            said = messages(self._query, asked.node.path, asked.node.children)
-            return Ask(ASSISTANT, replace(begun, key=key, messages=said))
-        said = which_is_better(self._query, asked.first, asked.second)
-        return Ask(ASSISTANT, replace(begun, key=key, messages=said, tools=()))
+            return messages(self.task, asked.node.path, asked.node.children)
+        return which_is_better(self.task, asked.first, asked.second)
 
-    def _step(self, asked: Asked, prediction: Prediction) -> Step:
-        """The step that a prediction is, its call executed in the world of the node that it is made at."""
-        node = asked.node
-        if prediction.call is None or not isinstance(asked, Expand):
-            return Step(prediction, parent=node.step)
-        self._simulator.restore(node.state.world)
-        if prediction.call.name == FINISH:
-            fault = None if finished(prediction) in ("answer", "give_up") else BAD_FINISH
-            return Step(prediction, ExecutedCall(prediction.call, Outcome("", fault)), parent=node.step)
-        return Step(prediction, self._simulator.execute(prediction.call), parent=node.step)
+    def note(self, prediction: Prediction, role: str, parent: int | None = None) -> Step:
+        return super().note(prediction, role, self._asked.node.step)
+
+    def execute(self, call: Call) -> ExecutedCall | None:
+        """The call in the world of the node that it is made at; none where nodes are compared."""
+        if not isinstance(self._asked, Expand):
+            return None
+        self._simulator.restore(self._asked.node.state.world)
+        if call.name == FINISH:
+            fault = None if finished(call) in ("answer", "give_up") else BAD_FINISH
+            return ExecutedCall(call, Outcome("", fault))
+        return self._simulator.execute(call)
 
     def score(self) -> Score:
-        return self._judgement.score(self._query, self._settings, self._played)
+        score: Score = self.setup.judgement.score(self.task, self.settings, self.played)
+        return score

@@ -3,34 +3,34 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn, Step
-from rig.events import Emit, Where
-from rig.methods.base import Grading, Method, Option
-from rig.methods.offers import Checked
+from rig.methods.base import Grading, Method, Option, Setup
+from rig.methods.checking import Checked
+from rig.methods.scripted import Oracle, called
 from rig.methods.tooleval.check import check
 from rig.methods.tooleval.episode import Search
 from rig.methods.tooleval.judgement import DECLARATION, VERSION, Judgement
-from rig.methods.tooleval.oracle import Oracle
 from rig.methods.tooleval.prompt import Settings, offered, opening
 from rig.methods.tooleval.queries import Query, holds_queries, load, parse
 from rig.methods.tooleval.steps import path_of, replayed
 from rig.metrics import Score
-from rig.models import Model, Request
+from rig.models import CallMessage, Model, Prediction, Request
 from rig.paths import CONVERSATIONS
+from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.solutions.trajectory import Searched
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
 
 
-class ToolEval:
+class ToolEval(Method):
     """An assistant works on a query alone, by a search, until it gives an answer (arXiv 2307.16789)."""
 
     name = "tooleval"
     declaration = DECLARATION
-    roles: tuple[str, ...] = (ASSISTANT,)
     options: tuple[Option, ...] = (
         Option("search", "cot@1", several=True),
         Option("offer", "plugins", several=True),
@@ -38,7 +38,8 @@ class ToolEval:
         Option("toolbox", None, opens=True),
         Option("world", None, opens=True),
     )
-    knowing: Mapping[str, str] = {ASSISTANT: "oracle"}
+    knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
+    episode = Search
 
     def suites(self) -> Mapping[str, Path]:
         place = CONVERSATIONS / "queries"
@@ -53,31 +54,31 @@ class ToolEval:
     def parse(self, source: JsonObject, where: str, suite: str) -> Query:
         return parse(source, where, suite)
 
-    def check(self, place: Path) -> Checked:
+    def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
         return check(place, self.settings(_DEFAULTS))
 
     def models(self, tasks: Sequence[Query]) -> Mapping[str, Callable[[], Model]]:
-        return {"oracle": lambda: Oracle(tasks)}
+        return {"oracle": lambda: Oracle(tasks, next_call)}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         toolbox = find_toolbox(values["toolbox"])
         return Settings(values["search"], values["offer"], values["max_queries"], toolbox)
 
+    def opening(self, task: Query, settings: Settings, role: str) -> Request:
+        return opening(task, settings)
+
     def ready(self, values: Mapping[str, Any]) -> "ToolEvalSetup":
         world = values["world"]
-        return ToolEvalSetup(self.settings(values), None if world is None else Path(world))
+        return ToolEvalSetup(self, self.settings(values), None if world is None else Path(world))
 
 
-METHOD: Method = ToolEval()
-
-_DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in ToolEval.options}
-
-
-class ToolEvalSetup:
+class ToolEvalSetup(Setup):
     """A world for each slot in which a search is under way, and one in which answers are judged."""
 
-    def __init__(self, settings: Settings, world: Path | None) -> None:
-        self._settings = settings
+    settings: Settings
+
+    def __init__(self, method: Method, settings: Settings, world: Path | None) -> None:
+        super().__init__(method, settings)
         self._world = world
         self._simulators: dict[int, Simulator] = {}
         self.judgement = Judgement(self._twin)
@@ -87,12 +88,12 @@ class ToolEvalSetup:
 
     @cached_property
     def _opened(self) -> Simulator:
-        toolbox = self._settings.toolbox
+        toolbox = self.settings.toolbox
         return Simulator(toolbox.world(self._world), toolbox)
 
     @cached_property
     def _world_sha256(self) -> str:
-        return self._settings.toolbox.world(self._world).sha256()
+        return self.settings.toolbox.world(self._world).sha256()
 
     @property
     def fingerprint(self) -> JsonObject:
@@ -102,32 +103,37 @@ class ToolEvalSetup:
     def grader(self) -> Grading:
         return Grading("world and facts", VERSION, "", {"mode": "world and facts", "version": VERSION})
 
-    def of_arm(self, settings: Settings) -> "ToolEvalSetup":
-        """The same for the arm with these settings (`rig.methods.offers.ByArm`)."""
-        return ToolEvalSetup(settings, self._world)
-
     def check(self, task: Query, settings: Settings) -> None:
         offered(task, settings)
         self._opened.start(*task.start)
 
-    def opening(self, task: Query, settings: Settings, role: str) -> Request:
-        return opening(task, settings)
-
-    def start(self, task: Query, settings: Settings, where: Where, emit: Emit, slot: int) -> Search:
+    def simulator_of(self, slot: int) -> Simulator:
+        """The simulator of the episodes with this slot."""
         if slot not in self._simulators:
             self._simulators[slot] = self._opened.twin()
-        return Search(task, settings, self._simulators[slot], self.judgement, where, emit)
+        return self._simulators[slot]
 
-    def score(self, task: Query, turns: Sequence[PlayedTurn]) -> Score:
-        return self.judgement.score(task, self._settings, turns)
+    def score(self, task: Query, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
+        return self.judgement.score(task, settings, turns)
 
-    def path(self, task: Query, turns: Sequence[PlayedTurn]) -> Sequence[Step]:
-        """The steps that lead to the answer (`rig.methods.offers.Solving`)."""
-        return path_of(replayed(self._settings, turns), turns)
+    def path(self, task: Query, turns: Sequence[PlayedTurn], settings: Settings) -> Sequence[Step]:
+        return path_of(replayed(settings, turns), turns)
 
-    def searched(self, task: Query, turns: Sequence[PlayedTurn]) -> Searched:
-        """The result of a search (`rig.methods.offers.Searching`)."""
-        strategy, found = self._settings.strategy, replayed(self._settings, turns)
-        kept = {node.step for root in found.roots for node in root.walk()}
-        budget = self._settings.max_queries
-        return Searched(strategy.method, kept, found.queries, strategy.width, strategy.ranks, budget)
+    def searched(self, task: Query, turns: Sequence[PlayedTurn], settings: Settings) -> Searched:
+        strategy, result = settings.strategy, replayed(settings, turns)
+        kept = {node.step for root in result.roots for node in root.walk()}
+        budget = settings.max_queries
+        return Searched(strategy.method, kept, result.queries, strategy.width, strategy.ranks, budget)
+
+
+METHOD: Method = ToolEval()
+
+_DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in ToolEval.options}
+
+
+def next_call(query: Query, request: Request) -> Prediction:
+    """The next of the query's own calls, in any kind of search, and at last its answer."""
+    made = sum(isinstance(message, CallMessage) for message in request.messages)
+    if made < len(query.calls):
+        return called(query.calls[made].name, query.calls[made].arguments)
+    return called(FINISH, {"return_type": GIVE_ANSWER, "final_answer": query.answer})

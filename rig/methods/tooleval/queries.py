@@ -15,7 +15,7 @@ from rig.calls import SESSION_TOKEN, Call, Json, JsonObject
 from rig.errors import RigError
 from rig.files import beginning, read_json
 from rig.paths import real
-from rig.tasks import ExpectedTurn
+from rig.tasks import ExpectedTurn, Task
 
 TOKEN = "4f1c9b27-a3e6-58d0"
 """The session of the user who is logged in."""
@@ -25,7 +25,7 @@ _MARK = '"queries"'
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(Task):
     """A task. `calls` make the world what it shall be, and of each fact `named` an answer has one wording.
 
     `answer` is a right one; `plugins` are those whose tools are on offer; nobody is logged in without `user`.
@@ -44,12 +44,6 @@ class Query:
 
     known_turns = (0,)
     """A search is one turn."""
-    closing = ()
-
-    @property
-    def ground_truth_count(self) -> int:
-        """How the world ends is what counts, not which calls are made."""
-        return 0
 
     @property
     def start(self) -> tuple[datetime, str, dict[str, Json]]:

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rig.calls import ExecutedCall
+from rig.calls import Call, ExecutedCall
 from rig.episodes import PlayedTurn, Step
 from rig.methods.tooleval.prompt import Settings
 from rig.methods.tooleval.search import Asked, Code, Expand, Found, Made, Searching, search
-from rig.models import Prediction
 from rig.solutions.solution import FINISH, GIVE_ANSWER, GIVE_UP
 from rig.solutions.trajectory import arguments_text, observation
 from rig.toolbox.world import Snapshot
@@ -92,19 +91,19 @@ def _code(step: Step) -> Code:
     prediction, executed = step.prediction, step.executed
     assert prediction.call is not None and executed is not None  # noqa: PT018
     if prediction.call.name == FINISH:
-        return finished(prediction)
+        return finished(prediction.call)
     if executed.exception is None:
         return "ok"
     return "unknown" if executed.exception.startswith("API ") else "error"
 
 
-def finished(prediction: Prediction) -> Code:
+def finished(call: Call) -> Code:
     """How Finish was called."""
-    arguments = prediction.call.arguments if prediction.call else None
-    kind = arguments.get("return_type") if isinstance(arguments, dict) else None
+    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    kind = arguments.get("return_type")
     if kind == GIVE_UP:
         return "give_up"
-    words = arguments.get("final_answer") if isinstance(arguments, dict) else None
+    words = arguments.get("final_answer")
     return "answer" if kind == GIVE_ANSWER and isinstance(words, str) and words.strip() else "bad_finish"
 
 

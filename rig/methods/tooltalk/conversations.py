@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +22,7 @@ from rig.files import beginning, read_json
 from rig.methods.tooltalk.written import read_written
 from rig.paths import CONVERSATIONS, real
 from rig.scoring.matching import Terms
-from rig.tasks import ExpectedTurn
+from rig.tasks import ExpectedTurn, Task
 from rig.toolbox import rules
 from rig.toolbox.own.folder import holds_toolbox
 from rig.toolbox.rules import TrueCall
@@ -88,7 +87,7 @@ class Metadata:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class Conversation(Task):
     """A whole conversation with its ground truth. Turns are addressed by their position in `turns`."""
 
     name: str
@@ -109,7 +108,7 @@ class Conversation:
         """How its world begins: the clock, the user, and what the user is given."""
         return self.metadata.now, self.user.username, self.user.credentials
 
-    @property
+    @cached_property
     def assistant_turns(self) -> tuple[int, ...]:
         """Positions of the turns to predict: one prediction prefix ends just before each."""
         return tuple(index for index, turn in enumerate(self.turns) if turn.role == "assistant")
@@ -159,8 +158,10 @@ class Conversation:
     def expected(self, turn: int) -> ExpectedTurn:
         """The true turn at this position, and what was said since the assistant turn before."""
         truth = self.turns[turn]
-        said = takewhile(lambda each: each.role == "user", reversed(self.turns[:turn]))
-        return ExpectedTurn(tuple(each.text for each in said)[::-1], truth.calls, truth.text)
+        first = turn
+        while first and self.turns[first - 1].role == "user":
+            first -= 1
+        return ExpectedTurn(tuple(user.text for user in self.turns[first:turn]), truth.calls, truth.text)
 
     def ground_truth_positions(self) -> Iterator[CallPlace]:
         """The place of every ground-truth call, in the order of `ground_truth`."""

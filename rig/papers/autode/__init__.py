@@ -25,11 +25,12 @@ class AutoDE(Paper):
 
         return published_tables(scores)
 
-    def record(self, setup: Any, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
+        from rig.methods.autode.talk import Talk
         from rig.papers.autode.records import record_of
 
-        talk = setup.talk(task, tuple(turns.values()))
-        return record_of(task, talk, compat=setup.settings.compat).line()
+        talk = Talk(task, settings.mode, settings.max_rounds).extend(turns.values())
+        return record_of(task, talk, compat=settings.compat).line()
 
 
 PAPER: Paper = AutoDE()

@@ -41,12 +41,12 @@ class BFCL(Paper):
     def file_of(self, task: Any) -> str:
         return f"BFCL_v4_{task.suite}_result.json"
 
-    def record(self, setup: Any, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
         from rig.papers.bfcl import results
         from rig.papers.bfcl import turns as of_turns
 
         has_turns = task.suite.startswith("multi_turn")
-        return of_turns.line_of(task, turns) if has_turns else results.line_of(task, turns, setup.settings)
+        return of_turns.line_of(task, turns) if has_turns else results.line_of(task, turns, settings)
 
 
 PAPER: Paper = BFCL()

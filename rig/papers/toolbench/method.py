@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rig.calls import JsonObject
-from rig.episodes import ASSISTANT, PlayedTurn, Step
+from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Emit, Where
-from rig.methods.base import Grading, Method, Option
+from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.paper import RecordedArm, RecordedRun
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
 from rig.models import Model, Request, StepKey, ToolDoc
@@ -85,23 +85,16 @@ class Settings:
         }
 
 
-class ToolBench:
+class ToolBench(Method):
     """Answers of ToolBench and StableToolBench."""
 
     name = NAME
     declaration = DECLARATION
-    roles: tuple[str, ...] = (ASSISTANT,)
     options: tuple[Option, ...] = (
         Option("answers_of", "", several=True),
         Option("invalid", "seeded"),
         Option("walk_seed", SEED),
     )
-
-    def suites(self) -> Mapping[str, Path]:
-        return {}
-
-    def recognises(self, place: Path) -> bool:
-        return False
 
     def load(self, place: Path) -> NoReturn:
         raise _not_played(place)
@@ -115,11 +108,16 @@ class ToolBench:
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return _settings(values)
 
+    def opening(self, task: Recorded, settings: Settings, role: str) -> Request:
+        found = task.answers.get(settings.answers)
+        tools = tuple(
+            ToolDoc(str(each.get("name", "")), str(each.get("description", "")), each.get("parameters", {}))
+            for each in (found.tools if found else ())
+        )
+        return Request(StepKey(task.name, 0, 0), "", tools, "", ())
+
     def ready(self, values: Mapping[str, Any]) -> "ToolBenchSetup":
-        return ToolBenchSetup(self.settings(values))
-
-
-METHOD: Method = ToolBench()
+        return ToolBenchSetup(self, self.settings(values))
 
 
 def _settings(values: Mapping[str, Any]) -> Settings:
@@ -154,41 +152,24 @@ def _arm(model: str, tasks: Sequence[Recorded], settings: Settings, is_whole: bo
     return RecordedArm(model, {"model.engine": "recorded", **known}, settings, episodes)
 
 
-class ToolBenchSetup:
+class ToolBenchSetup(Setup):
     """Nothing has to be got ready: answers are as they are."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    @property
-    def fingerprint(self) -> JsonObject:
-        return {}
+    is_recorded = True
 
     @property
     def grader(self) -> Grading:
         return Grading("without a judge", VERSION, "", {"mode": "without a judge", "version": VERSION})
 
-    def of_arm(self, settings: Settings) -> "ToolBenchSetup":
-        """The same for the arm with these settings (`rig.methods.offers.ByArm`)."""
-        return ToolBenchSetup(settings)
-
     def check(self, task: Recorded, settings: Settings) -> None:
         raise _not_played(task.name)
-
-    def opening(self, task: Recorded, settings: Settings, role: str) -> Request:
-        found = task.answers.get(settings.answers)
-        tools = tuple(
-            ToolDoc(str(each.get("name", "")), str(each.get("description", "")), each.get("parameters", {}))
-            for each in (found.tools if found else ())
-        )
-        return Request(StepKey(task.name, 0, 0), "", tools, "", ())
 
     def start(self, task: Recorded, settings: Settings, where: Where, emit: Emit, slot: int) -> NoReturn:
         raise _not_played(task.name)
 
-    def score(self, task: Recorded, turns: Sequence[PlayedTurn]) -> Score:
+    def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
         """What can be counted of an answer without a judge."""
-        found = self.solution(task, turns)
+        found = self.solution(task, turns, settings)
         calls = calls_of(turns)
         is_finished = found is not None and found.is_finished and found.final == "answer"
         return Score(
@@ -202,13 +183,16 @@ class ToolBenchSetup:
             }
         )
 
-    def solution(self, task: Recorded, turns: Sequence[PlayedTurn]) -> Solution | None:
-        """The answer as its file has it (`rig.methods.offers.Answering`)."""
-        return task.answers.get(self._settings.answers)
+    def solution(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Solution | None:
+        """The answer as its file has it."""
+        return task.answers.get(settings.answers)
 
-    def path(self, task: Recorded, turns: Sequence[PlayedTurn]) -> Sequence[Step]:
-        """The steps that are read of a tree (`rig.methods.offers.Solving`)."""
+    def path(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Sequence[Step]:
+        """The steps that are read of a tree."""
         return path_of(turns)
+
+
+METHOD: Method = ToolBench()
 
 
 def _not_played(what: object) -> RigError:

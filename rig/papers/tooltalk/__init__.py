@@ -29,7 +29,7 @@ class ToolTalk(Paper):
         setup.hold_to_recorded()
         return load_predictions(place, setup.matcher.toolbox)
 
-    def record(self, setup: Any, task: Any, turns: Mapping[int, PlayedTurn]) -> str:
+    def record(self, task: Any, turns: Mapping[int, PlayedTurn], settings: Any) -> str:
         from rig.papers.tooltalk.predictions import with_predictions
 
         return json.dumps(with_predictions(task, turns), indent=4)

@@ -164,7 +164,7 @@ def test_stored_turns_score_as_played_ones() -> None:
     heard = Heard(scenario(), [replied("In which room?"), RIGHT], [replied("In the hall.")]).all()
     method = AutoDE()
     setup = method.ready({option.name: option.default for option in method.options})
-    assert setup.score(scenario(), heard.turns) == heard.episode.score()
+    assert setup.score(scenario(), heard.turns, setup.settings) == heard.episode.score()
 
 
 def test_counts_of_a_wrong_call() -> None:

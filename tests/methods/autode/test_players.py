@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from small_scenarios import Heard, scenario
 
-from rig.methods.autode.players.oracle import Oracle
+from rig.methods.autode.players.oracle import true_step
 from rig.methods.autode.players.scripted_user import FAILED, ScriptedUser, answer, missing, similarity
 from rig.methods.autode.prompt import Settings
-from rig.methods.scripted import replied
+from rig.methods.scripted import Oracle, replied
 from rig.models import Prediction
 
 TASK = scenario({"deviceType": "tablet", "room": "hall", "startTime": "at dusk", "dimmed": True})
@@ -62,7 +62,7 @@ def test_missing_are_the_values_that_nobody_said() -> None:
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(compat=True), Settings(form="func")])
 def test_the_oracle_asks_for_what_is_missing_and_then_calls(settings: Settings) -> None:
-    oracle, user = Oracle([TASK]), ScriptedUser([TASK])
+    oracle, user = Oracle([TASK], true_step), ScriptedUser([TASK])
     heard = Heard(TASK, [], settings=settings)
     predicted: list[Prediction] = []
     while heard.episode.next_turn is not None:

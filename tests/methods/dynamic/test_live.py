@@ -78,7 +78,7 @@ class Live:
                     self.turns.append(end.value)
                     break
         self.score: Score = self.episode.score()
-        self.again = setup.of_arm(settings).score(task, self.turns)
+        self.again = setup.score(task, self.turns, settings)
 
     @property
     def lines(self) -> list[str]:

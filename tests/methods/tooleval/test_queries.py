@@ -38,7 +38,7 @@ def setup_of(search: str = "cot@1", **more: Any) -> ToolEvalSetup:
 
 def work(query: Query, setup: ToolEvalSetup, model: Answer) -> Any:
     """A query worked on by a scripted model; the episode."""
-    settings = setup._settings
+    settings = setup.settings
     episode = setup.start(query, settings, Where(0, query.name), lambda _: None, 0)
     playing = episode.play()
     try:
@@ -96,7 +96,7 @@ def test_at_every_node_the_world_is_that_nodes(queries: dict[str, Query]) -> Non
         return called("FindAlarms", {}) if len(made) == 2 else finish("", "give_up_and_restart")
 
     episode = work(query, setup, model)
-    found = replayed(setup._settings, episode._played)
+    found = replayed(setup.settings, episode.played)
     assert (found.queries, found.size, len(found.given_up)) == (22, 45, 8)
     seen = 0
     for root in found.roots:
@@ -138,7 +138,7 @@ def score(query: Query, model: Answer, search: str = "cot@1") -> dict[str, float
     setup = setup_of(search)
     episode = work(query, setup, model)
     counts = dict(episode.score().counts)
-    assert dict(setup.score(query, episode._played).counts) == counts
+    assert dict(setup.score(query, episode.played, setup.settings).counts) == counts
     return counts
 
 
@@ -202,13 +202,13 @@ def test_a_search_is_a_solution_with_the_path_alone(queries: dict[str, Query]) -
     query = queries["later-alarm"]
     gave_up = finish("", "give_up_and_restart")
     episode = work(query, setup, scripted(gave_up, *MOVED, finish("Done.")))
-    path = setup.path(query, episode._played)
-    tools = setup.opening(query, setup._settings, "assistant").tools
-    solution = solution_of(query, episode._played, tools, "assistant", Strategy.parse("cot@2").method, path)
+    path = setup.path(query, episode.played, setup.settings)
+    tools = ToolEval().opening(query, setup.settings, "assistant").tools
+    solution = solution_of(query, episode.played, tools, "assistant", Strategy.parse("cot@2").method, path)
     assert [node.call.name for node in solution.steps if node.call] == ["DeleteAlarm", "AddAlarm", "Finish"]
     assert (solution.final, solution.final_words, solution.is_finished) == ("answer", "Done.", True)
     assert solution.invented == ()
-    assert path_of(replayed(setup._settings, episode._played), episode._played) == path
+    assert path_of(replayed(setup.settings, episode.played), episode.played) == path
 
 
 def test_searches_are_shown_as_stored_runs_are(rig: Rig) -> None:
@@ -326,6 +326,5 @@ def test_settings_that_cannot_be_are_one_line(rig: Rig) -> None:
 
 def test_all_tools_can_be_on_offer(queries: dict[str, Query]) -> None:
     settings = replace(ToolEval().settings(_DEFAULTS), tools="all")
-    setup = setup_of()
-    request = setup.opening(queries["later-alarm"], settings, "assistant")
+    request = ToolEval().opening(queries["later-alarm"], settings, "assistant")
     assert (len(request.tools), request.tools_are_shared) == (29, True)

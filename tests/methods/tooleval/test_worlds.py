@@ -90,7 +90,7 @@ def test_ten_queries_are_searched_by_a_tree(tmp_path: Path) -> None:
 def search_of(query: Query, answer: Answer, way: str, budget: int = 200) -> tuple[Search, ToolEvalSetup]:
     """A search under way to its end."""
     setup = ToolEval().ready({**_DEFAULTS, "search": way, "max_queries": budget})
-    episode = setup.start(query, setup._settings, Where(0, query.name), lambda _: None, 0)
+    episode = setup.start(query, setup.settings, Where(0, query.name), lambda _: None, 0)
     playing = episode.play()
     try:
         ask = next(playing)
@@ -121,7 +121,7 @@ def test_at_every_node_the_snapshot_is_that_of_its_path_alone() -> None:
         return [adds, deletes, adds, GIVE_UP][calls_in(request)]
 
     episode, setup = search_of(query, model, "dfs_w2")
-    found = episode.found
+    found = episode.result
     assert found is not None
     assert (found.queries, found.size) == (22, 45)
     assert_worlds(found, query, setup)
@@ -161,8 +161,8 @@ def test_whatever_a_model_does_every_node_has_its_own_world(way: str, script: li
     query = next(each for each in load(CONVERSATIONS / "queries") if each.name == "later-alarm")
     left = cycle(script)
     episode, setup = search_of(query, lambda _: next(left), way, budget=25)
-    assert episode.found is not None
-    assert_worlds(episode.found, query, setup)
+    assert episode.result is not None
+    assert_worlds(episode.result, query, setup)
 
 
 @pytest.mark.slow
@@ -196,8 +196,8 @@ def test_words_beside_a_call_are_shown_again_and_told_of_in_no_attempt() -> None
         return THOUGHT if calls_in(request) < 2 else GIVE_UP
 
     episode, _ = search_of(load(CONVERSATIONS / "queries")[0], answer, "dfs_w2")
-    assert episode.found is not None
-    assert (episode.found.queries, episode.found.size) == (10, 27)
+    assert episode.result is not None
+    assert (episode.result.queries, episode.result.size) == (10, 27)
     made = [message for message in asked[2].messages if isinstance(message, CallMessage)]
     assert [message.content for message in made] == ["The alarms may tell."] * 2
     tried = asked[3].messages[-1]

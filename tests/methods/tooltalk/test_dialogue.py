@@ -15,15 +15,13 @@ from rig.calls import Call, ExecutedCall
 from rig.episodes import PlayedTurn, Step
 from rig.errors import ErrorKind, RigError
 from rig.events import CallJudged, Event, PredictionMade, TurnStarted, Where
-from rig.methods.scripted import called, failed, replied
-from rig.methods.tooltalk.acting import Stage
+from rig.methods.scripted import Oracle, called, failed, replied
 from rig.methods.tooltalk.conversations import Conversation, load_directory, parse_conversation
-from rig.methods.tooltalk.dialogue import Dialogue
-from rig.methods.tooltalk.oracle import Oracle
+from rig.methods.tooltalk.episode import Dialogue
 from rig.methods.tooltalk.prompt import INSTRUCTIONS, Settings, offered_tools
 from rig.metrics import Counts
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
-from rig.scoring import Grader, Mode, load
+from rig.scoring import Mode
 from rig.store import Runs
 from rig.toolbox.simulator import Simulator
 from rig.tooltalk import TOOLTALK
@@ -43,10 +41,10 @@ class Played:
         self.requests: list[Request] = []
         self.events: list[Event] = []
         self.turns: dict[int, PlayedTurn] = {}
-        self.simulator = simulator or small_talks.simulator()
-        grader = Grader("default", load("exact"), TOOLTALK)
-        stage = Stage(self.simulator, grader, Where(0, conversation.name), self.events.append)
-        self.dialogue = Dialogue(conversation, Settings(**choices), stage)
+        setup = small_talks.setup()
+        self.simulator = setup.simulator = simulator or small_talks.simulator()
+        where = Where(0, conversation.name)
+        self.dialogue = Dialogue(setup, conversation, Settings(**choices), where, self.events.append)
 
     def turn(self, turn: int, answer: Answer) -> PlayedTurn:
         while (skipped := self.dialogue.next_turn) not in (turn, None):
@@ -392,5 +390,5 @@ def test_the_true_call_is_right_whatever_was_recorded_of_it(
     [step, _] = transcript.turns[1].steps
     assert step.verdict is not None
     assert step.verdict.match is is_match
-    again = setup.score(talk, tuple(transcript.turns.values()))
+    again = setup.score(talk, tuple(transcript.turns.values()), setup.settings)
     assert [verdict.match for verdict in again.verdicts] == [is_match]

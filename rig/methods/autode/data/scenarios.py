@@ -10,7 +10,7 @@ from rig.errors import RigError
 from rig.files import PLAIN, beginning, read_json
 from rig.methods.autode.data.documents import ApiDocument
 from rig.paths import real
-from rig.tasks import ExpectedTurn
+from rig.tasks import ExpectedTurn, Task
 
 Slots = Mapping[str, Json]
 """The arguments of a call by name: texts and truth values."""
@@ -27,7 +27,7 @@ class Utterance(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Task):
     """A task: a user with a purpose, the first query, and the call that serves it.
 
     `history` is the recorded conversation up to the call, from the first query to the user's last words.
@@ -66,17 +66,8 @@ class Scenario:
         return f"Character: {self.character}\nBackground: {self.background}\nPurpose: {self.purpose}"
 
     @property
-    def known_turns(self) -> tuple[int, ...]:
-        """Nobody knows in advance how long the two will talk."""
-        return ()
-
-    @property
     def facts(self) -> Mapping[str, str]:
         return {"character": self.character, "background": self.background, "purpose": self.purpose}
-
-    @property
-    def closing(self) -> tuple[str, ...]:
-        return ()
 
     @property
     def ground_truth_count(self) -> int:

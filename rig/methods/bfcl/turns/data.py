@@ -11,7 +11,7 @@ from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.errors import RigError
 from rig.methods.bfcl.data import ANSWERS, lines
 from rig.methods.bfcl.turns.classes import FILES, TrueCall
-from rig.tasks import ExpectedTurn
+from rig.tasks import ExpectedTurn, Task
 
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))
 DOCUMENTATION = "multi_turn_func_doc"
@@ -22,7 +22,7 @@ _FILE = re.compile(r"BFCL_v\d+_(multi_turn_\w+)\.json")
 
 
 @dataclass(frozen=True)
-class Talk:
+class Talk(Task):
     """An entry. `functions` are those of its classes; `kept_back` names those that come with a turn."""
 
     name: str
@@ -34,8 +34,6 @@ class Talk:
     functions: Sequence[JsonObject]
     truth: Sequence[Sequence[TrueCall]]
     source: JsonObject = field(default_factory=dict, compare=False, repr=False)
-
-    closing = ()
 
     @property
     def known_turns(self) -> tuple[int, ...]:

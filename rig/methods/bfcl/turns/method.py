@@ -11,16 +11,16 @@ from typing import Any
 from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn
 from rig.errors import RigError
-from rig.events import Emit, Where
 from rig.files import read_bytes
-from rig.methods.base import Grading, Method, Option
+from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.bfcl.data import folder_of_data
 from rig.methods.bfcl.prompt import Settings
 from rig.methods.bfcl.turns import data
 from rig.methods.bfcl.turns.classes import FILES, Instances
 from rig.methods.bfcl.turns.data import Talk
-from rig.methods.bfcl.turns.episode import Dialogue, Oracle, opening
+from rig.methods.bfcl.turns.episode import Dialogue, opening, true_step
 from rig.methods.bfcl.turns.judgement import VERSION, declaration_of, judge
+from rig.methods.scripted import Oracle
 from rig.metrics import Declaration, Score
 from rig.models import Model, Request
 from rig.tasks import Task
@@ -29,17 +29,14 @@ _PLACES = ("func_source_code", "bfcl_eval/eval_checker/multi_turn_eval/func_sour
 """Where the classes are in a checkout, or in a copy of it."""
 
 
-class BFCLTurns:
+class BFCLTurns(Method):
     """The Berkeley Function Calling Leaderboard's categories of several turns."""
 
     name = "bfcl-turns"
     declaration = declaration_of()
-    roles: tuple[str, ...] = (ASSISTANT,)
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (Option("code", "", opens=True), Option("data", "", opens=True))
-
-    def suites(self) -> Mapping[str, Path]:
-        return {}
+    episode = Dialogue
 
     def recognises(self, place: Path) -> bool:
         return place.is_file() and data.category_of(place) is not None
@@ -51,27 +48,28 @@ class BFCLTurns:
         return data.parse(source, where, suite)
 
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
-        """A rate for each category that there is (`rig.methods.offers.Declares`)."""
+        """A rate for each category that there is."""
         return declaration_of({task.suite for task in tasks})
 
     def models(self, tasks: Sequence[Talk]) -> Mapping[str, Callable[[], Model]]:
-        return {"oracle": lambda: Oracle(tasks)}
+        return {"oracle": lambda: Oracle(tasks, true_step)}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings("dots")
 
-    def ready(self, values: Mapping[str, Any]) -> "Setup":
+    def opening(self, task: Talk, settings: Settings, role: str) -> Request:
+        return opening(task, settings)
+
+    def ready(self, values: Mapping[str, Any]) -> "BFCLTurnsSetup":
         named = os.environ.get("RIG_BFCL", "")
-        return Setup(values["code"] or named, values["data"] or named)
+        return BFCLTurnsSetup(self, self.settings(values), values["code"] or named, values["data"] or named)
 
 
-METHOD: Method = BFCLTurns()
-
-
-class Setup:
+class BFCLTurnsSetup(Setup):
     """The classes that calls act in. Their code is run, so that nobody but the user says where it is."""
 
-    def __init__(self, place: str, of_data: str) -> None:
+    def __init__(self, method: Method, settings: Settings, place: str, of_data: str) -> None:
+        super().__init__(method, settings)
         self._place = place
         self._of_data = of_data
 
@@ -101,13 +99,7 @@ class Setup:
         """Raise RigError for an entry whose classes cannot be had."""
         Instances(self.code, task.involved, task.config, long=task.is_long)
 
-    def opening(self, task: Talk, settings: Settings, role: str) -> Request:
-        return opening(task, settings)
-
-    def start(self, task: Talk, settings: Settings, where: Where, emit: Emit, slot: int) -> Dialogue:
-        return Dialogue(task, settings, self.code, where, emit)
-
-    def score(self, task: Talk, turns: Sequence[PlayedTurn]) -> Score:
+    def score(self, task: Talk, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
         return judge(task, turns, self.code)
 
     def data(self) -> Sequence[Talk]:
@@ -115,3 +107,6 @@ class Setup:
         folder = folder_of_data(self._of_data)
         files = (file for file in sorted(folder.glob("*.json")) if data.category_of(file))
         return [talk for file in files for talk in data.load(file)]
+
+
+METHOD: Method = BFCLTurns()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rig.calls import ExecutedCall
 from rig.errors import RigError
-from rig.methods.offers import Checked
+from rig.methods.checking import Checked
 from rig.methods.tooltalk.conversations import Conversation, files_of, is_in_tooltalks_shape, load_file
 from rig.methods.tooltalk.replay import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, turn_parts

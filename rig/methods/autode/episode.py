@@ -1,0 +1,88 @@
+"""One scenario played out: the assistant speaks, the user answers, until there is a call or an end.
+
+Source: upstream's `eval.py`. A turn of the episode is one message of the assistant, with the user's words
+before it; the first words of the user are the scenario's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from rig.calls import Call, ExecutedCall, Outcome
+from rig.episodes import ASSISTANT as THE_ASSISTANT
+from rig.episodes import Step
+from rig.errors import ErrorKind
+from rig.events import Rejudged
+from rig.methods.autode import answers
+from rig.methods.autode.data.scenarios import Scenario
+from rig.methods.autode.players.scripted_user import FAILED
+from rig.methods.autode.prompt import THE_USER, Settings, messages, submitted
+from rig.methods.autode.scoring.judgement import judge, verdict_of
+from rig.methods.autode.talk import Talk
+from rig.methods.episode import Asking, Episode
+from rig.metrics import Score
+from rig.models import Message, Prediction
+from rig.verdicts import Verdict
+
+
+class Dialogue(Episode):
+    """A scenario for an assistant and a user."""
+
+    task: Scenario
+    settings: Settings
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.talk = Talk(self.task, self.settings.mode, self.settings.max_rounds)
+
+    @property
+    def is_over(self) -> bool:
+        return self.talk.end is not None
+
+    def begin(self) -> None:
+        """Everything that is said is in the talk."""
+
+    def speak(self) -> Asking:
+        """The user's words, unless they are the scenario's, and the assistant's."""
+        for role in self._roles():
+            yield from self.ask(role)
+
+    def _roles(self) -> Iterator[str]:
+        """Who speaks in a turn, one after another, for as long as the conversation goes on."""
+        if self.turn:
+            yield THE_USER
+        if self.talk.end is None:
+            yield THE_ASSISTANT
+        if self.talk.end == "round_limit" and self.settings.compat and self.settings.mode == "dynamic":
+            yield THE_USER  # as upstream has it, though nobody will answer
+
+    def messages(self, role: str) -> tuple[Message, ...]:
+        is_static = self.settings.mode == "static"
+        return messages(submitted(self.talk.said) if is_static else self.talk.said, role)
+
+    def phrases(self, role: str) -> tuple[str, ...]:
+        return (FAILED,) if role == THE_USER else ()
+
+    def read(self, prediction: Prediction, role: str) -> Prediction:
+        """What the assistant wrote, with a call between tags as a call."""
+        if role == THE_USER or self.settings.form != "func" or prediction.reply is None:
+            return prediction
+        answer = answers.read(prediction.reply, compat=self.settings.compat)
+        if answer.kind == "call":
+            return replace(prediction, reply=None, call=Call(answer.function or "", answer.slots))
+        if answer.kind == "malformed":
+            return replace(prediction, reply=None, error=ErrorKind.INVALID, error_detail=answer.fault)
+        return prediction
+
+    def execute(self, call: Call) -> ExecutedCall:
+        """A call is the end: nothing comes back."""
+        return ExecutedCall(call, Outcome())
+
+    def judge(self, executed: ExecutedCall) -> tuple[Verdict, tuple[Rejudged, ...]]:
+        return verdict_of(self.task, executed.call), ()
+
+    def add(self, step: Step) -> None:
+        self.talk.add(step)
+
+    def score(self) -> Score:
+        return judge(self.task, self.talk, self.settings.compat)

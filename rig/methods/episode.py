@@ -1,0 +1,186 @@
+"""One arm playing one task once, turn by turn."""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple, TypeAlias
+
+from rig.calls import Call, ExecutedCall
+from rig.episodes import PlayedTurn, Step
+from rig.events import CallJudged, Emit, PredictionMade, Rejudged, TurnStarted, Where
+from rig.metrics import Score
+from rig.models import CallMessage, Message, Model, Prediction, ReplyMessage, Request, StepKey, UserMessage
+from rig.verdicts import Verdict
+
+
+class Ask(NamedTuple):
+    """Which role speaks next, and what it is asked.
+
+    `phrases` are words with a special meaning, such as those that end a conversation: a person who plays the
+    role can say them with a key.
+    """
+
+    role: str
+    request: Request
+    phrases: tuple[str, ...] = ()
+
+
+Playing: TypeAlias = Generator[Ask, Prediction, PlayedTurn]
+"""A turn under way: it asks, is sent what was predicted, and returns the turn once it has ended."""
+
+Asking: TypeAlias = Generator[Ask, Prediction, None]
+"""A part of a turn: it asks, and is sent what was predicted."""
+
+
+class Episode:
+    """An episode of a method. Subclasses say what happens in a turn, and what all of them are worth.
+
+    `played` are the turns that have ended, `steps` those of the turn under way, whose number is `turn`.
+    `tools_s` and `scoring_s` are the seconds that it spent in tools and in scoring.
+    """
+
+    def __init__(self, setup: Any, task: Any, settings: Any, where: Where, emit: Emit, slot: int = 0) -> None:
+        self.setup, self.task, self.settings = setup, task, settings
+        self.where, self.emit, self.slot = where, emit, slot
+        self.evaluated: str = setup.method.roles[0]
+        self.played: list[PlayedTurn] = []
+        self.turn = 0
+        self.steps: list[Step] = []
+        self.tools_s = self.scoring_s = 0.0
+        self._log: list[tuple[str, Message]] = []
+        self._openings: dict[str, Request] = {}
+
+    # What a method says.
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the task has ended: by default once its turns are played, or one if nobody knows them."""
+        return len(self.played) >= (len(self.task.known_turns) or 1)
+
+    def begin(self) -> None:
+        """Get ready for the turn: by default, the evaluated role hears what the task's user says in it."""
+        for text in self.task.expected(self.turn).said:
+            self._log.append(("", ReplyMessage(text)))
+
+    def speak(self) -> Asking:
+        """The turn: who is asked what. By default, the evaluated role calls until it replies."""
+        while not self.steps or self.steps[-1].executed is not None:
+            yield from self.ask(self.evaluated)
+
+    def opening(self, role: str) -> Request:
+        """How every request to a role begins: without messages."""
+        if role not in self._openings:
+            self._openings[role] = self.setup.method.opening(self.task, self.settings, role)
+        return self._openings[role]
+
+    def messages(self, role: str) -> Iterable[Message]:
+        """The conversation as a role reads it: by default its own words and calls, and the others' words."""
+        for speaker, message in self._log:
+            if speaker == role:
+                yield message
+            elif isinstance(message, ReplyMessage):
+                yield UserMessage(message.text)
+
+    def phrases(self, role: str) -> tuple[str, ...]:
+        """Words with a special meaning where a role says them."""
+        return ()
+
+    def read(self, prediction: Prediction, role: str) -> Prediction:
+        """What was predicted, as the method reads it."""
+        return prediction
+
+    def execute(self, call: Call) -> ExecutedCall | None:
+        """Carry out a call of the evaluated role; None if nothing can be called."""
+        return None
+
+    def judge(self, executed: ExecutedCall) -> tuple[Verdict | None, tuple[Rejudged, ...]]:
+        """The verdict on the call that is the next step, and on earlier calls where it changes theirs."""
+        return None, ()
+
+    def add(self, step: Step) -> None:
+        """Take in a step, as it is played or as it was played before: by default it is remembered."""
+        prediction = step.prediction
+        if step.executed is not None and prediction.call is not None:
+            beside = prediction.content, prediction.reasoning, prediction.part > 0
+            self._log.append((step.role, CallMessage(prediction.call, step.executed.outcome, *beside)))
+        elif prediction.reply is not None:
+            self._log.append((step.role, ReplyMessage(prediction.reply, prediction.reasoning)))
+
+    def score(self) -> Score:
+        """What the episode is worth, once it has ended."""
+        raise NotImplementedError
+
+    # What is the same in every method.
+
+    @property
+    def next_turn(self) -> int | None:
+        """The number of the turn to be played next, as the task counts them; None once the task has ended."""
+        if self.is_over:
+            return None
+        numbers = self.task.known_turns
+        return numbers[len(self.played)] if numbers else len(self.played)
+
+    def resume(self, played: PlayedTurn) -> None:
+        """Take in the next turn as it was played before."""
+        self.turn, self.steps = played.turn, []
+        self.begin()
+        for step in played.steps:
+            self.steps.append(step)
+            self.add(step)
+        self.played.append(played)
+
+    def play(self) -> Playing:
+        """Play the next turn. What happens within it is emitted."""
+        turn = self.next_turn
+        assert turn is not None
+        began = perf_counter()
+        self.turn, self.steps = turn, []
+        self.tools_s = self.scoring_s = 0.0
+        self.emit(TurnStarted(self.where, turn, *self.task.expected(turn)))
+        self.begin()
+        yield from self.speak()
+        seconds = perf_counter() - began, self.tools_s, self.scoring_s
+        self.played.append(PlayedTurn(turn, tuple(self.steps), *seconds))
+        return self.played[-1]
+
+    def ask(self, role: str) -> Asking:
+        """Ask a role. Its answer is a step, or one for each call where it makes several at once."""
+        key = StepKey(self.task.name, self.turn, len(self.steps), self.where.repeat)
+        request = replace(self.opening(role), key=key, messages=tuple(self.messages(role)))
+        prediction = yield Ask(role, request, self.phrases(role))
+        for part in self.read(prediction, role).apart():
+            if self.note(part, role).prediction.call is None:
+                break
+
+    def note(self, prediction: Prediction, role: str, parent: int | None = None) -> Step:
+        """The next step: a prediction, with its call carried out and judged if the evaluated role made it."""
+        number = len(self.steps)
+        self.emit(PredictionMade(self.where, self.turn, number, prediction, role))
+        step = Step(prediction, role=role, parent=parent)
+        if prediction.call is not None and role == self.evaluated:
+            clock = perf_counter()
+            executed = self.execute(prediction.call)
+            self.tools_s += perf_counter() - clock
+            if executed is not None:
+                clock = perf_counter()
+                verdict, rejudged = self.judge(executed)
+                self.scoring_s += perf_counter() - clock
+                self.emit(CallJudged(self.where, self.turn, number, executed, verdict, rejudged))
+                step = Step(prediction, executed, verdict, role, parent)
+        self.steps.append(step)
+        self.add(step)
+        return step
+
+
+def course(episode: Episode, players: Mapping[str, Model]) -> Iterator[tuple[Request, Prediction]]:
+    """Play an episode to its end with models that answer at once: every request, and what was predicted."""
+    while episode.next_turn is not None:
+        playing = episode.play()
+        try:
+            ask = next(playing)
+            while True:
+                prediction = players[ask.role].predict(ask.request, lambda _piece: None)
+                yield ask.request, prediction
+                ask = playing.send(prediction)
+        except StopIteration:
+            continue

@@ -1,0 +1,174 @@
+"""What a run of ToolTalk's needs: a world that is restored before every turn, and a grader."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from rig.calls import JsonObject
+from rig.episodes import PlayedTurn
+from rig.errors import RigError
+from rig.methods.base import Grading, Method, Setup
+from rig.methods.tooltalk.conversations import Conversation
+from rig.methods.tooltalk.prompt import Settings, offered_tools
+from rig.methods.tooltalk.replay import replay, replayed_truths
+from rig.methods.tooltalk.scoring.callers import name_truths
+from rig.methods.tooltalk.scoring.judgement import Truths, judge
+from rig.metrics import Score
+from rig.scoring import Grader, Named, read_answers
+from rig.scoring import load as load_similarity
+from rig.toolbox.find import find_toolbox
+from rig.toolbox.simulator import Simulator
+from rig.toolbox.toolbox import Toolbox
+from rig.toolbox.world import Snapshot, World
+from rig.tooltalk import TOOLTALK
+
+_MOST_REPLAYED = 500
+"""Conversations whose ground truth is kept once it was executed; some 10 KB each."""
+
+
+def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
+    """Raise RigError for a true call that no tool takes; of tools of one's own also by its arguments."""
+    forbidden = {name for turn in task.turns for name in turn.forbidden}
+    for name in (*(call.name for call in task.ground_truth), *sorted(forbidden)):
+        if name not in toolbox.tools:
+            raise RigError(f"no tool is named {name} in {toolbox.name} (tools of your own: --toolbox DIR)")
+    for call in () if toolbox is TOOLTALK else task.ground_truth:
+        tool = toolbox.tools[call.name]
+        known = {*tool.parameters["properties"], *tool.injected}
+        unknown = next((name for name in call.arguments if name not in known), None)
+        if unknown is not None:
+            raise RigError(f"{call.name} has no argument {unknown}, so that no model could make this call")
+
+
+class WorldSetup(Setup):
+    """A world that is restored before every turn, and a grader with the `similarity` it was asked for.
+
+    The world is opened when it is first needed. That raises RigError where it cannot be had. `is_named` says
+    that it was asked for by name: files of predictions do not say in which world they were made, so that
+    without a name what they recorded is all there is to hold them against.
+    """
+
+    has_world = True
+
+    def __init__(
+        self,
+        method: Method,
+        settings: object,
+        open_world: Callable[[], World],
+        matcher: Grader,
+        similarity: str,
+        *,
+        is_named: bool = False,
+    ) -> None:
+        super().__init__(method, settings)
+        self._open_world = open_world
+        self._is_named = is_named
+        self._simulators: dict[int, Simulator] = {}
+        self._similarity = similarity
+        self.matcher = matcher
+
+    @cached_property
+    def _opened(self) -> tuple[World, str]:
+        """The world, and a hash of it as it is before anything happens in it."""
+        world = self._open_world()
+        return world, world.sha256()
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """Where calls are executed: by ToolTalk's ways if they are matched by them."""
+        matcher = self.matcher
+        return Simulator(self._opened[0], matcher.toolbox, upstream_compat=matcher.mode == "upstream")
+
+    @property
+    def fingerprint(self) -> JsonObject:
+        return {"world_sha256": self._opened[1]}
+
+    @property
+    def grader(self) -> Grading:
+        matcher = self.matcher
+        rules = matcher.toolbox.rules_sha256
+        similarity = f"{self._similarity}, rules {rules[:8]}" if rules else self._similarity
+        return Grading(matcher.mode, matcher.version, similarity, dict(matcher.fingerprint))
+
+    def simulator_of(self, slot: int) -> Simulator:
+        """The simulator of the episodes with this slot."""
+        if slot not in self._simulators:
+            self._simulators[slot] = self.simulator.twin() if self._simulators else self.simulator
+        return self._simulators[slot]
+
+    def adjudicated(self, answers: Path) -> Self:
+        said = read_answers(answers)
+        matcher = self.matcher.adjudicated(said)
+        if matcher is self.matcher:
+            return self
+        similarity = f"{self._similarity}, answers {said.sha256[:8]}"
+        made_with = self.method, self.settings, self._open_world, matcher, similarity
+        return type(self)(*made_with, is_named=self._is_named)
+
+    def require(self, conversation: Conversation, settings: Settings) -> None:
+        """Raise RigError if a conversation cannot be played in this world, or scored by this grader."""
+        offered_tools(conversation, settings)
+        if self.matcher.mode == "upstream" and not conversation.is_plain:
+            raise RigError(
+                f"{conversation.name}: has rules for its calls, which --grader upstream does not know of"
+            )
+        try:
+            _check_calls(conversation, settings.toolbox)
+            self.simulator.start(*conversation.start)
+        except RigError as error:
+            raise RigError(f"{conversation.name}: {error}") from error
+
+
+class ToolTalkSetup(WorldSetup):
+    """Every turn begins in the true world, and the true calls are kept once they were executed."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._as_recorded = False
+        self._replayed: dict[int, tuple[Conversation, Truths]] = {}
+
+    def check(self, task: Conversation, settings: Settings) -> None:
+        self.require(task, settings)
+
+    def score(self, task: Conversation, turns: Sequence[PlayedTurn], settings: object) -> Score:
+        return judge(task, turns, self._truths(task), self.matcher)
+
+    def _truths(self, task: Conversation) -> Truths:
+        """What predictions are checked against. A run's repeats share it, so it is kept for some tasks."""
+        if self._as_recorded:
+            return name_truths(task, self.matcher.toolbox)
+        known, truths = self._replayed.get(id(task), (None, ()))
+        if known is not task:
+            truths = tuple(replayed_truths(task, self.simulator, self.matcher))
+            if len(self._replayed) >= _MOST_REPLAYED:
+                self._replayed.pop(next(iter(self._replayed)))
+            self._replayed[id(task)] = task, truths
+        return truths
+
+    def worlds(self, task: Conversation, played: Mapping[int, PlayedTurn]) -> Iterator[tuple[int, Snapshot]]:
+        """Every turn begins in the true world, no matter what was played."""
+        return ((turn.position, turn.world) for turn in replay(task, self.simulator))
+
+    def hold_to_recorded(self) -> None:
+        """Hold predictions against what files have recorded, unless a world was asked for by name."""
+        self._as_recorded = not self._is_named
+
+
+AnySetup = TypeVar("AnySetup", bound=WorldSetup)
+
+
+def ready(
+    kind: Callable[..., AnySetup], method: Method, settings: object, values: Mapping[str, Any]
+) -> AnySetup:
+    """A setup of this kind for a run with these options."""
+    place, similarity = values["world"], values["similarity"]
+    toolbox = find_toolbox(values["toolbox"])
+    return kind(
+        method,
+        settings,
+        partial(toolbox.world, None if place is None else Path(place)),
+        Grader(values["grader"], load_similarity(similarity), toolbox),
+        str(Named.parse(similarity).absolute),
+        is_named=place is not None,
+    )
