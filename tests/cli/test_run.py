@@ -14,8 +14,8 @@ import pytest
 import small_talks
 
 from rig.calls import Call
+from rig.methods import base
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk import method
 from rig.models import OnPiece, Prediction, Request
 from rig.store import Runs
 
@@ -118,10 +118,10 @@ def test_several_values_of_a_setting_are_arms_of_one_run(rig: Rig, place: Path) 
 def test_a_run_of_several_settings_is_resumed_with_all_of_them(
     rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(method, "Oracle", Impatient)
+    monkeypatch.setattr(base, "Oracle", Impatient)
     done = rig("run", "oracle", *SMALL, "--docs", "names", "--docs", "full")
     assert done.code == 130
-    monkeypatch.setattr(method, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    monkeypatch.setattr(base, "Oracle", lambda conversations: Scripted(small_talks.erratic))
     refused = rig("run", "--resume", "latest", "--docs", "names")
     assert refused.code == 2
     assert "docs was ['names', 'full'], not 'names'" in refused.err
@@ -133,9 +133,9 @@ def test_a_run_of_several_settings_is_resumed_with_all_of_them(
 def test_a_run_that_was_stored_when_settings_had_one_value_goes_on(
     rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(method, "Oracle", Impatient)
+    monkeypatch.setattr(base, "Oracle", Impatient)
     assert rig("run", "oracle", *SMALL, "--docs", "names").code == 130
-    monkeypatch.setattr(method, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    monkeypatch.setattr(base, "Oracle", lambda conversations: Scripted(small_talks.erratic))
     with Runs.open(place / "runs.sqlite") as runs:
         stored = runs.get("latest")
     single = {name: stored.settings[name] for name in ("docs", "tools", "history", "temperature")}
@@ -327,13 +327,13 @@ class Impatient(Scripted):
 def test_ctrl_c_stops_says_how_to_go_on_and_going_on_completes_the_run(
     rig: Rig, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(method, "Oracle", Impatient)
+    monkeypatch.setattr(base, "Oracle", Impatient)
     done = rig("run", "oracle", *SMALL)
     assert done.code == 130
     assert "stopping after this step" in done.err
     resume = next(line for line in done.out.splitlines() if "--resume" in line)
     run = resume.split()[4]
-    monkeypatch.setattr(method, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    monkeypatch.setattr(base, "Oracle", lambda conversations: Scripted(small_talks.erratic))
     again = rig("run", "--resume", run, "--json")
     assert again.code == 0
     [arm] = json.loads(again.out)["arms"]

@@ -12,7 +12,7 @@ import stored_runs
 
 from rig.events import Where
 from rig.methods.scripted import Scripted
-from rig.methods.tooltalk import method
+from rig.methods.tooltalk import setup
 from rig.methods.tooltalk.conversations import Conversation
 from rig.methods.tooltalk.replay import replayed_truths
 from rig.rescore import Group, Scored, Spool, score_run
@@ -61,8 +61,8 @@ def test_the_ground_truth_is_executed_once_for_all_repeats(
         made.append(conversation.name)
         return replayed_truths(conversation, *rest)
 
-    monkeypatch.setattr(method, "replayed_truths", counting)
-    monkeypatch.setattr(method, "_MOST_REPLAYED", most)
+    monkeypatch.setattr(setup, "replayed_truths", counting)
+    monkeypatch.setattr(setup, "_MOST_REPLAYED", most)
     run, found = small_talks.stored(store), []
     score_run(store, run, small_talks.setup(), lambda where, scored: found.append((where, scored.score)))
     assert len(made) == replays
