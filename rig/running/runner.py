@@ -377,7 +377,7 @@ class _Run:
         setup, tasks = self._plan.setup, {task.name: task for task in self._plan.tasks}
         scores = {
             where: ConversationScore(
-                self.grader, score(tasks[where.conversation], self.played(where), settings)
+                self.grader, setup.score(tasks[where.conversation], self.played(where), settings)
             )
             for where in self._cells
             if where.arm == position and self._is_finished(where)
