@@ -10,7 +10,7 @@ from tempfile import mkdtemp
 from benchmarks.attack.campaign import ended, folder, main, rig
 from benchmarks.attack.hostile import damaged
 
-_VERBS = (
+VERBS = (
     ("runs",),
     ("runs", "--json"),
     ("show", "latest"),
@@ -54,7 +54,7 @@ def whole() -> bytes:
 
 def case(random: Random) -> str:
     """A damaged store, and a verb."""
-    verb = random.choice(_VERBS)
+    verb = random.choice(VERBS)
     with folder() as place:
         store = place / "runs.sqlite"
         store.write_bytes(damaged(random, whole(), random.choice((1, 4, 20)), random.choice((3, 4, 6))))

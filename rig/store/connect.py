@@ -13,6 +13,7 @@ from sqlite_utils import Database
 
 from rig.errors import RigError
 from rig.store.holder import is_in_use
+from rig.store.inspection import LARGEST_VALUE, fault_of, is_remembered, remember
 from rig.store.schema import KNOWN, MIGRATIONS
 from rig.store.views import refresh_views
 
@@ -43,6 +44,9 @@ _ADVICE = {
     sqlite3.SQLITE_CANTOPEN: _ELSEWHERE,
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_TOOBIG: _DAMAGED,
+    sqlite3.SQLITE_MISMATCH: _DAMAGED,
+    sqlite3.SQLITE_INTERRUPT: _DAMAGED,
 }
 """What to do, by result codes that speak of files, disks and locks; the others are bugs of rig."""
 _IN_RUN = {_LATER: _LATER_IN_RUN, _ELSEWHERE: _DISK_IN_RUN, _DISK: _DISK_IN_RUN}
@@ -99,6 +103,7 @@ _OF_SCHEMA = (
     "near ",
     "unrecognized token",
     "wrong number of arguments",
+    "too many ",
     "view ",
 )
 """How SQLite's faults begin where tables, views or triggers are not as rig has made them."""
@@ -129,7 +134,7 @@ def intact(path: Path) -> Iterator[None]:
     """Turn what cannot be made of rows into a StoreError: rig wrote them otherwise."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path}: {type(error).__name__} in what it holds: {error}; {_DAMAGED}") from error
 
 
@@ -142,7 +147,7 @@ def understood(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         # A null byte in a path of somebody's has nothing to do with the store.
         if os.environ.get("RIG_TRACEBACK") or "embedded null" in str(error):
             raise
@@ -185,10 +190,13 @@ def connect_for_reading(path: Path) -> Iterator[Database]:
             raise StoreError(f"{path}: no such file; `rig run` creates it, --runs chooses another")
         _check_log(path)
         if _pending(path):
-            connect_for_writing(path).close()
+            with writing(path):
+                pass
     with faults(path), closing(_open(path, _reading(path))) as database:
         database.execute("PRAGMA query_only = ON")
         yield database
+    # Who reads a log last takes it into the store.
+    _keep_remembered(path)
 
 
 @contextmanager
@@ -221,6 +229,20 @@ def connect_for_writing(path: Path) -> Database:
             database.close()
             raise
     return database
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Database]:
+    """The same connection, until the end of this."""
+    with closing(connect_for_writing(path)) as database, faults(path):
+        yield database
+    _keep_remembered(path)
+
+
+def _keep_remembered(path: Path) -> None:
+    """Remember a store as rig leaves it; who writes it at this moment does so in the end."""
+    if not is_in_use(path):
+        remember(path)
 
 
 def copy_to(database: Database, target: Path) -> None:
@@ -311,6 +333,7 @@ def _open(path: Path, mode: str) -> Database:
         check_same_thread=False,
     )
     try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
         database = Database(connection, execute_plugins=False)
         database.execute("PRAGMA foreign_keys = ON")
         return database
@@ -335,16 +358,28 @@ def _use_wal(database: Database) -> None:
 def _pending(path: Path) -> bool:
     """Whether an existing file lacks migrations. Raises StoreError as `_identify` does. Writes nothing."""
     with closing(_open(path, _reading(path))) as database:
-        _identify(database, path)
+        if _identify(database, path) and not (is_remembered(path) or is_in_use(path)):
+            inspect(database, path)
+            remember(path)
         return bool(MIGRATIONS.pending(database))
 
 
-def _identify(database: Database, path: Path) -> None:
-    """Raise StoreError unless this is a run store of this rig or an older one, or empty."""
+def inspect(database: Database, path: Path) -> None:
+    """Raise StoreError unless tables and values are as rig makes them."""
     with intact(path):
-        applied = {migration.name for migration in MIGRATIONS.applied(database)}
+        fault = fault_of(database)
+    if fault is not None:
+        raise StoreError(f"{path}: {fault}; {_DAMAGED}")
+
+
+def _identify(database: Database, path: Path) -> bool:
+    """Whether this is a run store and not empty. Raises StoreError for another database, or a newer rig's."""
+    with intact(path):
+        applied = {str(migration.name) for migration in MIGRATIONS.applied(database)}
     if not applied and database.table_names():
         raise StoreError(f"{path}: is a SQLite database, but not one of runs; give another file with --runs")
     newer = sorted(applied - KNOWN)
     if newer:
-        raise StoreError(f"{path}: written by a newer rig ({newer[-1]}); update rig, or give another --runs")
+        name = newer[-1][:80]
+        raise StoreError(f"{path}: written by a newer rig ({name}); update rig, or give another --runs")
+    return bool(applied)

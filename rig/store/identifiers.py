@@ -14,7 +14,7 @@ def new_run_id(path: Path) -> str:
     taken: set[str] = set()
     if path.is_file() and path.stat().st_size:
         with Runs.open(path) as runs:
-            taken = {run.id for run in runs.all()}
+            taken = runs.ids()
     while True:
         candidate = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
         if candidate not in taken:

@@ -4,7 +4,7 @@ import hashlib
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from rig.errors import RigError
 from rig.files import beginning, json_text
 from rig.store.connect import (
     StoreError,
-    connect_for_writing,
     connect_unnoticed,
     copy_to,
-    faults,
+    inspect,
     transaction,
     understood,
+    writing,
 )
 from rig.store.identifiers import new_run_id
 from rig.store.reader import check_unheld, held_by
@@ -85,8 +85,9 @@ def merge(path: Path, other: Path) -> Merged:
         copy = Path(folder) / "other.sqlite"
         with _damage_of(other, copy):
             running = _copy(other, copy)
-            connect_for_writing(copy).close()  # as this rig has it
-            with closing(connect_for_writing(path)) as database, faults(path):
+            with writing(copy):
+                pass  # now it is as this rig has it
+            with writing(path) as database:
                 database.execute("ATTACH ? AS other", [str(copy)])
                 rows = list(database.query("SELECT * FROM other.runs ORDER BY created, rowid"))
                 for row in rows:
@@ -116,6 +117,7 @@ def _copy(other: Path, copy: Path) -> set[str]:
         names = set(database.table_names()) if is_store(other) else set()
         if not {"runs", "arms", "turns"} <= names:
             raise RigError(f"{other}: is not a run store")
+        inspect(database, other)
         running = {row["id"] for row in database.query("SELECT * FROM runs") if held_by(row, other)}
         copy_to(database, copy)
     return running
@@ -147,6 +149,11 @@ def _insert(database: Database, row: dict[str, Any], run: str) -> None:
     database.execute(
         "INSERT OR IGNORE INTO main.sources SELECT sha256, json FROM other.sources"
         " WHERE sha256 IN (SELECT source FROM other.conversations WHERE run = :run)",
+        old,
+    )
+    database.execute(
+        "INSERT OR IGNORE INTO main.task_views SELECT source, method, json FROM other.task_views"
+        " WHERE source IN (SELECT source FROM other.conversations WHERE run = :run)",
         old,
     )
     raised = {name: _above(database, name) for name in _NUMBERED}
@@ -218,7 +225,7 @@ def delete_run(path: Path, run: str) -> None:
     """
     if not path.is_file():
         raise RigError(f"{path}: no such file; it held run {run}")
-    with closing(connect_for_writing(path)) as database, faults(path), transaction(database):
+    with writing(path) as database, transaction(database):
         check_unheld(database, run, path)
         database.execute("DELETE FROM runs WHERE id = ?", [run])
         database.execute("DELETE FROM sources WHERE sha256 NOT IN (SELECT source FROM conversations)")

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from sqlite_utils import Database
 
 from rig import methods
+from rig.calls import JsonObject
 from rig.episodes import PlayedTurn
 from rig.errors import MACHINE, RigError
 from rig.events import Speed, Where
@@ -48,7 +49,8 @@ from rig.store.scores import (
     summed,
     took,
 )
-from rig.store.views import EXPORTED
+from rig.store.tasks import StoredTask
+from rig.store.views import EXPORTED, create_temporary_views
 from rig.tasks import Task
 from rig.words import did_you_mean
 
@@ -81,6 +83,7 @@ _ENDS = """
     SELECT role, predictions.error, count(*) AS n
     FROM predictions JOIN turns ON turns.id = predictions.turn WHERE arm = ? GROUP BY 1, 2 ORDER BY 2
 """
+_TASK = "name, suite, source, known_turns, ground_truths"
 _TURNS_DONE = "SELECT conversation, repeat, count(*) FROM turns WHERE arm = ? GROUP BY 1, 2"
 
 
@@ -92,6 +95,7 @@ class Runs:
         self._graded_by = graded_by
         self._standings: dict[int, Standing] = {}
         self._tasks: dict[tuple[str, ...], Task] = {}
+        self._has_views = False
         self.path = path
 
     @classmethod
@@ -108,6 +112,10 @@ class Runs:
     def all(self) -> list[StoredRun]:
         """Every run, newest first."""
         return [self._run(row) for row in self._rows("SELECT * FROM runs ORDER BY created DESC, rowid DESC")]
+
+    def ids(self) -> set[str]:
+        """The ids of all runs."""
+        return {row["id"] for row in self._rows("SELECT id FROM runs")}
 
     def get(self, text: str, *, sums: bool = True) -> StoredRun:
         """The run of this id, name or beginning of an id, or the `latest`. RigError unless it is one run.
@@ -180,15 +188,13 @@ class Runs:
 
     def conversations(self, run: StoredRun) -> list[Task]:
         """The conversations of a run, as they were when it began."""
-        rows = self._rows(
-            "SELECT name, suite, source FROM conversations WHERE run = ? ORDER BY position", run.id
-        )
+        rows = self._rows(f"SELECT {_TASK} FROM conversations WHERE run = ? ORDER BY position", run.id)
         return [self._task(run, row) for row in rows]
 
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
         """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
         found = self._rows(
-            "SELECT id, name, suite, source FROM conversations WHERE run = ? AND name = ?",
+            f"SELECT id, {_TASK} FROM conversations WHERE run = ? AND name = ?",
             run.id,
             conversation,
         )
@@ -269,19 +275,38 @@ class Runs:
         """The names of a view's columns. The name must be one of the `EXPORTED_VIEWS`."""
         if name not in EXPORTED:
             raise ValueError(f"{name!r} is not an exported view")
+        if not self._has_views:
+            # What stands in the store under these names may be somebody else's, or an older rig's.
+            with intact(self.path):
+                self._database.execute("PRAGMA query_only = OFF")
+                create_temporary_views(self._database)
+                self._database.execute("PRAGMA query_only = ON")
+            self._has_views = True
         return [row["name"] for row in self._rows("SELECT name FROM pragma_table_info(?)", name)]
 
     def _task(self, run: StoredRun, row: Row) -> Task:
-        """A conversation of a run, made of its source once."""
-        key = run.declaration.method, row["source"], row["name"], row["suite"]
+        """A conversation of a run as its method reads it, or its stored view where the method is not here."""
+        method = run.declaration.method
+        key = method, row["source"], row["name"], row["suite"]
         if key not in self._tasks:
             sources = self._rows("SELECT json FROM sources WHERE sha256 = ?", row["source"])
             with intact(self.path):
                 if not sources:
                     raise ValueError(f"the file of {row['name']} is not there")
-                data = json.loads(sources[0]["json"])
-                self._tasks[key] = methods.get(run.declaration.method).parse(data, row["name"], row["suite"])
+                source = json.loads(sources[0]["json"])
+                try:
+                    task = methods.get(method).parse(source, row["name"], row["suite"])
+                except RigError:
+                    task = self._task_from_view(method, row, source)
+                self._tasks[key] = task
         return self._tasks[key]
+
+    def _task_from_view(self, method: str, row: Row, source: JsonObject) -> Task:
+        query = "SELECT json FROM task_views WHERE source = ? AND method = ?"
+        views = self._rows(query, row["source"], method)
+        known_turns = json.loads(row["known_turns"])
+        view = json.loads(views[0]["json"]) if views else {}
+        return StoredTask.of({**row, "known_turns": known_turns}, source, view)
 
     def _turn(self, row: Row, steps: Iterable[Row]) -> PlayedTurn:
         with intact(self.path):

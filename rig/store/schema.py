@@ -185,6 +185,15 @@ CREATE INDEX attempts_arm ON attempts(arm);
 CREATE INDEX attempts_conversation ON attempts(conversation);
 """
 
+_TASK_VIEWS = """
+CREATE TABLE task_views (
+    source TEXT NOT NULL REFERENCES sources(sha256) ON DELETE CASCADE,
+    method TEXT NOT NULL,
+    json TEXT NOT NULL,
+    PRIMARY KEY (source, method)
+) WITHOUT ROWID
+"""
+
 _COLUMNS = (
     "successes",
     "soft_successes",
@@ -380,6 +389,12 @@ def m015_drafts(db: Database) -> None:
     """How many tokens were drafted, and how many of those the model chose itself. Before, none were."""
     for column in ("drafted_tokens", "accepted_tokens"):
         db.execute(f"ALTER TABLE predictions ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
+
+
+@MIGRATIONS()
+def m016_task_views(db: Database) -> None:
+    """What a reader sees of each task. Of earlier runs, their method makes it whenever it is asked for."""
+    db.execute(_TASK_VIEWS)
 
 
 with Database(memory=True) as _empty:

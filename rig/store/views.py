@@ -180,23 +180,31 @@ GROUP BY arms.id, predictions.salvage, predictions.kind
 
 def refresh_views(database: Database) -> None:
     """Make the views again that are not as they should be for the runs of a store. Within a transaction."""
-    rows = database.query("SELECT declaration FROM runs GROUP BY declaration ORDER BY min(rowid)")
-    wanted = {
-        name: f"CREATE VIEW {name} AS {text.strip()}"
-        for name, text in _views([Declaration.from_json(json.loads(row["declaration"])) for row in rows])
-    }
-    views = database.query("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
-    found = {row["name"]: row["sql"] for row in views}
-    for name, text in wanted.items():
-        if found.get(name) != text:
+    rows = database.query("SELECT name, sql FROM sqlite_master WHERE type = 'view'")
+    stored = {row["name"]: row["sql"] for row in rows}
+    for name, text in _views(_declarations(database)):
+        sql = f"CREATE VIEW {name} AS {text.strip()}"
+        if stored.get(name) != sql:
             database.execute(f"DROP VIEW IF EXISTS {name}")
-            database.execute(text)
+            database.execute(sql)
+
+
+def create_temporary_views(database: Database) -> None:
+    """The same views for this connection alone, which reads them in place of those in the store."""
+    for name, text in _views(_declarations(database)):
+        database.execute(f"CREATE TEMP VIEW {name} AS {text.strip()}")
+
+
+def _declarations(database: Database) -> list[Declaration]:
+    rows = database.query("SELECT declaration FROM runs GROUP BY declaration ORDER BY min(rowid)")
+    return [Declaration.from_json(json.loads(row["declaration"])) for row in rows]
 
 
 def _views(declarations: Sequence[Declaration]) -> list[tuple[str, str]]:
     """The views by name, each after those that it reads."""
-    metrics = _distinct(metric.name for each in declarations for metric in each.metrics)
+    metrics = _distinct(metric.name for each in declarations for metric in each.metrics)[:_MOST_COLUMNS]
     counts = _distinct((name for each in declarations for name in each.sides(each.metrics)), metrics)
+    counts = counts[:_MOST_COLUMNS]
     parts = [part for each in declarations for part in each.outcome]
     said = [name for name in _distinct(part.name for part in parts) if name in counts]
     wholes = [name for name in _distinct((part.whole for part in parts), said) if name in counts]
@@ -215,6 +223,9 @@ def _views(declarations: Sequence[Declaration]) -> list[tuple[str, str]]:
         ("salvaged", _SALVAGED),
     ]
 
+
+_MOST_COLUMNS = 300
+"""Metrics, and counts, that have columns of their own; SQLite allows 2,000 columns."""
 
 _TAKEN = frozenset(
     [

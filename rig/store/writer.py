@@ -26,9 +26,11 @@ from rig.models import Sibling
 from rig.store.attempts import keep_failed_arm, set_aside
 from rig.store.connect import StoreError, connect_for_writing, copy_to, deleted, faults, intact, transaction
 from rig.store.holder import Holder, RunLock
+from rig.store.inspection import remember
 from rig.store.reader import check_unheld
 from rig.store.records import ConversationScore, NewRun
 from rig.store.rows import fault_row, step_row, to_json, verdict_columns
+from rig.store.tasks import view_of
 from rig.store.views import refresh_views
 from rig.verdicts import Verdict
 
@@ -180,6 +182,8 @@ class RunWriter:
                 self._let_go()
         finally:
             self._database.close()
+            if not self._is_lost:
+                remember(self._path)
             self._lock.release()
 
     def _let_go(self) -> None:
@@ -393,6 +397,7 @@ def _insert_run(database: Database, new: NewRun) -> None:
         ({"sha256": digest, "json": source} for digest, source in zip(hashes, sources, strict=True)),
         ignore=True,
     )
+    database.table("task_views").insert_all(_task_views(new, hashes), ignore=True)
     database.table("conversations").insert_all(
         {
             "run": new.id,
@@ -406,6 +411,13 @@ def _insert_run(database: Database, new: NewRun) -> None:
         }
         for position, (conversation, digest) in enumerate(zip(new.conversations, hashes, strict=True))
     )
+
+
+def _task_views(new: NewRun, hashes: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The rows of what a reader sees of the tasks, but of those that their method cannot say it of."""
+    for digest, task in zip(hashes, new.conversations, strict=True):
+        with suppress(LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            yield {"source": digest, "method": new.declaration.method, "json": to_json(view_of(task))}
 
 
 def _now() -> str:

@@ -22,6 +22,7 @@ SLICES = {
     "models": 60,
     "conversations": 4,
     "stores": 5,
+    "foreign": 4,
     "outputs": 1,
     "killed": 1,
     "disks": 1,

@@ -1,0 +1,246 @@
+"""Whether a file is a run store as rig makes them, found out before anything else in it is read.
+
+A store may come from anywhere, and SQLite runs what stands in a schema. So its tables have to be exactly
+rig's, without triggers, and every value has to have the type and a size that rig writes. Views of others are
+never read. A file that was inspected is remembered in the cache, by its size and time in the file system,
+until another program changes it. So stores of one's own are read no slower.
+"""
+
+import json
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
+
+from sqlite_utils import Database
+
+from rig.paths import cache_directory, real
+from rig.store.schema import MIGRATIONS
+
+LARGEST_VALUE = 1 << 26
+"""Bytes of a value or a row that SQLite reads or writes for rig."""
+
+MOST_CELLS = 5_000_000
+"""Conversations times arms times repeats of a run."""
+
+_LONG = 1 << 22
+_SHORT = 4_000
+"""Characters of a settings column, and of a name."""
+
+_OF_LENGTH: Mapping[str, Mapping[str, int]] = {
+    "runs": {
+        "id": 40,
+        "created": 40,
+        "finished": 40,
+        "heartbeat": 40,
+        "settings": _LONG,
+        "declaration": _LONG,
+    },
+    "arms": {"fingerprint": _LONG},
+    "conversations": {"known_turns": _LONG},
+    "sources": {"json": LARGEST_VALUE},
+    "task_views": {"json": LARGEST_VALUE},
+}
+"""The most characters of texts in the small tables, where these are not `_SHORT`."""
+
+_LARGE = ("turns", "predictions", "verdicts", "attempts", "faults")
+"""Tables with texts of models, whose lengths only `LARGEST_VALUE` limits."""
+
+_OBJECT = "CASE WHEN json_valid({0}) THEN json_type({0}) = 'object' END"
+
+_CONDITIONS: Mapping[str, Mapping[str, str]] = {
+    "runs": {
+        "id": "id <> '' AND id NOT GLOB '*[^0-9A-Za-z_-]*'",
+        "repeats": "repeats BETWEEN 1 AND 1000000",
+        "settings": _OBJECT.format("settings"),
+        "declaration": f"""CASE WHEN {_OBJECT.format("declaration")} THEN
+            coalesce(json_array_length(declaration, '$.metrics'), 0) <= 200
+            AND coalesce(json_array_length(declaration, '$.counts'), 0) <= 200
+            AND coalesce(json_array_length(declaration, '$.outcome'), 0) <= 200 END""",
+        "writer": f"writer IS NULL OR {_OBJECT.format('writer')}",
+    },
+    "arms": {"fingerprint": f"fingerprint IS NULL OR {_OBJECT.format('fingerprint')}"},
+    "conversations": {
+        "known_turns": "CASE WHEN json_valid(known_turns) THEN json_type(known_turns) = 'array'"
+        " AND json_array_length(known_turns) <= 10000 END",
+    },
+    "turns": {"turn": "turn BETWEEN 0 AND 1000000", "repeat": "repeat BETWEEN 0 AND 1000000"},
+    "scores": {"repeat": "repeat BETWEEN 0 AND 1000000"},
+}
+"""What else must hold, by table and column, in SQL."""
+
+_TYPES: Mapping[str, str] = {
+    "TEXT": "typeof({0}) = 'text'",
+    "INTEGER": f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN {-(2**53)} AND {2**53}",
+    "REAL": "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN -1e15 AND 1e15",
+    "NUMERIC": "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN -1e300 AND 1e300",
+}
+
+_TOO_MANY: Mapping[str, str] = {
+    "SELECT count(*) > 20000 FROM runs": "more runs than rig reads",
+    "SELECT count(*) > 200000 FROM arms": "more arms than rig reads",
+    f"""SELECT EXISTS (
+        SELECT 1 FROM runs WHERE repeats * (SELECT count(*) FROM arms WHERE run = runs.id)
+            * (SELECT count(*) FROM conversations WHERE run = runs.id) > {MOST_CELLS}
+    )""": "a run of more conversations, arms and repeats than rig reads",
+}
+
+Fault: TypeAlias = str
+"""What is wrong with a file, for a message."""
+
+_PLAIN_INDEX = re.compile(r"create index [^()]+\([^()]+\)", re.IGNORECASE)
+
+_OPERATIONS = 1_000_000
+"""Steps of SQLite's machine, after which it is asked whether a statement may go on."""
+
+
+def fault_of(database: Database) -> Fault | None:
+    """What is not as rig makes it in a store of this rig or an older one; None for a sound one.
+
+    Raises sqlite3.Error for what cannot be read, and where reading takes far longer than the size explains.
+    """
+    expected = _schema_after(tuple(migration.name for migration in MIGRATIONS.applied(database)))
+    if expected is None:
+        return "it is of no version of rig"
+    with limited(database):
+        faults = chain(
+            [_fault_of_schema(database, expected)],
+            (_fault_of_rows(database, table, expected) for table in expected.tables),
+            (fault for query, fault in _TOO_MANY.items() if database.execute(query).fetchone()[0]),
+        )
+        return next(filter(None, faults), None)
+
+
+@contextmanager
+def limited(database: Database) -> Iterator[None]:
+    """End what takes SQLite far longer than the size of the database explains (sqlite3.OperationalError)."""
+    pages, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    deadline = time.monotonic() + 20 + pages * size / 5e6
+    database.conn.set_progress_handler(lambda: time.monotonic() > deadline, _OPERATIONS)
+    try:
+        yield
+    finally:
+        database.conn.set_progress_handler(None, 0)
+
+
+class _Schema:
+    """rig's schema after some migrations: the text of every table, and the names of the indexes."""
+
+    def __init__(self, database: Database) -> None:
+        rows = database.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        self.tables = {name: _letters(sql) for type_, name, sql in rows if type_ == "table"}
+        self.indexes = {name for type_, name, _ in rows if type_ == "index"}
+        self.columns = {
+            table: database.execute(
+                f"SELECT name, type, \"notnull\", pk FROM pragma_table_info('{table}')"
+            ).fetchall()
+            for table in self.tables
+        }
+
+
+@cache
+def _schema_after(applied: tuple[str, ...]) -> _Schema | None:
+    """The schema of the store that these migrations have made; None if they cannot have."""
+    with Database(memory=True) as fresh:
+        try:
+            for migration in MIGRATIONS.pending(fresh):
+                if migration.name in applied:
+                    migration.fn(fresh)
+        except sqlite3.Error:
+            return None
+        return _Schema(fresh)
+
+
+def _letters(sql: str) -> str:
+    """A statement without white space and quotes: versions of SQLite set them differently."""
+    return re.sub(r"[\s\"`\[\]]", "", sql).lower()
+
+
+def _fault_of_schema(database: Database, expected: _Schema) -> Fault | None:
+    tables = {}
+    rows = database.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'view'"
+    ).fetchall()
+    for type_, name, table, sql in rows:
+        if type_ == "table":
+            tables[name] = _letters(sql)
+        elif table in expected.tables:
+            is_plain = type_ == "index" and (sql is None or _PLAIN_INDEX.fullmatch(sql.strip()))
+            if not is_plain and name not in expected.indexes:
+                return f"another program has added the {type_} {str(name)[:40]!r} to {table}"
+    for table, sql in expected.tables.items():
+        if tables.get(table) != sql:
+            return f"the table {table} is not as rig makes it"
+    return None
+
+
+def _fault_of_rows(database: Database, table: str, expected: _Schema) -> Fault | None:
+    """The first column that holds what rig does not write there."""
+    tests = []
+    for name, type_, is_required, key in expected.columns[table]:
+        holds = _TYPES[type_].format(f'"{name}"')
+        if type_ == "TEXT" and table not in _LARGE:
+            holds += f' AND length("{name}") <= {_OF_LENGTH.get(table, {}).get(name, _SHORT)}'
+        if not (is_required or key):
+            holds = f'"{name}" IS NULL OR ({holds})'
+        # Types come first, as the other conditions are about values of the right type.
+        tests.append((name, holds))
+    tests += _CONDITIONS.get(table, {}).items()
+    known = {name for name, *_ in expected.columns[table]}
+    cases = " ".join(f"WHEN NOT coalesce({holds}, 0) THEN '{name}'" for name, holds in tests if name in known)
+    row = database.execute(
+        f'SELECT fault FROM (SELECT CASE {cases} END AS fault FROM "{table}") WHERE fault IS NOT NULL LIMIT 1'
+    ).fetchone()
+    return None if row is None else f"the column {row[0]} of {table} holds what rig does not write there"
+
+
+def is_remembered(path: Path) -> bool:
+    """Whether a store was inspected, and is as rig left it."""
+    with suppress(OSError, ValueError, AttributeError):
+        return bool(_remembered().get(str(real(path))) == _signature(path))
+    return False
+
+
+def remember(path: Path) -> None:
+    """A store was inspected, or written by rig after that."""
+    # Where nothing can be remembered, it is inspected again.
+    with suppress(OSError, ValueError, AttributeError):
+        stores = _remembered()
+        name, signature = str(real(path)), _signature(path)
+        if stores.get(name) == signature:
+            return
+        stores.pop(name, None)
+        kept = {**dict(list(stores.items())[-_KEPT:]), name: signature}
+        file = _file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f"{file.name}.{os.getpid()}")
+        part.write_text(json.dumps(kept), encoding="ascii")
+        part.replace(file)
+
+
+_KEPT = 200
+
+
+def _file() -> Path:
+    return cache_directory() / "inspected-stores.json"
+
+
+def _remembered() -> dict[str, list[int]]:
+    file = _file()
+    if not file.exists():
+        return {}
+    stores = json.loads(file.read_text(encoding="ascii"))
+    return stores if isinstance(stores, dict) else {}
+
+
+def _signature(path: Path) -> list[int]:
+    """What the file system says of a store and its log: who changes the one or the other changes this."""
+    log = path.with_name(f"{path.name}-wal")
+    stats = [path.stat(), *([log.stat()] if log.exists() and log.stat().st_size else [])]
+    return [number for stat in stats for number in (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)]
