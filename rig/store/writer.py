@@ -397,7 +397,7 @@ def _insert_run(database: Database, new: NewRun) -> None:
         ({"sha256": digest, "json": source} for digest, source in zip(hashes, sources, strict=True)),
         ignore=True,
     )
-    database.table("task_views").insert_all(_task_views(new, hashes), ignore=True)
+    database.conn.executemany("INSERT OR IGNORE INTO task_views VALUES (?, ?, ?)", _task_views(new, hashes))
     database.table("conversations").insert_all(
         {
             "run": new.id,
@@ -413,11 +413,11 @@ def _insert_run(database: Database, new: NewRun) -> None:
     )
 
 
-def _task_views(new: NewRun, hashes: Sequence[str]) -> Iterator[dict[str, str]]:
+def _task_views(new: NewRun, hashes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """The rows of what a reader sees of the tasks, but of those that their method cannot say it of."""
     for digest, task in zip(hashes, new.conversations, strict=True):
         with suppress(LookupError, TypeError, ValueError, AttributeError, RecursionError):
-            yield {"source": digest, "method": new.declaration.method, "json": to_json(view_of(task))}
+            yield digest, new.declaration.method, to_json(view_of(task))
 
 
 def _now() -> str:
