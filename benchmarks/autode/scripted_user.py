@@ -1,4 +1,4 @@
-"""How far the scripted user tells what recorded users told: the figures of docs/how-to/autode.md.
+"""How far the scripted user tells what recorded users told: the figures of docs/lab/autode.md.
 
     python benchmarks/autode/scripted_user.py CHECKOUT [--rules]
 

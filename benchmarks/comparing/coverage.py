@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/comparing/coverage.py [--suites 2000] [--write]
 
-Prints the tables; with --write puts them into docs/how-to/comparing.md. Beside rig's intervals stand the
+Prints the tables; with --write puts them into docs/lab/statistics.md. Beside rig's intervals stand the
 plain percentile bootstrap's, which they were chosen over. Takes about three minutes on one core.
 """
 
@@ -121,7 +121,7 @@ def main() -> None:
     lines = list(tables(asked.suites))
     print("\n".join(lines))
     if asked.write:
-        publish("comparing.md", "tables", "\n".join(lines))
+        publish("lab/statistics.md", "tables", "\n".join(lines))
 
 
 if __name__ == "__main__":

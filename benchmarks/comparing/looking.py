@@ -4,7 +4,7 @@
 
 A run until a verdict about a loss of 5 points: how often it finds what is false, and which share of the
 conversations the first arm and another play. Prints the tables; with --write puts them into
-docs/how-to/comparing.md. About ten minutes.
+docs/lab/statistics.md. About ten minutes.
 """
 
 import argparse
@@ -145,7 +145,7 @@ def main() -> None:
     lines = list(tables(asked.suites))
     print("\n".join(lines))
     if asked.write:
-        publish("comparing.md", "looking", "\n".join(lines))
+        publish("lab/statistics.md", "looking", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """2,000 simulated suites: how often equal arms are told apart, and how often intervals hold the truth.
 
-docs/how-to/comparing.md has the figures of more scenarios, from benchmarks/comparing/coverage.py.
+docs/lab/statistics.md has the figures of more scenarios, from benchmarks/comparing/coverage.py.
 """
 
 from functools import cache
