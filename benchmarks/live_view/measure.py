@@ -4,7 +4,7 @@
     .venv/bin/python benchmarks/live_view/measure.py ratio [--model smollm2-135m] [--pairs 6] [--write]
 
 Programs run in pseudo-terminals whose output is taken in at once, as fast terminals do. With --write the
-results go into docs/reference/screens/run.md.
+results go into docs/lab/live-view.md.
 
 - ratio: the same conversations of a real model with `--display tui` and with `--display none`, in turns
   (none, tui, tui, none, …), by the seconds of the turns and by the CPU time of the process.
@@ -29,7 +29,7 @@ from scipy import stats
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-DOCS = ROOT / "docs" / "screens" / "run.md"
+DOCS = ROOT / "docs" / "lab" / "live-view.md"
 RIG = [sys.executable, "-m", "rig"]
 SCRIPTED = [sys.executable, str(HERE / "scripted.py")]
 SIZES = ((80, 24), (120, 40), (200, 60))
@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--presses", type=int, default=200, help="keys at each size (keys)")
     parser.add_argument("--conversations", type=int, default=500, help="how many (memory)")
-    parser.add_argument("--write", action="store_true", help="put the results into the screen's page")
+    parser.add_argument("--write", action="store_true", help="put the results into its page of the documentation")
     arguments = parser.parse_args()
     for part in arguments.parts:
         text = PARTS[part](arguments)
