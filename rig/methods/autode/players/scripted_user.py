@@ -5,6 +5,7 @@ sentences, values in the script's own words, "I don't know" to anything that is 
 the assistant to do it itself.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
@@ -12,11 +13,12 @@ from rig.calls import Json
 from rig.methods.autode.data.scenarios import Scenario
 from rig.methods.autode.players import questions
 from rig.methods.autode.players.questions import Alike, mentions, spoken
+from rig.methods.autode.players.understanding import Knowledge, Reader, Understanding
 from rig.methods.scripted import replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import MiniLM
 
-RULES = "1"
+RULES = "2"
 """Version of the rules; to be raised with any change that can change an answer."""
 
 FAILED = "[fail]"
@@ -25,6 +27,7 @@ FAILED = "[fail]"
 AT_ONCE = 2
 """How many values the user gives when asked in general for what is missing."""
 
+UNKNOWN = "Sorry, I don't know that."
 _PUSH = "Can you do that for me, please?"
 
 
@@ -42,8 +45,8 @@ class ScriptedUser(OneByOne):
         return {"engine": "scripted user", "rules": RULES, "near": questions.NEAR, **similarity().fingerprint}
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        own = [each.text for each in request.messages if isinstance(each, ReplyMessage)]
-        heard = [each.text for each in request.messages if isinstance(each, UserMessage)]
+        own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
+        heard = [message.text for message in request.messages if isinstance(message, UserMessage)]
         scenario = self._scenarios[request.key.conversation]
         prediction = replied(answer(scenario, own, heard[-1], similarity()))
         on_piece(Piece(prediction.raw, tokens=0))
@@ -58,21 +61,84 @@ def similarity() -> MiniLM:
 
 def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike) -> str:
     """What the user says to an assistant's words, having said `own` before."""
-    question = questions.read(heard, scenario.api, alike)
-    wanted = [name for name in question.slots if name in scenario.slots]
-    unknown = [name for name in question.slots if name not in scenario.slots]
-    if question.is_general and not question.slots:
-        wanted = missing(scenario, own)[:AT_ONCE]
-    said = [_told(scenario, wanted)] if wanted else []
-    if unknown:
-        said.append(f"I don't know the {_listed(map(spoken, unknown))}.")
-    if said:
-        return " ".join(said)
-    if question.is_closed:
-        return "Yes, please."
-    if question.is_open:
-        return "Sorry, I don't know that."
+    story = f"{scenario.character}. {scenario.background} {scenario.purpose} {' '.join(own[:1])}"
+    knowledge = Knowledge(scenario.api, scenario.slots, story)
+    understood = Reader(knowledge, own, alike).read(heard)
+    if understood.general and not understood.asked:
+        understood.asked = missing(scenario, own)[:AT_ONCE]
+    told = phrased(knowledge, understood)
+    if understood.name:
+        told = f"{told} {scenario.character.split(',')[0]}.".strip()
+    if told:
+        return told
+    if understood.purpose:
+        return purpose(scenario)
+    if understood.open:
+        return UNKNOWN
     return FAILED if _PUSH in own else _PUSH
+
+
+def phrased(knowledge: Knowledge, understood: Understanding) -> str:
+    """What was understood, answered: corrections first, then yes or no, then values, then what is not known."""
+    values = knowledge.values
+    parts = []
+    corrected = [*understood.false, *(name for name in understood.asked if understood.false)]
+    if corrected:
+        told = sentence({name: values[name] for name in corrected})
+        parts.append(f"No, {told[0].lower() + told[1:] if told.startswith(('The ', 'It')) else told}")
+    elif understood.flags:
+        parts += (
+            [_flag(flag) for flag in understood.flags.values()][:1]
+            if len(understood.flags) == 1
+            else [sentence({name: values[name] for name in understood.flags})]
+        )
+    elif understood.refused and not understood.asked:
+        parts.append("No, thanks.")
+    elif understood.closed and not understood.asked:
+        parts.append("Yes, please.")
+    if understood.asked and not corrected:
+        parts.append(sentence({name: values[name] for name in understood.asked}))
+    if understood.unknown:
+        parts.append(f"I don't know the {listed(map(spoken, dict.fromkeys(understood.unknown)))}.")
+    return " ".join(parts)
+
+
+def _flag(value: bool) -> str:
+    return "Yes, please." if value else "No, thanks."
+
+
+def purpose(scenario: Scenario) -> str:
+    """What the user wants, in the first person."""
+    name = scenario.character.split(",")[0].strip()
+    return first_person(scenario.purpose, name)
+
+
+_VERBS = {
+    "has": "have",
+    "is": "am",
+    "does": "do",
+    "goes": "go",
+    "was": "was",
+    "wants": "want",
+    "wishes": "wish",
+}
+
+
+def first_person(text: str, name: str) -> str:
+    """A sentence about somebody as they would say it of themselves."""
+    text = re.sub(rf"^{re.escape(name)}\b|\b(?:he|she)\b", "I", text, count=0, flags=re.IGNORECASE)
+    text = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", text)
+
+    def verb(match: re.Match[str]) -> str:
+        word = match[2]
+        plain = _VERBS.get(word) or (word.removesuffix("s") if word.endswith("s") and len(word) > 3 else word)
+        return f"{match[1]} {plain}"
+
+    text = re.sub(r"(\bI) (\w+)\b", verb, text)
+    text = re.sub(r"(, and) (has|is|wants|needs)\b", verb, text)
+    text = re.sub(r"\bher(?= (?:in|out|up|and|to)\b|[.,])", "me", text)
+    text = re.sub(r"\bhim(?:self)\b|\bherself\b", "myself", text)
+    return re.sub(r"\b(?:his|her)\b", "my", text)
 
 
 def missing(scenario: Scenario, said: Iterable[str]) -> list[str]:
@@ -86,16 +152,16 @@ def _is_said(scenario: Scenario, name: str, value: Json, text: str) -> bool:
     return parameter is not None and mentions(text, value, parameter)
 
 
-def _told(scenario: Scenario, names: Sequence[str]) -> str:
-    """A sentence with the values of these slots, in the words of the script."""
-    values = {name: scenario.slots[name] for name in names}
+def sentence(values: Mapping[str, Json]) -> str:
+    """A sentence with these values, in the words of the script."""
     if len(values) > 1:
-        told = _listed(f"the {spoken(name)} is {_value(value)}" for name, value in values.items())
+        told = listed(f"the {spoken(name)} is {_value(value)}" for name, value in values.items())
         return f"{told[0].upper()}{told[1:]}{_end(told)}"
     (value,) = values.values()
     if isinstance(value, bool):
-        return "Yes, please." if value else "No, thanks."
-    return f"It's {value}{_end(value)}" if len(value.split()) <= _SHORT else f"{value}{_end(value)}"
+        return _flag(value)
+    text = _value(value)
+    return f"It's {text}{_end(text)}" if len(text.split()) <= _SHORT else f"{text}{_end(text)}"
 
 
 _SHORT = 6
@@ -103,14 +169,16 @@ _SHORT = 6
 
 
 def _value(value: Json) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(_value, value)) if isinstance(value, list) else str(value)
 
 
 def _end(text: str) -> str:
     return "" if text.endswith((".", "!", "?")) else "."
 
 
-def _listed(parts: Iterable[str]) -> str:
+def listed(parts: Iterable[str]) -> str:
     """Parts with commas and an "and"."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last

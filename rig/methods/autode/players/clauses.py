@@ -1,0 +1,185 @@
+"""What one clause of an assistant's words does: asks openly, asks for a yes, offers a choice, or states."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+from typing import Literal, NamedTuple, TypeAlias
+
+from rig.scoring.texts.facts.clocks import clocks, in_part
+from rig.scoring.texts.facts.dates import dates
+from rig.scoring.texts.facts.fact import Fact, Sort
+from rig.scoring.texts.facts.quantities import quantities
+from rig.scoring.texts.facts.scan import Scan
+from rig.scoring.texts.reading.listed import vocabulary
+from rig.scoring.texts.reading.stems import stem
+from rig.scoring.texts.reading.words import opened, read
+
+Kind: TypeAlias = Literal["wh", "tell", "closed", "fragment", "statement", "chat"]
+
+
+class Clause(NamedTuple):
+    """A clause. `asks` is what a question word asks for ("when", "how heavy"), empty for other clauses."""
+
+    text: str
+    kind: Kind
+    asks: str = ""
+
+
+class Token(NamedTuple):
+    """A word with its stem; `capital` says that it is a name as far as its first letter shows."""
+
+    text: str
+    stem: str
+    capital: bool
+
+    @property
+    def is_content(self) -> bool:
+        """Whether the word says what something is about."""
+        return self.text not in FUNCTION_WORDS and len(self.text) > 1
+
+
+FUNCTION_WORDS = vocabulary(
+    "a an the of or to and be can is are was were am i you your yours my me we us our it its this that these those "
+    "he she him her his hers they them their there here with for in on at by from up as into about do does did have "
+    "has had will would could should shall may might must not no yes if so then than too also just only please "
+    "thanks ok okay right correct sure great well now mind how what which who whom whose when where why be been being "
+    "want need like know tell give get got let make take set go going help able any anything some something else "
+    "more most all each every much many long don doesn didn isn aren wasn won't don't i'll i'm i've i'd you'd "
+    "you're you've you'll that's it's what's who's where's when's let's s t ll re ve d m one kind type sort name "
+    "exactly possible prefer preferred good best work works suit would've us out off over down back still yet "
+    "before after again already first new everything thing things way mean want wanted"
+)
+"""Words that tell no thing from another."""
+
+_WH = re.compile(
+    r"\b(?P<how>how) (?P<adjective>\w+)|\b(?P<word>when|where|who|whom|whose|why|what|which)(?:'s|’s|'re)?\b"
+    r"(?: (?P<noun>time|day|date|number|name|place))?",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(
+    r"^(?:(?:and|so|then|also|or|but|well|okay|ok|great|perfect|alright|fine|oh|just to confirm|to confirm"
+    r"|by the way|in that case)[,:]? )*"
+    r"(?:is|are|was|were|am|do|does|did|have|has|had|will|would|could|can|should|shall|may|might|must|isn't"
+    r"|aren't|don't|doesn't|didn't|won't|wouldn't|haven't|any)\b",
+    re.IGNORECASE,
+)
+_TELL = re.compile(
+    r"\b(?:(?:can|could|would|will|may) (?:you|i) (?:\w+ ){0,2}?(?:tell|give|provide|share|specify|describe|confirm"
+    r"|let|have|get|ask|know)|please (?:\w+ )?(?:tell|give|provide|share|specify|describe|confirm|enter|choose|select"
+    r"|state|let)|(?:tell|give) me|let me know|i(?:'ll| will|'d| would)? (?:\w+ ){0,2}?need (?:to know )?(?:your|the|a|to)"
+    r"|do you (?:know|have|happen to know|remember)|(?:is|are) (?:required|missing|needed))\b",
+    re.IGNORECASE,
+)
+_CHECK = re.compile(
+    r"^(?:(?:and )?(?:is|was|are) (?:that|this|it|everything|these|all)(?: all)? (?:right|correct|ok|okay|fine|so)"
+    r"|(?:is|was) (?:that|this) (?:right|correct|it)|right|correct|okay|ok|yes|didn't you|don't you|isn't it|aren't you"
+    r"|is this what you want(?:ed)?|does that (?:sound|look|work) ?\w*|sounds? (?:good|right)|alright|then)\W*$",
+    re.IGNORECASE,
+)
+_CHAT = re.compile(
+    r"(?:anything|something|what) else|can i (?:help|assist)|how (?:can|may) i (?:help|assist|be of)|how are you"
+    r"|further (?:help|assistance)|anything more",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[?!])\s+|(?<=[\w)'\"%][\w)'\"%]\.)\s+(?=[A-Z\d\"(])|\n+")
+_JOINT = re.compile(
+    r"(?:,|;| -| –| —)\s+(?:and |or |but )?(?=(?:how|when|where|who|why|what|which|do|does|did|is|are|was|will|would|shall|should"
+    r"|can|could|have|right|correct|okay|ok|isn't|didn't|don't|aren't|from where|by when|until when|at what|in which"
+    r"|for how|in what|on which|to whom|for which|then)\b)"
+    r"|\s+and\s+(?=(?:(?:for|from|by|until|till|at|in|on|to|since)\s+)?(?:how|when|where|who|whom|why|what|which)\b)"
+    r"|\s+and\s+(?=(?:is|are|do|does|will|would|shall|should|can|could|have)\s+(?:it|you|there|i|we|that|\d))",
+    re.IGNORECASE,
+)
+_TITLES = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|No|Prof)\.(?=\s)")
+
+
+def clauses(text: str) -> Iterator[Clause]:
+    """The clauses of an assistant's words, in order."""
+    for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", text)):
+        is_question = sentence.rstrip(' "*)').endswith("?")
+        parts = [part.strip(" ,;-–—") for part in _JOINT.split(sentence.strip())]
+        for part in filter(None, parts):
+            yield _clause(part.replace("․", "."), is_question)
+
+
+def _clause(text: str, is_question: bool) -> Clause:
+    if _CHAT.search(text):
+        return Clause(text, "chat")
+    if _CHECK.match(text) and is_question:
+        return Clause(text, "closed")
+    lead = _TELL.search(text)
+    is_tell = lead is not None
+    asks = asked(text)
+    if (
+        lead
+        and asks
+        and not _WH.match(
+            text[lead.end() :].lstrip(" ,:").removeprefix("me ").removeprefix("know ").removeprefix("us ")
+        )
+    ):
+        asks = asked(text[: lead.start()]) if _WH.match(text) else ""
+    if is_question and _CLOSED.match(text) and not (is_tell or (asks and _indirect(text))):
+        return Clause(text, "closed")
+    if asks and (is_question or is_tell):
+        return Clause(text, "wh", asks)
+    if is_tell:
+        return Clause(text, "tell")
+    return Clause(text, "fragment" if is_question else "statement")
+
+
+def _indirect(text: str) -> bool:
+    """Whether a question word stands where it asks: may I ask why."""
+    return (
+        re.search(r"\b(?:ask|know|say|about|tell)\b.*\b(?:how|when|where|who|why|what|which)\b", text, re.I)
+        is not None
+    )
+
+
+def asked(text: str) -> str:
+    """What the first question word of a text asks for: "when", "what time", "how heavy"."""
+    match = _WH.search(text)
+    if match is None:
+        return ""
+    if match["how"]:
+        return f"how {match['adjective'].casefold()}"
+    return " ".join(filter(None, (match["word"].casefold(), (match["noun"] or "").casefold())))
+
+
+@lru_cache(4096)
+def tokens(text: str) -> tuple[Token, ...]:
+    """The words of a text in order; the first word of a sentence is no name."""
+    found = []
+    for match in re.finditer(r"\w+(?:['’]\w+)?", text):
+        word = match[0]
+        before = text[: match.start()].rstrip(" \"'(")
+        plain = re.sub(r"['’]s$", "", word.casefold()).replace("’", "'")
+        found.append(
+            Token(plain, stem(plain), word[0].isupper() and bool(before) and before[-1] not in ".?!:")
+        )
+    return tuple(found)
+
+
+def content(text: str) -> tuple[str, ...]:
+    """The stems of the words that say what a text is about."""
+    return tuple(token.stem for token in tokens(text) if token.is_content)
+
+
+FAMILIES: dict[Sort, str] = {
+    **dict.fromkeys((Sort.WEEKDAY, Sort.MONTH, Sort.DAY, Sort.YEAR, Sort.RELATIVE, Sort.WHICH), "day"),
+    **dict.fromkeys((Sort.CLOCK, Sort.PART), "clock"),
+}
+
+
+@lru_cache(4096)
+def facts(text: str) -> tuple[Fact, ...]:
+    """The days, times and amounts that a text states."""
+    scan = Scan(read(opened(text)).words)
+    return tuple(in_part(chain(dates(scan), clocks(scan), quantities(scan))))
+
+
+def family(fact: Fact) -> str:
+    """What two facts have in common that can contradict each other: days with days, metres with metres."""
+    if fact.sort is Sort.MEASURE:
+        return str(next(iter(fact.values))[-1])  # type: ignore[index]
+    return FAMILIES.get(fact.sort, str(fact.sort))

@@ -1,0 +1,76 @@
+"""Everyday questions to the scripted user, and whether an answer is right: `everyday.txt` says how to read it."""
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from rig.calls import Json
+from rig.methods.autode.data.scenarios import Scenario
+
+
+class Asked(NamedTuple):
+    """A question of an assistant's in a scenario, and what is right to answer."""
+
+    scenario: str
+    right: str
+    text: str
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether the question belongs to the half that the rules were made without."""
+        return zlib.crc32(self.text.encode()) % 2 == 1
+
+
+def asked() -> Iterator[Asked]:
+    """All questions, in order."""
+    lines = Path(__file__).with_name("everyday.txt").read_text(encoding="utf-8").splitlines()
+    return (Asked(*line.split(" | ", 2)) for line in lines if line and not line.startswith("#"))
+
+
+def is_right(answer: str, question: Asked, scenario: Scenario) -> bool:
+    """Whether an answer is one of those that are right."""
+    return any(_fits(answer, right.split(), question, scenario) for right in question.right.split(" or "))
+
+
+def _fits(answer: str, rules: list[str], question: Asked, scenario: Scenario) -> bool:
+    first = re.split(r"\W+", answer.strip().casefold())[0]
+    knows = "don't know" not in answer
+    told = {name for name, value in scenario.slots.items() if _says(answer, value)}
+    asked_with = {name for name, value in scenario.slots.items() if _says(question.text, value)}
+    for rule in rules:
+        kind, _, rest = rule.partition(":")
+        names = set(rest.split(","))
+        if kind in ("yes", "no") and first != kind:
+            return False
+        if kind == "unknown" and (knows or told):
+            return False
+        if kind == "says" and (rest.casefold() not in answer.casefold() or not knows):
+            return False
+        if kind == "story" and not (knows and _shares(answer, scenario)):
+            return False
+        if kind == "tells":
+            may = names | asked_with | {name for name in told if _within(scenario.slots, name, names)}
+            if not (names <= told <= may and knows):
+                return False
+    return True if "yes" in rules or "no" in rules else first != "no" or "don't know" in answer
+
+
+def _says(text: str, value: Json) -> bool:
+    if not isinstance(value, str):
+        return False
+    return re.search(rf"(?<!\w){re.escape(value.casefold().rstrip('.'))}(?!\w)", text.casefold()) is not None
+
+
+def _within(slots: Mapping[str, Json], name: str, names: set[str]) -> bool:
+    """Whether a value is part of another that was asked for, so that it is told with it."""
+    return any(other != name and _says(str(slots[other]), slots[name]) for other in names & slots.keys())
+
+
+def _shares(answer: str, scenario: Scenario) -> bool:
+    story = f"{scenario.purpose} {scenario.background} {scenario.query}".casefold()
+    words = {
+        word for word in re.findall(r"\w{4,}", answer.casefold()) if word not in ("don't", "know", "that")
+    }
+    return len([word for word in words if word in story]) >= 2
