@@ -1,4 +1,4 @@
-"""Everyday questions to the scripted user, and whether an answer is right: `everyday.txt` says how to read it."""
+"""Everyday questions to the scripted user, and whether an answer is right, as `everyday.txt` says."""
 
 import re
 import zlib

@@ -1,4 +1,4 @@
-"""What one clause of an assistant's words does: asks openly, asks for a yes, offers a choice, or states."""
+"""What one clause of an assistant's words does: asks openly, asks for a yes, or states."""
 
 import re
 from collections.abc import Iterator
@@ -6,20 +6,17 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
-from rig.scoring.texts.facts.clocks import clocks, in_part
-from rig.scoring.texts.facts.dates import dates
-from rig.scoring.texts.facts.fact import Fact, Sort
-from rig.scoring.texts.facts.quantities import quantities
-from rig.scoring.texts.facts.scan import Scan
-from rig.scoring.texts.reading.listed import vocabulary
-from rig.scoring.texts.reading.stems import stem
-from rig.scoring.texts.reading.words import opened, read
+from rig.reading.amounts import quantities
+from rig.reading.facts import Fact, Scan, Sort
+from rig.reading.lexicon import stem, vocabulary
+from rig.reading.times import clocks, dates, in_part
+from rig.reading.words import opened, read
 
 Kind: TypeAlias = Literal["wh", "tell", "closed", "fragment", "statement", "chat"]
 
 
 class Clause(NamedTuple):
-    """A clause. `asks` is what a question word asks for ("when", "how heavy"), empty for other clauses."""
+    """A clause. `asks` is what its question word asks for ("when", "how heavy"), empty if it has none."""
 
     text: str
     kind: Kind
@@ -35,61 +32,79 @@ class Token(NamedTuple):
 
     @property
     def is_content(self) -> bool:
-        """Whether the word says what something is about."""
+        """Whether the word tells one thing from another."""
         return self.text not in FUNCTION_WORDS and len(self.text) > 1
 
 
 FUNCTION_WORDS = vocabulary(
-    "a an the of or to and be can is are was were am i you your yours my me we us our it its this that these those "
-    "he she him her his hers they them their there here with for in on at by from up as into about do does did have "
-    "has had will would could should shall may might must not no yes if so then than too also just only please "
-    "thanks ok okay right correct sure great well now mind how what which who whom whose when where why be been being "
-    "want need like know tell give get got let make take set go going help able any anything some something else "
-    "more most all each every much many long don doesn didn isn aren wasn won't don't i'll i'm i've i'd you'd "
-    "you're you've you'll that's it's what's who's where's when's let's s t ll re ve d m one kind type sort name "
-    "exactly possible prefer preferred good best work works suit would've us out off over down back still yet "
-    "before after again already first new everything thing things way mean want wanted"
+    "a an the of or to and be can is are was were am i you your yours my me we us our it its this that these "
+    "those he she him her his hers they them their there here with for in on at by from up as into "
+    "about do does "
+    "did have has had will would could should shall may might must not no yes if so then than too also "
+    "just only "
+    "please thanks ok okay right correct sure great well now mind how what which who whom whose when "
+    "where why "
+    "being been want need like know tell give get got let make take set go going help able any anything some "
+    "something else more most all each every much many long don doesn didn isn aren wasn won't don't "
+    "i'll i'm "
+    "i've i'd you'd you're you've you'll that's it's what's who's where's when's let's s t ll re ve d m "
+    "one kind "
+    "type sort name exactly possible prefer preferred good best work works suit would've out off over "
+    "down back "
+    "still yet before after again already first new everything thing things way mean wanted"
 )
 """Words that tell no thing from another."""
 
 _WH = re.compile(
-    r"\b(?P<how>how) (?P<adjective>\w+)|\b(?P<word>when|where|who|whom|whose|why|what|which)(?:'s|’s|'re)?\b"
+    r"\b(?P<how>how) (?P<adjective>\w+)|\b(?P<word>when|where|who|whom|whose|why|what|which)(?:['’](?:s"
+    r"|re))?\b"
     r"(?: (?P<noun>time|day|date|number|name|place))?",
     re.IGNORECASE,
 )
-_CLOSED = re.compile(
-    r"^(?:(?:and|so|then|also|or|but|well|okay|ok|great|perfect|alright|fine|oh|just to confirm|to confirm"
-    r"|by the way|in that case)[,:]? )*"
+_VERB = (
     r"(?:is|are|was|were|am|do|does|did|have|has|had|will|would|could|can|should|shall|may|might|must|isn't"
-    r"|aren't|don't|doesn't|didn't|won't|wouldn't|haven't|any)\b",
+    r"|aren't|don't|doesn't|didn't|won't|wouldn't|haven't)"
+)
+_CLOSED = re.compile(
+    r"^(?:(?:and|so|then|also|or|but|well|okay|ok|great|perfect|alright|fine|oh|(?:just )?to confirm|by "
+    r"the way"
+    rf"|in that case)[,:]? )*(?:{_VERB}|any)\b",
     re.IGNORECASE,
 )
+_SAY = r"(?:tell|give|provide|share|specify|describe|confirm|enter|choose|select|state"
 _TELL = re.compile(
-    r"\b(?:(?:can|could|would|will|may) (?:you|i) (?:\w+ ){0,2}?(?:tell|give|provide|share|specify|describe|confirm"
-    r"|let|have|get|ask|know)|please (?:\w+ )?(?:tell|give|provide|share|specify|describe|confirm|enter|choose|select"
-    r"|state|let)|(?:tell|give) me|let me know|i(?:'ll| will|'d| would)? (?:\w+ ){0,2}?need (?:to know )?(?:your|the|a|to)"
+    rf"\b(?:(?:can|could|would|will|may) (?:you|i) (?:\w+ ){{0,2}}?{_SAY}|let|have|get|ask|know)"
+    rf"|please (?:\w+ )?{_SAY}|let)|(?:tell|give) me|let me know"
+    r"|i(?:'ll| will|'d| would)? (?:\w+ ){0,2}?need (?:to know )?(?:your|the|an?|to|more|some|further)"
     r"|do you (?:know|have|happen to know|remember)|(?:is|are) (?:required|missing|needed))\b",
     re.IGNORECASE,
 )
+_LEAD = re.compile(r"^[ ,:]*(?:(?:me|us|know|exactly|please) )*")
 _CHECK = re.compile(
-    r"^(?:(?:and )?(?:is|was|are) (?:that|this|it|everything|these|all)(?: all)? (?:right|correct|ok|okay|fine|so)"
-    r"|(?:is|was) (?:that|this) (?:right|correct|it)|right|correct|okay|ok|yes|didn't you|don't you|isn't it|aren't you"
-    r"|is this what you want(?:ed)?|does that (?:sound|look|work) ?\w*|sounds? (?:good|right)|alright|then)\W*$",
+    r"^(?:(?:and )?(?:is|was|are) (?:that|this|it|everything|these|all)(?: all)? (?:right|correct|ok"
+    r"|okay|fine|so)"
+    r"|(?:is|was) (?:that|this) it|right|correct|okay|ok|yes|(?:do|did|is|are|was|wo)n't (?:you|it)"
+    r"|is this what you want(?:ed)?|does that (?:sound|look|work) ?\w*|sounds? (?:good|right)|alright"
+    r"|then)\W*$",
     re.IGNORECASE,
 )
 _CHAT = re.compile(
-    r"(?:anything|something|what) else|can i (?:help|assist)|how (?:can|may) i (?:help|assist|be of)|how are you"
-    r"|further (?:help|assistance)|anything more",
+    r"(?:anything|something|what) else|(?<!how )can i (?:help|assist)|how are you|further (?:help|assistance)"
+    r"|anything more",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[?!])\s+|(?<=[\w)'\"%][\w)'\"%]\.)\s+(?=[A-Z\d\"(])|\n+")
+_BY = r"(?:for|from|by|until|till|at|in|on|to|since)"
 _JOINT = re.compile(
-    r"(?:,|;| -| –| —)\s+(?:and |or |but )?(?=(?:how|when|where|who|why|what|which|do|does|did|is|are|was|will|would|shall|should"
-    r"|can|could|have|right|correct|okay|ok|isn't|didn't|don't|aren't|from where|by when|until when|at what|in which"
-    r"|for how|in what|on which|to whom|for which|then)\b)"
-    r"|\s+and\s+(?=(?:(?:for|from|by|until|till|at|in|on|to|since)\s+)?(?:how|when|where|who|whom|why|what|which)\b)"
+    rf"(?:,|;| -| –| —)\s+(?:and |or |but )?(?=(?:how|when|where|who|why|what|which|{_VERB}|right"
+    rf"|correct|okay|ok"
+    rf"|then|{_BY} (?:how|when|where|what|which|whom))\b)"
+    rf"|\s+and\s+(?=(?:{_BY}\s+)?(?:how|when|where|who|whom|why|what|which)\b)"
     r"|\s+and\s+(?=(?:is|are|do|does|will|would|shall|should|can|could|have)\s+(?:it|you|there|i|we|that|\d))",
     re.IGNORECASE,
+)
+_INDIRECT = re.compile(
+    r"\b(?:ask|know|say|about|tell)\b.*\b(?:how|when|where|who|why|what|which)\b", re.IGNORECASE
 )
 _TITLES = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|No|Prof)\.(?=\s)")
 
@@ -98,9 +113,8 @@ def clauses(text: str) -> Iterator[Clause]:
     """The clauses of an assistant's words, in order."""
     for sentence in _SENTENCE.split(_TITLES.sub(r"\1․", text)):
         is_question = sentence.rstrip(' "*)').endswith("?")
-        parts = [part.strip(" ,;-–—") for part in _JOINT.split(sentence.strip())]
-        for part in filter(None, parts):
-            yield _clause(part.replace("․", "."), is_question)
+        parts = (part.strip(" ,;-–—") for part in _JOINT.split(sentence.strip()))
+        yield from (_clause(part.replace("․", "."), is_question) for part in parts if part)
 
 
 def _clause(text: str, is_question: bool) -> Clause:
@@ -108,32 +122,17 @@ def _clause(text: str, is_question: bool) -> Clause:
         return Clause(text, "chat")
     if _CHECK.match(text) and is_question:
         return Clause(text, "closed")
-    lead = _TELL.search(text)
-    is_tell = lead is not None
-    asks = asked(text)
-    if (
-        lead
-        and asks
-        and not _WH.match(
-            text[lead.end() :].lstrip(" ,:").removeprefix("me ").removeprefix("know ").removeprefix("us ")
-        )
-    ):
+    lead, asks = _TELL.search(text), asked(text)
+    if lead and not _WH.match(_LEAD.sub("", text[lead.end() :])):
+        # "The name of the room where it is" asks for a name, and not where.
         asks = asked(text[: lead.start()]) if _WH.match(text) else ""
-    if is_question and _CLOSED.match(text) and not (is_tell or (asks and _indirect(text))):
+    if is_question and _CLOSED.match(text) and not (lead or (asks and _INDIRECT.search(text))):
         return Clause(text, "closed")
-    if asks and (is_question or is_tell):
+    if asks and (is_question or lead):
         return Clause(text, "wh", asks)
-    if is_tell:
+    if lead:
         return Clause(text, "tell")
     return Clause(text, "fragment" if is_question else "statement")
-
-
-def _indirect(text: str) -> bool:
-    """Whether a question word stands where it asks: may I ask why."""
-    return (
-        re.search(r"\b(?:ask|know|say|about|tell)\b.*\b(?:how|when|where|who|why|what|which)\b", text, re.I)
-        is not None
-    )
 
 
 def asked(text: str) -> str:
@@ -149,15 +148,13 @@ def asked(text: str) -> str:
 @lru_cache(4096)
 def tokens(text: str) -> tuple[Token, ...]:
     """The words of a text in order; the first word of a sentence is no name."""
-    found = []
+    words = []
     for match in re.finditer(r"\w+(?:['’]\w+)?", text):
-        word = match[0]
         before = text[: match.start()].rstrip(" \"'(")
-        plain = re.sub(r"['’]s$", "", word.casefold()).replace("’", "'")
-        found.append(
-            Token(plain, stem(plain), word[0].isupper() and bool(before) and before[-1] not in ".?!:")
-        )
-    return tuple(found)
+        plain = re.sub(r"['’]s$", "", match[0].casefold()).replace("’", "'")
+        is_name = match[0][0].isupper() and bool(before) and before[-1] not in ".?!:"
+        words.append(Token(plain, stem(plain), is_name))
+    return tuple(words)
 
 
 def content(text: str) -> tuple[str, ...]:
@@ -165,10 +162,10 @@ def content(text: str) -> tuple[str, ...]:
     return tuple(token.stem for token in tokens(text) if token.is_content)
 
 
-FAMILIES: dict[Sort, str] = {
-    **dict.fromkeys((Sort.WEEKDAY, Sort.MONTH, Sort.DAY, Sort.YEAR, Sort.RELATIVE, Sort.WHICH), "day"),
-    **dict.fromkeys((Sort.CLOCK, Sort.PART), "clock"),
-}
+@lru_cache(4096)
+def stems(text: str) -> frozenset[str]:
+    """The stems of all words of a text."""
+    return frozenset(token.stem for token in tokens(text))
 
 
 @lru_cache(4096)
@@ -178,8 +175,14 @@ def facts(text: str) -> tuple[Fact, ...]:
     return tuple(in_part(chain(dates(scan), clocks(scan), quantities(scan))))
 
 
+_FAMILIES: dict[Sort, str] = {
+    **dict.fromkeys((Sort.WEEKDAY, Sort.MONTH, Sort.DAY, Sort.YEAR, Sort.RELATIVE, Sort.WHICH), "day"),
+    **dict.fromkeys((Sort.CLOCK, Sort.PART), "clock"),
+}
+
+
 def family(fact: Fact) -> str:
     """What two facts have in common that can contradict each other: days with days, metres with metres."""
     if fact.sort is Sort.MEASURE:
-        return str(next(iter(fact.values))[-1])  # type: ignore[index]
-    return FAMILIES.get(fact.sort, str(fact.sort))
+        return str(next(iter(fact.values))[-1])  # type: ignore[index]  # (size, dimension)
+    return _FAMILIES.get(fact.sort, str(fact.sort))

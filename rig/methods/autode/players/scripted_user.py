@@ -13,7 +13,8 @@ from rig.calls import Json
 from rig.methods.autode.data.scenarios import Scenario
 from rig.methods.autode.players import questions
 from rig.methods.autode.players.questions import Alike, mentions, spoken
-from rig.methods.autode.players.understanding import Knowledge, Reader, Understanding
+from rig.methods.autode.players.reader import Understanding, understand
+from rig.methods.autode.players.slots import Knowledge
 from rig.methods.scripted import replied
 from rig.models import OneByOne, OnPiece, Piece, Prediction, ReplyMessage, Request, UserMessage
 from rig.scoring.similarity import MiniLM
@@ -63,81 +64,61 @@ def answer(scenario: Scenario, own: Sequence[str], heard: str, alike: Alike) -> 
     """What the user says to an assistant's words, having said `own` before."""
     story = f"{scenario.character}. {scenario.background} {scenario.purpose} {' '.join(own[:1])}"
     knowledge = Knowledge(scenario.api, scenario.slots, story)
-    understood = Reader(knowledge, own, alike).read(heard)
-    if understood.general and not understood.asked:
+    understood = understand(knowledge, own, heard, alike)
+    name = scenario.character.split(",")[0].strip()
+    if understood.is_general and not understood.asked:
         understood.asked = missing(scenario, own)[:AT_ONCE]
-    told = phrased(knowledge, understood)
-    if understood.name:
-        told = f"{told} {scenario.character.split(',')[0]}.".strip()
-    if told:
+    if told := " ".join([*phrased(knowledge, understood), *([f"{name}."] if understood.is_name else [])]):
         return told
-    if understood.purpose:
-        return purpose(scenario)
-    if understood.open:
+    if understood.is_purpose:
+        return first_person(scenario.purpose, name)
+    if understood.is_open:
         return UNKNOWN
     return FAILED if _PUSH in own else _PUSH
 
 
-def phrased(knowledge: Knowledge, understood: Understanding) -> str:
-    """What was understood, answered: corrections first, then yes or no, then values, then what is not known."""
-    values = knowledge.values
-    parts = []
-    corrected = [*understood.false, *(name for name in understood.asked if understood.false)]
-    if corrected:
-        told = sentence({name: values[name] for name in corrected})
-        parts.append(f"No, {told[0].lower() + told[1:] if told.startswith(('The ', 'It')) else told}")
-    elif understood.flags:
-        parts += (
-            [_flag(flag) for flag in understood.flags.values()][:1]
-            if len(understood.flags) == 1
-            else [sentence({name: values[name] for name in understood.flags})]
-        )
-    elif understood.refused and not understood.asked:
-        parts.append("No, thanks.")
-    elif understood.closed and not understood.asked:
-        parts.append("Yes, please.")
-    if understood.asked and not corrected:
-        parts.append(sentence({name: values[name] for name in understood.asked}))
+def phrased(knowledge: Knowledge, understood: Understanding) -> list[str]:
+    """Sentences: what is false corrected, or yes or no; then the values, and what is not known."""
+    asked = {name: knowledge.values[name] for name in understood.asked}
+    sentences = []
+    if understood.false:
+        told = sentence({**{name: knowledge.values[name] for name in understood.false}, **asked})
+        is_plain = told.startswith(("The ", "It's "))
+        sentences.append(f"No, {told[0].lower()}{told[1:]}" if is_plain else f"No: {told}")
+    else:
+        flags = list(understood.flags.values())
+        if len(flags) > 1:
+            asked = {**{name: knowledge.values[name] for name in understood.flags}, **asked}
+        elif flags or not asked:
+            agreed = flags[0] if flags else understood.is_closed
+            sentences += [_yes_or_no(agreed)] if flags or agreed or understood.is_declined else []
+        sentences += [sentence(asked)] if asked else []
     if understood.unknown:
-        parts.append(f"I don't know the {listed(map(spoken, dict.fromkeys(understood.unknown)))}.")
-    return " ".join(parts)
+        sentences.append(f"I don't know the {listed(map(spoken, dict.fromkeys(understood.unknown)))}.")
+    return sentences
 
 
-def _flag(value: bool) -> str:
+def _yes_or_no(value: bool) -> str:
     return "Yes, please." if value else "No, thanks."
 
 
-def purpose(scenario: Scenario) -> str:
-    """What the user wants, in the first person."""
-    name = scenario.character.split(",")[0].strip()
-    return first_person(scenario.purpose, name)
-
-
-_VERBS = {
-    "has": "have",
-    "is": "am",
-    "does": "do",
-    "goes": "go",
-    "was": "was",
-    "wants": "want",
-    "wishes": "wish",
-}
+_VERBS = {"has": "have", "is": "am", "does": "do", "goes": "go", "was": "was"}
 
 
 def first_person(text: str, name: str) -> str:
     """A sentence about somebody as they would say it of themselves."""
-    text = re.sub(rf"^{re.escape(name)}\b|\b(?:he|she)\b", "I", text, count=0, flags=re.IGNORECASE)
+
+    def conjugated(match: re.Match[str]) -> str:
+        verb = match[2]
+        return (
+            f"{match[1]} {_VERBS.get(verb) or (verb[:-1] if verb.endswith('s') and len(verb) > 3 else verb)}"
+        )
+
     text = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", text)
-
-    def verb(match: re.Match[str]) -> str:
-        word = match[2]
-        plain = _VERBS.get(word) or (word.removesuffix("s") if word.endswith("s") and len(word) > 3 else word)
-        return f"{match[1]} {plain}"
-
-    text = re.sub(r"(\bI) (\w+)\b", verb, text)
-    text = re.sub(r"(, and) (has|is|wants|needs)\b", verb, text)
+    text = re.sub(rf"\b(?:{re.escape(name)}|[Ss]?[Hh]e)\b", "I", text)
+    text = re.sub(r"(\bI|, and) (\w+)\b", conjugated, text)
     text = re.sub(r"\bher(?= (?:in|out|up|and|to)\b|[.,])", "me", text)
-    text = re.sub(r"\bhim(?:self)\b|\bherself\b", "myself", text)
+    text = re.sub(r"\b(?:him|her)self\b", "myself", text)
     return re.sub(r"\b(?:his|her)\b", "my", text)
 
 
@@ -159,7 +140,7 @@ def sentence(values: Mapping[str, Json]) -> str:
         return f"{told[0].upper()}{told[1:]}{_end(told)}"
     (value,) = values.values()
     if isinstance(value, bool):
-        return _flag(value)
+        return _yes_or_no(value)
     text = _value(value)
     return f"It's {text}{_end(text)}" if len(text.split()) <= _SHORT else f"{text}{_end(text)}"
 

@@ -1,0 +1,361 @@
+"""What an assistant's words ask of a user who knows some values, and which of what they say is false.
+
+Values and words are read as facts (days, times, amounts): "when" is about a slot whose value is a day,
+and "10 mg" contradicts "5 mg". What is not a fact is compared word by word.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from rig.methods.autode.players import asking, questions
+from rig.methods.autode.players.clauses import Clause, clauses, content, facts, family, tokens
+from rig.methods.autode.players.questions import Alike
+from rig.methods.autode.players.slots import Knowledge, Slot
+from rig.reading.facts import Sort
+from rig.reading.lexicon import stem, vocabulary
+
+
+@dataclass
+class Understanding:
+    """What was understood of an assistant's words.
+
+    `asked` are slots to be told, `unknown` those that are asked for in vain, and `false` those of which
+    something else was said. `flags` are questions of yes or no with their answers by slot, `is_closed` one to
+    agree to, `is_declined` one to be declined. `is_general` asks for anything that is missing, `is_purpose`
+    for what the user wants, `is_name` for their name, and `is_open` for something that nobody knows.
+    """
+
+    asked: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    false: list[str] = field(default_factory=list)
+    flags: dict[str, bool] = field(default_factory=dict)
+    is_closed: bool = False
+    is_declined: bool = False
+    is_general: bool = False
+    is_purpose: bool = False
+    is_name: bool = False
+    is_open: bool = False
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
+_FLAGS = (
+    (
+        vocabulary("first new"),
+        vocabulary("before already again existing regular returning earlier previously"),
+    ),
+    (vocabulary("outside outdoors terrace patio garden"), vocabulary("inside indoors indoor")),
+    (vocabulary("loan courtesy replacement rental substitute spare"), vocabulary("")),
+    (vocabulary("screen projector display monitor"), vocabulary("")),
+)
+"""Words for what is true or false of a slot, and for the opposite."""
+_FLAG_STOPS = frozenset(
+    map(stem, vocabulary("whether is a an the to be it you need needed meanwhile for of in at"))
+)
+_NEGATED = _pattern(r"\b(?:without|not|no|don['’]t|doesn['’]t|won['’]t|never)\b")
+_QUESTION_TAG = _pattern(r",? \w+n['’]t (?:you|it|we)\W*$")
+_NOW = _pattern(r"\b(?:right (?:now|away)|now|immediately|straight away|at once)\b")
+_OPEN = _pattern(
+    r"\bwhat (?:brings|can i (?:do|help)|would you like(?: me| us)? to do|do you (?:need|want)(?: me to "
+    r"do)?\W*$"
+    r"|should i do|is (?:it|this) (?:all )?about|are you (?:trying|hoping|looking)|seems to be\b|happened\b)"
+    r"|\bhow (?:can|may) (?:i|we) help|\btell me (?:more|about it)"
+    r"|\bwhat(?:['’]s| is) (?:(?:the )?(?:matter|purpose|going on)|wrong\b)"
+)
+_MAIN = _pattern(
+    r"\bwhat (?:(?:can|should|shall|may|could) (?:i|we) \w+|would you like|do you (?:feel like|want"
+    r"|need|fancy))"
+)
+_OWN_NAME = _pattern(
+    r"\byour (?:full |own |first |last )?name\b|\b(?:under|in|for) (?:what|which|whose) name\b"
+)
+_PERMISSION = _pattern(
+    r"\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:want|like) me to\b|\b(?:go ahead|proceed)\b|\bready\b"
+)
+_WISH = _pattern(r"\b(?:would you like|do you want|should|shall|do you need)\b")
+_FACTUAL = _pattern(
+    r"^(?:and )?(?:have|did|were|was|has|are|is|do|does) (?:you|there|anyone|it|he|she|they)\b"
+)
+_EXISTS = _pattern(r"^(?:is there|are there|do you have|does anyone|any|was any|has any)\b")
+_RESTATES = _pattern(
+    r"^(?:(?:so|you|i will|let me|your)\b|i['’]ll\b|i(?:['’]m| am) \w+ing\b|ok(?:ay)?,|that['’]s\b)"
+)
+_ELSEWHERE = _pattern(r"\bsince when\b|\bhow long (?:has|have)\b")
+_IDENTIFIERS = vocabulary(
+    "number name address email phone birth age password pin code id isbn brand model make account "
+    "digits iban colour"
+)
+"""Nouns that ask for one thing: where no slot has it, nobody should tell another value in its place."""
+_PLAIN_NOUNS = vocabulary(
+    "booking order request reservation transfer payment statement appointment call ticket message note "
+    "reminder "
+    "search details information app account everything money name plan choice option time date day yes ahead "
+    "proceed confirm confirmed ready do done start book send set place add make create submit continue "
+    "look check "
+    "find now that sound"
+)
+"""What an assistant speaks of in any conversation."""
+_EXAMPLE = _pattern(r"^(?:for (?:example|instance)|such as|e\.?g\.?|like|the (?:available|supported))\b")
+_EXAMPLES = _pattern(
+    r",? ?\([^)]*\)|,? (?:such as|e\.g\.,?|for example,|for instance,) (?![^?]*\bto\b)[^?.]*(?=[?.])"
+)
+_LIST = re.compile(r"\n\s*(?:[-*•]|\d+[.)])\s")
+_BACK = _pattern(
+    r"\b(?:this|that|these|those|the above|the following) (?:\w+ )?(?:details?|information|info|things?)\b"
+)
+
+
+def understand(known: Knowledge, own: Sequence[str], heard: str, alike: Alike | None) -> Understanding:
+    """What an assistant's words ask, and what is false in them; the user has said `own` before."""
+    reader = _Reader(known, "\n".join(own), alike)
+    reader.read(heard)
+    result = reader.result
+    result.false = list(dict.fromkeys(result.false))
+    result.asked = [name for name in dict.fromkeys(result.asked) if name not in result.false]
+    return result
+
+
+class _Reader:
+    """Reads the clauses of an assistant's words one by one into a result."""
+
+    def __init__(self, known: Knowledge, said: str, alike: Alike | None) -> None:
+        self.result = Understanding()
+        self._known = known
+        self._slots = known.slots
+        self._said = said
+        self._alike = alike
+
+    def read(self, heard: str) -> None:
+        parts = [clause for clause in clauses(_EXAMPLES.sub(".", heard)) if not _EXAMPLE.match(clause.text)]
+        if _LIST.search(heard) and (names := questions.read(heard, self._known.api).slots):
+            self._tell(slot for slot in self._slots if slot.name in names)
+            return
+        kinds = {clause.kind for clause in parts}
+        for clause in parts:
+            if clause.kind in ("wh", "tell"):
+                self._read_question(clause)
+            elif clause.kind in ("closed", "fragment"):
+                self._read_closed(clause)
+            elif "wh" in kinds and re.search(r"\bor\b", clause.text):
+                pass  # what there is to choose from
+            elif clause.kind == "statement" and ("closed" in kinds or _RESTATES.match(clause.text)):
+                self._compare(clause)
+
+    # Questions for a value.
+
+    def _read_question(self, clause: Clause) -> None:
+        if _OWN_NAME.search(clause.text) and not any("owner" in slot.stems for slot in self._slots):
+            self.result.is_name = True
+        elif clause.kind != "tell" and (slot := self._offered(clause.text)):
+            self._tell([slot])
+        elif clause.asks == "when" and re.search(r"\bto when\b", clause.text, re.IGNORECASE):
+            self._tell(slot for slot in self._slots if slot.families & {"day", "clock"})
+        elif self._is_elsewhere(clause):
+            self.result.is_open = True
+        elif slots := self._asked(clause):
+            self._tell(slots)
+        elif _OPEN.search(clause.text):
+            self.result.is_purpose = True
+        elif _MAIN.search(clause.text) and (slot := self._main()):
+            self._tell([slot])
+        elif slots := self._named(clause) or self._named(clause, self._alike):
+            self._tell(slots)
+        elif questions.read(_as_question(clause), self._known.api).is_general:
+            self.result.is_general = True
+        elif not _BACK.search(clause.text):
+            self.result.is_open = True
+
+    def _asked(self, clause: Clause) -> list[Slot]:
+        """The slots that a question names, or the one that it is clearly about."""
+        best, degree = self._best(clause)
+        is_typed = clause.asks not in ("", "what", "which", "what name", "which name")
+        is_by_name = not is_typed and (degree < asking.STRONG or clause.kind == "tell")
+        if is_by_name and (slots := self._named(clause)):
+            return slots
+        return [best] if best is not None and degree >= asking.CLEAR else []
+
+    def _named(self, clause: Clause, alike: Alike | None = None) -> list[Slot]:
+        """The slots that the words of a question name, or with `alike` the one that it is nearest to."""
+        if alike is not None and _IDENTIFIERS.intersection(token.text for token in tokens(clause.text)):
+            return []
+        names = questions.read(_as_question(clause), self._known.api, alike).slots
+        slots = [slot for slot in self._slots if slot.name in names and asking.kind_degree(slot, clause) >= 0]
+        return [slot for slot in slots if clause.kind != "wh" or not slot.is_flag]
+
+    def _best(self, clause: Clause) -> tuple[Slot | None, float]:
+        """The slot that a question is most about, and how much."""
+        slots = [slot for slot in self._slots if clause.kind != "wh" or not slot.is_flag]
+        degrees = [asking.degree(slot, clause, self._said) for slot in slots]
+        highest = max(degrees, default=0.0)
+        return (slots[degrees.index(highest)] if degrees else None), highest
+
+    def _is_elsewhere(self, clause: Clause) -> bool:
+        """Whether a question is about something that no slot is: since when, the make of a car."""
+        if _ELSEWHERE.search(clause.text):
+            return True
+        nouns = _IDENTIFIERS.intersection(token.text for token in tokens(clause.text))
+        if clause.asks.startswith("wh") and len(nouns) > 1:
+            nouns -= {"name", "number"}
+        if "name" in nouns and any(asking.is_named(slot, clause) for slot in self._slots):
+            return False
+        strange = [
+            noun for noun in nouns if not any(asking.synonyms(noun) & slot.stems for slot in self._slots)
+        ]
+        return bool(strange) and not self._named(clause)
+
+    def _main(self) -> Slot | None:
+        """What the call is about: the first required text that is no fact and no choice, and was not said."""
+        for slot in self._slots:
+            is_thing = bool(slot.text) and not slot.families and not slot.parameter.enum
+            if is_thing and slot.parameter.mark == "required" and not slot.is_said(self._said):
+                return slot
+        return None
+
+    def _tell(self, slots: Iterable[Slot]) -> None:
+        for slot in slots:
+            (self.result.asked if slot.is_known else self.result.unknown).append(slot.name)
+
+    # Questions of yes or no, choices, and what is said about what shall happen.
+
+    def _read_closed(self, clause: Clause) -> None:
+        if slot := self._offered(clause.text):
+            self._tell([slot])
+            return
+        if self._answer_flag(clause):
+            return
+        is_true = self._compare(clause)
+        if is_true is False:
+            return
+        is_strange = any(self._is_strange_noun(token.text) for token in tokens(clause.text))
+        if is_true or (_PERMISSION.search(clause.text) and not is_strange):
+            self.result.is_closed = True
+            return
+        slot, degree = self._best(Clause(clause.text, "closed"))
+        if slot is not None and degree >= (1.0 if _EXISTS.match(clause.text) else asking.CLEAR):
+            is_other = clause.kind == "closed" and slot.text and self._says_more(slot, clause)
+            self.result.false.append(slot.name) if is_other else self._tell([slot])
+        elif clause.kind == "fragment":
+            self._read_question(clause)
+        elif is_strange or _FACTUAL.match(clause.text):
+            is_wish = _WISH.search(clause.text) is not None
+            self.result.is_declined |= is_wish
+            self.result.is_open |= not is_wish
+        else:
+            self.result.is_closed = True
+
+    def _answer_flag(self, clause: Clause) -> bool:
+        """Answer a question about a truth value; False if it is about none."""
+        words = {token.text for token in tokens(clause.text)}
+        for slot in self._slots:
+            if not slot.is_flag:
+                continue
+            own = {
+                token.text for token in tokens(f"{questions.spoken(slot.name)} {slot.parameter.description}")
+            }
+            same = not (frozenset(map(stem, words)) & slot.stems).issubset(_FLAG_STOPS)
+            sides = [(says, denies) for says, denies in _FLAGS if says & own]
+            positive = any(says & words for says, _ in sides)
+            negative = any(denies & words for _, denies in sides)
+            if same or positive or negative:
+                rest = _QUESTION_TAG.sub("", clause.text)
+                is_negated = bool(_NEGATED.search(rest)) and not re.match(r"\W*\w+n['’]t\b", rest)
+                opposite = negative and not positive
+                self.result.flags.setdefault(slot.name, bool(slot.value) ^ opposite ^ is_negated)
+                return True
+        return False
+
+    def _offered(self, text: str) -> Slot | None:
+        """The slot of which a text offers several values to choose from."""
+        beside = re.findall(r"(\w+),? or (?:an? |the )?(\w+)", text)
+        words = {stem(word.casefold()) for pair in beside for word in pair}
+        for slot in self._slots if beside else ():
+            several = [fact for fact in facts(text) if family(fact) in slot.families]
+            is_named = bool(words.intersection(slot.words)) and not slot.families and not slot.parameter.enum
+            if len(slot.chosen(text)) > 1 or (len(several) > 1 and len(slot.families) == 1) or is_named:
+                return slot
+        return None
+
+    def _compare(self, clause: Clause) -> bool | None:
+        """Note what a clause says falsely. Whether all it says of slots is true; None if it says nothing."""
+        text = clause.text
+        if clause.kind == "fragment":
+            text = re.sub(r"\bone (?=[a-z])", "1 ", text, flags=re.IGNORECASE)
+        true, false = self._compare_facts(text)
+        for slot in self._slots:
+            if slot.text and slot.name not in true | false:
+                verdict = slot.compared(text, self._known)
+                true |= {slot.name} if verdict else set()
+                false |= {slot.name} if verdict is False else set()
+        replaced = [self._replaced_name(text, true | false)]
+        if true and not (false or any(replaced)) and clause.kind != "closed":
+            replaced.append(self._replaced_thing(text, true))
+        false |= {slot.name for slot in replaced if slot is not None}
+        self.result.false += [slot.name for slot in self._slots if slot.name in false]
+        return not false if true or false else None
+
+    def _compare_facts(self, text: str) -> tuple[set[str], set[str]]:
+        """The slots about which a text states a true fact, and those about which it states a false one."""
+        true: set[str] = set()
+        false: set[str] = set()
+        slots = [slot for slot in self._slots if slot.families]
+        for fact in facts(text):
+            same = {slot.name for slot in slots if any(fact.agrees(own) for own in slot.facts)}
+            true |= same
+            if same or any(fact.agrees(own) for own in facts(self._known.story)):
+                continue
+            rivals = [slot for slot in slots if family(fact) in slot.families]
+            if fact.sort is Sort.NUMBER:
+                rivals = [slot for slot in rivals if slot.counts(fact.said.shown, text)]
+            if rivals:
+                false.add(max(rivals, key=lambda slot: len(slot.described.intersection(content(text)))).name)
+        if _NOW.search(text):
+            false |= {slot.name for slot in slots if "clock" in slot.families and slot.name not in true}
+        return true - false, false
+
+    def _replaced_name(self, text: str, settled: set[str]) -> Slot | None:
+        """The slot with a name in it, where a text has a name that the user never heard."""
+        if not any(
+            token.capital and self._known.is_strange(token) and not facts(token.text)
+            for token in tokens(text)
+        ):
+            return None
+        named = [
+            slot
+            for slot in self._slots
+            if slot.text[:1].isupper() and slot.name not in settled
+            if not (slot.parameter.enum or slot.is_code or slot.families)
+        ]
+        return max(named, key=lambda slot: len(slot.described.intersection(content(text))), default=None)
+
+    def _replaced_thing(self, text: str, true: set[str]) -> Slot | None:
+        """The slot whose value a text that repeats others replaces: I'll water the lawn for 25 minutes."""
+        sequence = tokens(text)
+        for before, token in pairwise(sequence):
+            if (
+                before.text in ("the", "a", "your")
+                and not token.capital
+                and self._is_strange_noun(token.text)
+            ):
+                main = self._main()
+                return main if main is not None and main.name not in true else None
+        return None
+
+    def _is_strange_noun(self, word: str) -> bool:
+        return word not in _PLAIN_NOUNS and self._known.is_strange(tokens(word)[0])
+
+    def _says_more(self, slot: Slot, clause: Clause) -> bool:
+        """Whether a question of yes or no says of a slot what is not its value."""
+        if _EXISTS.match(clause.text):
+            return False
+        return any(
+            self._is_strange_noun(token.text) and len(asking.synonyms(token.text)) == 1
+            for token in tokens(clause.text)
+        )
+
+
+def _as_question(clause: Clause) -> str:
+    return f"{clause.text.rstrip('?.! ')}?"

@@ -1,0 +1,204 @@
+"""A slot as a user knows it: how it is spoken of, and what a text says of its value."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rig.calls import Json
+from rig.methods.autode.data.documents import ApiDocument, Parameter
+from rig.methods.autode.players import questions
+from rig.methods.autode.players.clauses import FUNCTION_WORDS, Token, content, facts, family, stems, tokens
+from rig.reading.facts import Fact
+from rig.reading.lexicon import stem, vocabulary
+
+_COLOURS = vocabulary(
+    "black white red green blue yellow brown grey gray orange purple pink violet silver golden beige"
+)
+_ALSO = {"collect": "pick", "fetch": "pick", "halfway": "half", "mail": "post", "shut": "close"}
+"""Words that stand for a choice's."""
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a user knows: the values of an API's slots; and who they are, what they want and have said."""
+
+    api: ApiDocument
+    values: Mapping[str, Json]
+    story: str = ""
+
+    @cached_property
+    def slots(self) -> tuple["Slot", ...]:
+        """The slots of the API, in its order."""
+        return tuple(
+            Slot(each, self.values.get(each.name), each.name in self.values) for each in self.api.parameters
+        )
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The stems of all words of the document, the values and the story."""
+        texts = [self.story, self.api.name, self.api.description, *map(str, self.values.values())]
+        for parameter in self.api.parameters:
+            texts += [questions.spoken(parameter.name), parameter.description, *parameter.enum]
+        return frozenset().union(*map(stems, texts))
+
+    def is_strange(self, token: Token) -> bool:
+        """Whether a word tells things apart, and is none that the user would use."""
+        return token.is_content and token.stem not in self.vocabulary
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A parameter with the value that the user knows, if any."""
+
+    parameter: Parameter
+    value: Json
+    is_known: bool
+
+    @property
+    def name(self) -> str:
+        return self.parameter.name
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the value is true or false."""
+        return isinstance(self.value, bool)
+
+    @cached_property
+    def text(self) -> str:
+        """The value, empty if it is no text."""
+        return self.value if isinstance(self.value, str) else ""
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The stems of its name."""
+        return frozenset(map(stem, questions.spoken(self.name).split()))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of all words of its name and description."""
+        return self.named | stems(self.parameter.description)
+
+    @cached_property
+    def described(self) -> frozenset[str]:
+        """The stems of its name, and of what its description is about."""
+        return self.named | frozenset(content(self.parameter.description))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """What its value is about, in stems."""
+        return content(self.text)
+
+    @cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that its value states; a 3 as the value of `months` is three months, too."""
+        is_bare = self.text.isdecimal()
+        return facts(self.text) + (facts(f"{self.text} {questions.spoken(self.name)}") if is_bare else ())
+
+    @cached_property
+    def families(self) -> frozenset[str]:
+        """Which families of facts its value states."""
+        return frozenset(map(family, self.facts))
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        """The values that it can have: those of the document, or those that its description names."""
+        listed = self.parameter.description.partition("such as ")[2]
+        return self.parameter.enum or tuple(filter(None, re.split(r", | or ", listed)))
+
+    @property
+    def is_code(self) -> bool:
+        """Whether the value is a code, such as a plate or the number of a ticket."""
+        return re.fullmatch(r"(?=.*\d)(?!\d{1,2}$)[A-Z\d][A-Z\d -]*", self.text) is not None
+
+    def is_said(self, said: str) -> bool:
+        """Whether a text mentions the value."""
+        return questions.mentions(said, self.value, self.parameter)
+
+    def chosen(self, text: str) -> list[str]:
+        """The choices that a text names."""
+        return [choice for choice in self.choices if _names_choice(text, choice, self.choices)]
+
+    def counts(self, shown: str, text: str) -> bool:
+        """Whether a plain number in a text counts what the value counts: people, and not one of two lines."""
+        after = re.search(rf"{re.escape(shown.split()[-1])}\W+(?:more )?(\w+)", text, re.IGNORECASE)
+        noun = tokens(after[1])[0] if after else None
+        if noun is None or not noun.is_content:
+            return True
+        return noun.stem in self.stems.union(self.words) or (not self.is_code and noun.stem in _COUNTED)
+
+    def compared(self, text: str, known: Knowledge) -> bool | None:
+        """Whether a text says the value (True), another in its place (False), or nothing of it (None).
+
+        Days, times and amounts are compared as facts, and not here.
+        """
+        if chosen := self.chosen(text):
+            return any(_plain(choice) == _plain(self.text) for choice in chosen)
+        if self.is_code:
+            codes = [code for code in re.findall(r"[\w-]*\d[\w-]*", text) if self._is_like(code)]
+            if codes:
+                return any(code.casefold() in self.text.casefold() for code in codes)
+        if self.words and stems(text).issuperset(self.words):
+            return True
+        colours = _COLOURS.intersection(_plain(text)) if self.named & {"colour", "color"} else set()
+        if colours:
+            return not colours.isdisjoint(_plain(self.text))
+        return False if self._is_other_kind(text, known) else None
+
+    def _is_like(self, code: str) -> bool:
+        """Whether a code could stand in the place of the value: letters where letters are, and as long."""
+        shapes = {re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", each)) for each in (code, self.text)}
+        return len(code) > 1 and (code.casefold() in self.text.casefold().split() or len(shapes) == 1)
+
+    def _is_other_kind(self, text: str, known: Knowledge) -> bool:
+        """Whether a text has the same noun with another attribute: savings account, business account."""
+        if self.families or not self.text:
+            return False
+        head = {self.words[-1]} if self.words and self.words[-1].isalpha() else set()
+        topics = (self.named | frozenset(content(self.parameter.description)[-1:])) - head
+        sequence = tokens(text)
+        for place, token in enumerate(sequence):
+            before = list(_attributes(sequence[:place]))
+            strange = {other.stem for other in before if known.is_strange(other)}
+            if strange and token.stem in head:
+                return True
+            if strange and token.stem in topics and not any(other.text.endswith("ing") for other in before):
+                return True
+        return False
+
+
+_COUNTED = frozenset(map(stem, ("people", "person", "guests", "degrees")))
+
+
+def _attributes(before: Sequence[Token]) -> Iterable[Token]:
+    """The words directly before a noun that say of which kind it is."""
+    for token in reversed(before):
+        if not token.is_content or token.text.isdigit():
+            return
+        yield token
+
+
+def _plain(text: str) -> tuple[str, ...]:
+    return tuple(token.text for token in tokens(text))
+
+
+def _names_choice(text: str, choice: str, choices: Sequence[str]) -> bool:
+    """Whether a text names a choice, if only by words that no other choice has."""
+    here = _plain(text)
+    inside = [_ALSO.get(token.text) or _ALSO.get(token.stem) or token.stem for token in tokens(text)]
+    words = _plain(choice)
+    if all(word in FUNCTION_WORDS for word in words):
+        # On and off are prepositions elsewhere.
+        turned = re.search(r"\b(?:turn|switch)\w*\b", text, re.IGNORECASE) is not None
+        return words[0] in here and (turned or words[0] == here[-1])
+    own = [stem(word) for word in words]
+    if any(word.isdigit() for word in words):
+        return any(own == inside[start : start + len(own)] for start in range(len(inside)))
+    others = {stem(word) for other in choices if other != choice for word in _plain(other)}
+    telling = next((word for word in own if word not in others and len(word) > 1), own[0])
+    return any(_akin(telling, other) for other in inside)
+
+
+def _akin(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return one == other or (len(short) >= 4 and long.startswith(short))
