@@ -21,6 +21,7 @@ def test_there_are_at_least_three_questions_to_every_scenario_but_a_few() -> Non
     assert {question.scenario for question in QUESTIONS} == SCENARIOS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_held_out", [False, True])
 def test_most_are_answered_rightly(is_held_out: bool) -> None:
     half = [question for question in QUESTIONS if question.is_held_out == is_held_out]
