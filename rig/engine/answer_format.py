@@ -71,6 +71,7 @@ def choose(settings: EngineSettings, template: ChatTemplate) -> Chosen:
 
 def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | str:
     """The model's own form, or that of a family; a line that says why `auto` takes none."""
+    from rig.engine.grammar.spelling import Tags
     from rig.engine.native.form import NativeFormat
     from rig.engine.native.found import Unsupported, family_native, native_of
     from rig.engine.native.presets import PRESETS
@@ -92,8 +93,10 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | str:
     thinking: JsonObject = {}
     if native.thinking.known:
         thinking = {"thinking": settings.thinking, "thinking_tokens": settings.thinking_tokens}
+    style = native.shape.arguments
+    is_tagged = isinstance(style, Tags) and not style.quoted  # texts in them were read otherwise before 2
     fingerprint = {
-        "prompt_format": f"{form}-{NativeFormat.version}",
+        "prompt_format": f"{form}-{2 if is_tagged else NativeFormat.version}",
         "native_format": native.as_json(),
         "several_calls": settings.several_calls,
         "tool_choice": settings.tool_choice,

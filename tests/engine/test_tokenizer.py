@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,29 @@ def test_special_tokens_of_the_template_are_recognised(tokenizer: Tokenizer) -> 
     spelled = tokenizer.special_text(tokenizer.eos)
     assert tokenizer.template(spelled) == [tokenizer.eos]
     assert tokenizer.eos in tokenizer.end_of_generation
+
+
+@given(data=st.data())
+def test_a_long_text_has_the_tokens_of_its_pieces(tokenizer: Tokenizer, data: st.DataObject) -> None:
+    specials = sorted(tokenizer.specials)
+    bits = st.sampled_from(
+        [*specials, *(text[:-1] for text in specials), "a", " the", " ", "\n", "é", "<", "|>"]
+    )
+    text = "".join(data.draw(st.lists(bits, max_size=60)))
+    for special in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("rig.engine.core.tokenizer.LONGEST_WHOLE", 0)
+            patch.setattr("rig.engine.core.tokenizer._PIECE", 5)
+            pieces = tokenizer._tokenize(text, special=special)
+        assert pieces == tokenizer._tokenize(text, special=special)
+
+
+def test_many_special_tokens_are_tokenised_in_a_moment(tokenizer: Tokenizer) -> None:
+    """llama.cpp alone takes hours and any amount of memory for as many."""
+    mark = tokenizer.special_text(tokenizer.eos)
+    started = time.process_time()
+    assert tokenizer.template(mark * 390_000) == [tokenizer.eos] * 390_000
+    assert time.process_time() - started < 20
 
 
 def test_sentencepiece_content_gets_no_space_of_its_own(tiny_path: Callable[..., Path]) -> None:

@@ -1,8 +1,8 @@
 """Text to token ids and back, by the GGUF file's own vocabulary."""
 
 import ctypes
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import llama_cpp as C
@@ -11,6 +11,9 @@ from rig.engine.core.llama import LlamaModel
 
 Segment: TypeAlias = tuple[int, ...]
 """Tokens of a prompt that are prefilled and found again in the cache together."""
+LONGEST_WHOLE = 1 << 15
+"""Characters of a text that is tokenised as a whole."""
+_PIECE = 1 << 11
 _SPM = 1  # llama.h: LLAMA_VOCAB_TYPE_SPM
 
 
@@ -99,6 +102,32 @@ class Tokenizer:
         return C.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace") if token >= 0 else ""
 
     def _tokenize(self, text: str, *, special: bool) -> list[int]:
+        """llama.cpp copies a text for each special token in it, so that a long one is taken in pieces."""
+        if len(text) <= LONGEST_WHOLE:
+            return self._tokenize_piece(text, special=special)
+        return [
+            token
+            for piece in _pieces(text, self._split_texts(special=special))
+            for token in self._tokenize_piece(piece, special=special)
+        ]
+
+    @lru_cache(maxsize=2)  # noqa: B019 - as long as the model
+    def _split_texts(self, *, special: bool) -> dict[str, bool]:
+        """The tokens at which llama.cpp splits a text before anything else, by how they are spelled.
+
+        True for those that take no white space before them along.
+        """
+        kinds = C.LLAMA_TOKEN_ATTR_USER_DEFINED
+        if special:
+            kinds |= C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_UNKNOWN
+        attributes = ((token, C.llama_vocab_get_attr(self._vocab, token)) for token in range(self.n_vocab))
+        return {
+            self.special_text(token): not attribute & C.LLAMA_TOKEN_ATTR_LSTRIP
+            for token, attribute in attributes
+            if attribute & kinds
+        }
+
+    def _tokenize_piece(self, text: str, *, special: bool) -> list[int]:
         data = text.encode("utf-8", "replace")
         size = len(data) + 8
         buffer = (C.llama_token * size)()
@@ -108,3 +137,33 @@ class Tokenizer:
             buffer = (C.llama_token * size)()
             count = C.llama_tokenize(self._vocab, data, len(data), buffer, size, False, special)
         return list(buffer[:count])
+
+
+def _pieces(text: str, splits: Mapping[str, bool]) -> Iterator[str]:
+    """A text cut where special tokens begin, so that its pieces have the tokens of the whole.
+
+    A text with no place for a cut stays whole.
+    """
+    begins = frozenset(token[:2] for token in splits)
+    lengths = sorted(filter(None, set(map(len, splits))), reverse=True)
+
+    def begun(place: int) -> str:
+        """The special token that begins at a place; empty if none does."""
+        if text[place : place + 2] not in begins and text[place] not in begins:
+            return ""
+        ends = (text[place : place + length] for length in lengths)
+        return next((token for token in ends if token in splits), "")
+
+    def is_cut(place: int) -> bool:
+        if text[place].isspace() or not splits.get(begun(place)):
+            return False
+        return not any(len(begun(b)) > place - b for b in range(max(start, place - lengths[0]), place))
+
+    start, place = 0, _PIECE
+    while lengths and place < len(text):
+        if is_cut(place):
+            yield text[start:place]
+            start, place = place, place + _PIECE
+        else:
+            place += 1
+    yield text[start:]

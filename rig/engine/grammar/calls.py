@@ -52,7 +52,8 @@ class _Calls:
 
     def _calls(self, language: Language) -> None:
         """The rule of all calls, from behind the trigger."""
-        self._writer.add("call", " | ".join(map(self._pattern, language.calls)) or '""')
+        calls = language.calls + (() if language.choice == "required" else language.replies)
+        self._writer.add("call", " | ".join(map(self._pattern, calls)) or '""')
         another = f"({self._pattern(as_pattern(language.separator))} call)*" if language.separator else ""
         prefix, suffix = (self._pattern(as_pattern(each)) for each in (language.prefix, language.suffix))
         self._writer.add("calls", " ".join((prefix, "call", another, suffix)))

@@ -60,6 +60,7 @@ class Language:
     separator there is one call at most. Where there is a `trigger`, words may come before it and the calls
     follow on it; and there may be words alone, with no trigger in them. With a `lead` the first trigger
     stands in the prompt already: calls come at once, and words only behind the lead.
+    `replies` are calls that stand for a reply; there are none where calls are required.
     Calls can be `required`, where `call_lead` comes before the trigger, or there can be `none`. `thoughts`
     come before anything else.
     `marks` are the special tokens that may stand in words, `stops` those that end an answer beside the
@@ -68,6 +69,7 @@ class Language:
 
     schema: JsonObject | None = None
     calls: tuple[Pattern, ...] = ()
+    replies: tuple[Pattern, ...] = ()
     trigger: str = ""
     prefix: str | Pattern = ""
     separator: str | Pattern = ""

@@ -25,6 +25,7 @@ from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 _ARGUMENT = re.compile(r"[\w.$@-][\w .$@-]{0,127}")
+_NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 _PYTHON_TAG = "<|python_tag|>"
 """Llama 3 may write it before a call, as text that says nothing."""
 
@@ -34,7 +35,7 @@ class NativeFormat(AnswerFormat):
 
     name: ClassVar[str] = "native"
     version: ClassVar[str] = "1"
-    salvage_rules: ClassVar[str] = f"1, {salvage.RULES}"
+    salvage_rules: ClassVar[str] = f"2, {salvage.RULES}"
 
     def __init__(
         self,
@@ -105,12 +106,15 @@ class NativeFormat(AnswerFormat):
             for name, schema in self._schemas.items()
             for after in (shape.after_name, *shape.also_after_name)
         )
+        reply_tool = self._native.reply_tool
+        replies = (reply_tool, *_filled(shape.after_name), Arguments(_NO_PARAMETERS, shape.arguments), *also)
         marks = {*self._native.words, _PYTHON_TAG, *MARKER.findall(before)}
         if self._thoughts is None and self._native.thinking.known:
             marks.add(self._native.thinking.close)
         pieces = {piece for mark in marks for piece in (MARKER.findall(mark) or [mark]) if piece}
         return Language(
             calls=calls,
+            replies=(replies,) if reply_tool and reply_tool not in self._schemas else (),
             trigger=trigger,
             prefix=_filled(behind),
             separator=_filled(shape.between),
@@ -198,6 +202,8 @@ class NativeFormat(AnswerFormat):
                 raise AnswerError(str(error)) from error
             return self._salvaged(said, reasoning, str(error))
         how = ", ".join(dict.fromkeys(notes))
+        if found and all(call == (self._native.reply_tool, {}) for call in found):
+            return Reading((), content, reasoning, how)
         if not found and loose:
             return self._salvaged(said, reasoning, "")
         try:

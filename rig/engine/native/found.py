@@ -1,5 +1,6 @@
 """What rig finds in a chat template: how its model calls tools, and what the template cannot do."""
 
+import re
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -31,7 +32,8 @@ class Native:
 
     `family` names the preset that it is, empty if the template showed it. `tools_in` is where the
     template puts declarations, empty if it ignores them; `shows_calls` whether it shows earlier calls.
-    `words` stand around an answer in words. `faults` are what is wrong with the template, and what rig does
+    `words` stand around an answer in words. `reply_tool` is a tool that the template itself offers, which is
+    called to reply in words. `faults` are what is wrong with the template, and what rig does
     instead.
     """
 
@@ -44,6 +46,7 @@ class Native:
     ids: Literal["nine", "functions"] = "nine"
     thinking: Thinking = NONE
     words: tuple[str, str] = ("", "")
+    reply_tool: str = ""
     faults: tuple[str, ...] = ()
 
     @property
@@ -86,8 +89,9 @@ class Native:
         return tuple(lines)
 
     def as_json(self) -> JsonObject:
-        """All that can change an answer."""
-        return {name: value for name, value in asdict(self).items() if name != "faults"}
+        """All that can change an answer. What most templates have not is left out, as in older runs."""
+        hidden = {"faults", *(() if self.reply_tool else ("reply_tool",))}
+        return {name: value for name, value in asdict(self).items() if name not in hidden}
 
 
 class Unsupported(Exception):
@@ -165,8 +169,13 @@ def with_template(found: Native, probe: Probe) -> Native:
         shows_calls=found.shows_calls and shown is not None,
         thinking=found.thinking if found.thinking.known else find_thinking(probe),
         words=found.words if any(found.words) else _words(probe),
+        reply_tool=(_REPLY_TOOL.findall(probe.template.source) or [""])[0],
         faults=tuple(faults),
     )
+
+
+_REPLY_TOOL = re.compile(r"\bdirectly[-_]answer\b")
+"""Command R's."""
 
 
 def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:

@@ -158,6 +158,6 @@ def without_thoughts(text: str, close: str = "") -> str:
     """What comes after empty thoughts, where a message begins with them. `close` is a mark of their end."""
     for mark in (*_THOUGHTS, *filter(None, [close])):
         before, found, rest = text.partition(mark)
-        if found and FIRST not in before:
+        if found and FIRST not in before and SECOND not in before:
             return rest
     return text

@@ -17,6 +17,7 @@ from rig.engine.native.shape import HOLES, ID, CallShape
 ID_REGEX, INDEX_REGEX = "[A-Za-z0-9_.:-]{1,64}", "[0-9]{1,4}"
 NAME = re.compile(r"[\w.-]{1,200}")
 _MOST_CALLS = 64
+_SPACES = r"\s{0,20}"
 
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _WORD = re.compile(r"[A-Za-z]+")
@@ -85,12 +86,13 @@ class CallReader:
 
     def _call(self, text: str, place: int) -> tuple[Found, int]:
         shape = self._shape
-        for after in (shape.after_name, *shape.also_after_name):
-            found = _named(after, self._loose).match(text, place)
-            if found:
-                self._note_space(found[0][len(found[1]) :], after)
-                arguments, end = self._arguments(text, found.end(), found[1])
-                return Found(found[1], arguments), end
+        for loose in (False, True) if self._loose else (False,):
+            for after in (shape.after_name, *shape.also_after_name):
+                name = _named(after, loose).match(text, place)
+                if name:
+                    self._note_space(loose)
+                    arguments, end = self._arguments(text, name.end(), name[1])
+                    return Found(name[1], arguments), end
         raise NotRead(f"no tool's name with {shape.after_name.strip()!r} after it at {_at(text, place)}")
 
     def _arguments(self, text: str, place: int, tool: str) -> tuple[JsonObject, int]:
@@ -121,21 +123,29 @@ class CallReader:
         return value
 
     def _tagged(self, tags: Tags, text: str, place: int, schema: JsonObject) -> tuple[JsonObject, int]:
-        made: JsonObject = {}
+        arguments: JsonObject = {}
         properties = schema.get("properties", {})
         start = place
         while True:
-            begin = place if not made else self._tried(text, place, tags.join)
-            found = None if begin is None else _key(tags, self._loose).match(text, begin)
-            if begin is None or found is None:
+            begin = place if not arguments else self._tried(text, place, tags.join)
+            key = None if begin is None else self._key(tags, text, begin)
+            if key is None:
                 break
-            if found["name"] in made:
+            name = key["name"]
+            if name in arguments:
                 raise JsonError("a name comes twice")
-            value, place = self._value(tags, text, found, properties.get(found["name"]))
-            made[found["name"]] = value
-        if not made and tags.empty:
+            arguments[name], place = self._value(tags, text, key, properties.get(name))
+        if not arguments and tags.empty:
             place = self._tried(text, start, tags.empty) or start
-        return made, place
+        return arguments, place
+
+    def _key(self, tags: Tags, text: str, place: int) -> re.Match[str] | None:
+        """What stands before the value of the argument that begins here, if one does."""
+        if (key := _key(tags, False).match(text, place)) or not self._loose:
+            return key
+        key = _key(tags, True).match(text, skip(text, place))
+        self._note_space(key is not None)
+        return key
 
     def _value(
         self, tags: Tags, text: str, key: re.Match[str], schema: JsonObject | None
@@ -151,21 +161,40 @@ class CallReader:
                 closed = self._tried(text, end, tags.other_close)
                 if closed is not None:
                     return value, closed
-            raw, end = self._until(text, place, tags.other_close)
-            return raw, end
+            return self._until(text, place, tags.other_close)
+        if tags.wrapped and text.startswith(CDATA[0], place):
+            return self._until(text, place + len(CDATA[0]), CDATA[1] + tags.text_close)
         raw, end = self._until(text, place, tags.text_close)
-        if tags.wrapped and raw.startswith(CDATA[0]):
-            raw, end = self._until(text, place + len(CDATA[0]), CDATA[1] + tags.text_close)
+        if tags.marks_texts and (schema is None or fits(raw, schema)):
             return raw, end
         return cast(raw, schema, tags.spelling, repeats=self._repeats), end
 
     def _until(self, text: str, place: int, close: str) -> tuple[str, int]:
-        found = _literal(close, False).search(text, place)
-        if found is None and self._loose:
-            found = _literal(close, True).search(text, place)
-        if found is None:
-            raise JsonError(f"{close.strip()!r} is missing")
-        return text[place : found.start()], found.end()
+        """A string as it is, up to what closes it, and where that ends.
+
+        Other white space around what closes it may be overlooked where the call goes on as it should.
+        """
+        if not self._loose:
+            if not (end := _literal(close, False).search(text, place)):
+                raise JsonError(f"{close.strip()!r} is missing")
+            return text[place : end.start()], end.end()
+        for end in _closing(close).finditer(text, place):
+            if exact := _literal(close, False).match(text, end.start()):
+                return text[place : end.start()], exact.end()
+            if self._goes_on(text, end.end()):
+                self._note_space(True)
+                return text[place : end.start()], end.end()
+        raise JsonError(f"{close.strip()!r} is missing")
+
+    def _goes_on(self, text: str, place: int) -> bool:
+        """Whether another argument, the end of the call, or nothing at all follows here."""
+        shape = self._shape
+        assert isinstance(shape.arguments, Tags)
+        following = (shape.arguments.join + shape.arguments.before_key, shape.close, shape.between)
+        return skip(text, place) == len(text) or any(
+            literal.strip() and _literal(literal.lstrip(), True).match(text, skip(text, place))
+            for literal in following
+        )
 
     def _over(self, text: str, place: int, literal: str) -> int:
         end = self._tried(text, place, literal)
@@ -175,15 +204,15 @@ class CallReader:
 
     def _tried(self, text: str, place: int, literal: str) -> int | None:
         """Where a text ends that stands at a place; None if it does not."""
-        found = _literal(literal, False).match(text, place)
-        if found is None and self._loose:
-            found = _literal(literal, True).match(text, place)
-            if found is not None:
-                self.notes.append("other white space")
-        return None if found is None else found.end()
+        match = _literal(literal, False).match(text, place)
+        if match is None and self._loose:
+            loosely = _literal(literal, True)
+            match = loosely.match(text, place) or loosely.match(text, skip(text, place))
+            self._note_space(match is not None)
+        return None if match is None else match.end()
 
-    def _note_space(self, written: str, literal: str) -> None:
-        if self._loose and not _literal(literal, False).fullmatch(written):
+    def _note_space(self, is_other: bool) -> None:
+        if is_other:
             self.notes.append("other white space")
 
 
@@ -203,7 +232,8 @@ def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bo
         return raw
     if schema is None or not fits(raw, schema):
         return value
-    return value if fits(value, schema) else raw
+    is_bare = (skip(raw, 0), end) == (0, len(raw))  # no other value has white space around it
+    return value if is_bare and fits(value, schema) else raw
 
 
 def _is_other(tags: Tags, opened: str) -> bool:
@@ -231,8 +261,8 @@ def _regex(text: str, loose: bool) -> str:
 
 def _loosened(part: str) -> str:
     if part.isspace():
-        return r"\s{0,20}"
-    return rf"\s{{0,20}}{re.escape(part)}\s{{0,20}}" if part in "{}[]:," else re.escape(part)
+        return _SPACES
+    return f"{_SPACES}{re.escape(part)}{_SPACES}" if part in "{}[]:," else re.escape(part)
 
 
 @lru_cache(maxsize=1024)
@@ -244,11 +274,28 @@ def _named(after: str, loose: bool) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def _key(tags: Tags, loose: bool) -> re.Pattern[str]:
-    """What stands before an argument's value."""
+    """What stands before an argument's value. White space that the value begins with is left to it."""
+    before = _regex(tags.before_key, loose)
     opened = "|".join(
-        _regex(each, loose) for each in sorted({tags.text_open, tags.other_open}, key=len)[::-1]
+        _before_text(opening) if loose else _regex(opening, False)
+        for opening in sorted({tags.text_open, tags.other_open}, key=len)[::-1]
     )
-    return re.compile(rf"{_regex(tags.before_key, loose)}(?P<name>[\w.$@-][\w .$@-]{{0,127}}?)(?:{opened})")
+    return re.compile(rf"{before}(?P<name>[\w.$@-][\w .$@-]{{0,127}}?)(?:{opened})")
+
+
+def _before_text(opening: str) -> str:
+    core = opening.rstrip()
+    space = opening[len(core) :]
+    return _regex(core, True).removesuffix(_SPACES) + (f"(?:{re.escape(space)})?" if space else "")
+
+
+@lru_cache(maxsize=1024)
+def _closing(close: str) -> re.Pattern[str]:
+    """What closes a string, with any white space but at its beginning, which is the string's."""
+    core = close.lstrip()
+    space = close[: len(close) - len(core)]
+    begin = f"(?:{re.escape(space)})?" if space else ""
+    return re.compile(begin + _regex(core, True).removeprefix(_SPACES))
 
 
 def _at(text: str, place: int) -> str:

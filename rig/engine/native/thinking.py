@@ -1,5 +1,6 @@
 """How a template has its model think: the marks around thoughts, the switch, and which thoughts are kept."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -33,6 +34,8 @@ _SWITCHES: tuple[tuple[JsonObject, JsonObject], ...] = (
     ({"thinking_budget": -1}, {"thinking_budget": 0}),
     ({"reasoning_effort": "high"}, {"reasoning_effort": "none"}),
 )
+_LESS_EFFORT = ("minimal", "low")
+"""Efforts at which some templates leave thoughts out, and others only ask for few."""
 _SOFT_OFF = "/no_think"
 _THINKING = _SWITCHES[0][0]
 
@@ -76,6 +79,8 @@ def find_thinking(probe: Probe) -> Thinking:
     if not marks[1]:
         return Thinking()
     on, off = next((pair for pair in _SWITCHES if _differ(probe, *pair)), (None, None))
+    if on is None:
+        on, off = _effort(probe, *marks)
     word = _SOFT_OFF if off is None and _SOFT_OFF in probe.template.source else ""
     return Thinking(*marks, key, _kept(probe, key), on, off, word)
 
@@ -90,6 +95,18 @@ def thoughts_of(thinking: Thinking, prompt: str, *, wanted: bool) -> Thoughts | 
     if not wanted or (closed >= 0 and not prompt[closed + len(thinking.close) :].strip()):
         return None
     return Thoughts(thinking.open, thinking.close)
+
+
+def _effort(probe: Probe, opened: str, closed: str) -> tuple[JsonObject | None, JsonObject | None]:
+    """The efforts with thoughts and without them, where a template closes them at the lower ones."""
+    on: JsonObject = {"reasoning_effort": "high"}
+    empty = re.compile(rf"{re.escape(opened)}\s*{re.escape(closed)}\s*\Z")
+    for effort in _LESS_EFFORT:
+        off: JsonObject = {"reasoning_effort": effort}
+        texts = [_whole(probe, variables) or "" for variables in (on, off)]
+        if [bool(empty.search(text)) for text in texts] == [False, True]:
+            return on, off
+    return None, None
 
 
 def _differ(probe: Probe, on: JsonObject, off: JsonObject) -> bool:

@@ -1,0 +1,136 @@
+"""Values that are easily lost between writing and reading: white space, unions, nothing at all."""
+
+from typing import Any
+
+import pytest
+from native_known import NAMES, Known, known
+from native_templates import OWN
+
+from rig.calls import Call
+from rig.engine.core.settings import GrammarArm
+from rig.engine.formats.base import AnswerError, Reading
+from rig.engine.grammar.calls import grammar as lark_of
+from rig.engine.grammar.spelling import Tags
+from rig.engine.native.form import NativeFormat
+from rig.engine.native.found import native_of
+from rig.engine.templates.template import ChatTemplate
+from rig.models import ToolDoc
+
+TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "either": TEXT_OR_NUMBER,
+        "maybe": {"type": ["string", "null"]},
+        "choice": {"enum": ["1", 1, "true", True, None]},
+        "items": {"type": "array", "items": TEXT_OR_NUMBER},
+        "inside": {
+            "type": "object",
+            "properties": {"either": TEXT_OR_NUMBER, "items": {"type": "array", "items": {"type": "string"}}},
+        },
+    },
+}
+TOOLS = (ToolDoc("look", "", PARAMETERS), ToolDoc("log_out", "", {"type": "object", "properties": {}}))
+PLAIN: list[dict[str, Any]] = [
+    {},
+    *({"text": text} for text in ("", " ", "\n", "\t", " a ", "\na\n", "a\n\n", "12", "null", 'a <b> & "c"')),
+    *({"either": value} for value in (12, "a", " 12", "12 ", "[1]", '"a"')),
+    *({"maybe": value} for value in (None, "a", " null")),
+    *({"choice": value} for value in (1, True, None)),
+    *({"items": value} for value in ([], ["1", 1, " "])),
+    *({"inside": value} for value in ({}, {"either": "12"}, {"either": 12, "items": ["", " a "]})),
+]
+MARKED: list[dict[str, Any]] = [
+    {"either": "12"},
+    {"either": "true"},
+    {"maybe": "null"},
+    {"choice": "1"},
+    {"choice": "true"},
+]
+"""Texts that look like values of another type that fits, too."""
+
+
+def form(name: str, grammar: GrammarArm) -> tuple[Known, NativeFormat]:
+    template = known(name)
+    return template, template.form(TOOLS, grammar=grammar)
+
+
+@pytest.mark.parametrize("grammar", ["none", "json"])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_read_as_it_was_and_nothing_is_overlooked(name: str, grammar: GrammarArm) -> None:
+    template, native_form = form(name, grammar)
+    style = template.native.shape.arguments
+    is_marked = style.marks_texts if isinstance(style, Tags) else True
+    messages = [[Call("look", arguments)] for arguments in (*PLAIN, *(MARKED if is_marked else ()))]
+    messages.append([Call("log_out", {})])
+    if template.native.shape.parallel:
+        messages.append([Call("log_out", {}), Call("look", {"text": " a "}), Call("log_out", {})])
+    for calls in messages:
+        text = template.native.shape.write(tuple(calls))
+        reading = native_form.read(text)
+        assert (list(reading.calls), reading.salvage) == (calls, ""), text
+        assert repr([call.arguments for call in reading.calls]) == repr([call.arguments for call in calls])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("<parameter=text> a </parameter>", " a "),
+        ("<parameter=text>\n a </parameter>\n", " a "),
+        ("<parameter=text> a\n</parameter>\n", " a"),
+        ("<parameter=text>\na</parameter><parameter=maybe>b</parameter>", "a"),
+        ("<parameter=text>\na</parameter>b\n</parameter>\n", "a</parameter>b"),
+    ],
+)
+def test_other_white_space_around_a_tag_is_overlooked_but_that_of_the_text_is_kept(
+    value: str, text: str
+) -> None:
+    _, native_form = form("a tag for each", "none")
+    reading = native_form.read(f"<tool_call>\n<function=look>\n{value}</function>\n</tool_call>")
+    assert reading.calls[0].arguments["text"] == text
+    assert reading.salvage == ("" if "b\n" in value else "other white space")
+
+
+def test_a_text_is_a_text_where_the_form_says_so_and_a_number_where_nothing_else_fits() -> None:
+    tool = ToolDoc("look", "", {"type": "object", "properties": {"n": {"type": "integer"}}})
+    template = known("typed tags")
+    text = template.native.shape.write((Call("look", {"n": "12"}),))
+    assert template.form((tool,), grammar="none").read(text).calls == (Call("look", {"n": 12}),)
+
+
+def test_thoughts_that_are_closed_behind_a_call_are_no_part_of_it() -> None:
+    """Some templates begin the next answer with empty thoughts, even where none was asked for."""
+    source = OWN["thinking"] + "{% if not add_generation_prompt %}<think></think>{% endif %}"
+    assert native_of(ChatTemplate(source)).shape == native_of(ChatTemplate(OWN["thinking"])).shape
+
+
+@pytest.mark.parametrize("effort", ["minimal", "low"])
+def test_an_effort_at_which_thoughts_are_closed_is_a_switch(effort: str) -> None:
+    begun = "{% if add_generation_prompt %}<|begin|>assistant"
+    closed = f"{{% if reasoning_effort == '{effort}' %}}<|think|><|end|><|begin|>assistant{{% endif %}}"
+    source = OWN["a message for each part"].replace(begun, begun + closed)
+    thinking = native_of(ChatTemplate(source)).thinking
+    assert (thinking.on, thinking.off) == ({"reasoning_effort": "high"}, {"reasoning_effort": effort})
+    worded = OWN["a message for each part"].replace(begun, "{{ reasoning_effort }}" + begun)
+    assert native_of(ChatTemplate(worded)).thinking.off != {"reasoning_effort": effort}
+
+
+def test_a_tool_of_the_templates_own_is_called_to_reply() -> None:
+    source = OWN["told again before each answer"].replace(
+        "Write an action.", "Use `directly-answer` if you can."
+    )
+    template = ChatTemplate(source, bos="<s>", eos="</s>")
+    native = native_of(template)
+    native_form = NativeFormat(TOOLS, "json", template, native=native)
+    call = native.shape.write((Call("directly-answer", {}),))
+    assert native_form.read(call) == Reading()
+    assert native_form.read(f"Good day.\n{call}").content == "Good day."
+    assert "directly-answer" in lark_of(native_form.language(), {}, SEPARATORS, free_order=False)
+    with pytest.raises(AnswerError, match="no tool is called 'directly-answer'"):
+        form("told again before each answer", "json")[1].read(call)
+    assert "reply_tool" in native.as_json()
+    assert "reply_tool" not in known("told again before each answer").native.as_json()
+
+
+SEPARATORS = {"item_separator": ", ", "key_separator": ": "}
