@@ -12,7 +12,7 @@ from rig.engine.cache.store import PrefixStore
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.core.sampling import Sampler
 from rig.engine.core.settings import EngineSettings
-from rig.engine.core.tokenizer import Tokenizer
+from rig.engine.core.tokenizer import Segment, Tokenizer
 from rig.engine.decoder import Budget, Decoder, Generation
 from rig.engine.drafting.ahead import Ahead, Source
 from rig.engine.drafting.drafter import Drafter
@@ -20,7 +20,7 @@ from rig.engine.files.adapters import Adapter, named
 from rig.engine.grammar import ConstraintError, Grammar, make_grammar
 from rig.engine.parallel import OpenContext, choose, describe, measure
 from rig.engine.prediction import Form, predicted
-from rig.engine.prompt import PromptBuilder, Segment
+from rig.engine.prompt import PromptBuilder
 from rig.engine.templates.template import ChatTemplate, TemplateError
 from rig.errors import ErrorKind, RigError
 from rig.models import Notify, OnPiece, Piece, Prediction, Request, Usage
