@@ -63,7 +63,7 @@ def has_room(path: Path | None) -> bool:
     """Whether a file, if it is one, can be loaded beside what is loaded, and just as if it were alone."""
     if path is None or not path.is_file():
         return True
-    from rig.engine.memory.room import has_room as has_memory
+    from rig.engine.memory.devices import has_room as has_memory
 
     return has_memory(path)
 
@@ -72,7 +72,7 @@ def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
     """While this lasts, read the file that will be loaded next, if there is memory for it."""
     if path is None:
         return nullcontext()
-    from rig.engine.memory.read_ahead import reading_ahead
+    from rig.engine.memory.weights import reading_ahead
 
     return reading_ahead(path)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,10 @@ from rig.engine.files.checksums import sha256_of
 from rig.engine.files.registry import resolve, template_source
 from rig.engine.gguf import info as gguf
 from rig.engine.gguf.info import GgufInfo
-from rig.engine.memory.plan import FitPlan, Wishes
-from rig.engine.memory.trial import fit_here, load_planned
+from rig.engine.memory.count import LlamaCount
+from rig.engine.memory.first_load import check_loads
+from rig.engine.memory.fit import Loaded, fit_here, load_planned
+from rig.engine.memory.plan import FitPlan, Shape
 from rig.engine.memory.weights import find_weights, open_weights
 from rig.engine.parallel import OpenContext
 from rig.engine.templates.template import ChatTemplate
@@ -55,12 +58,7 @@ def load(
     if settings.draft not in DRAFTS:  # a draft model has a sequence for each slot
         settings = replace(settings, parallel=settings.parallel or 1)
     source = _template_source(settings, info)
-    model, context, plan = loaded = load_planned(
-        fit_here(info, _wishes(settings, find_weights(path))),
-        lambda plan: open_weights(path, plan.n_gpu_layers),
-        lambda model, plan: _context_opener(model, _decided(settings, plan), n_outputs)(plan.n_seq, None),
-        notify,
-    )
+    model, context, plan = loaded = _load_fitting(info, settings, n_outputs, notify)
     settings = _decided(settings, plan)
     notify(f"{name}: {plan.line}, threads {settings.n_threads}")
     remarks = (*plan.remarks, *([info.origin.note] if info.origin else []), grammar.remark(settings))
@@ -147,20 +145,28 @@ def _no_store(_: Mapping[str, Json]) -> None:
     return None
 
 
-def _wishes(settings: EngineSettings, loaded: LlamaModel | None) -> Wishes:
-    """The user's wishes. Weights that are `loaded` take no more memory, if they can stay where they are."""
-    layers = settings.n_gpu_layers
-    if loaded is not None and layers is None:
-        layers = loaded.n_gpu_layers
-    return Wishes(
-        n_gpu_layers=layers,
-        n_ctx=settings.n_ctx,
-        n_batch=settings.n_batch,
-        n_seq=settings.parallel,
-        flash_attention=settings.flash_attention,
-        kv_type=settings.kv_type,
-        loaded=loaded is not None and layers == loaded.n_gpu_layers,
-    )
+def _load_fitting(info: GgufInfo, settings: EngineSettings, n_outputs: int | None, notify: Notify) -> Loaded:
+    """Weights and a context as they fit here. Weights that are open take no more, if they can stay there."""
+    shared = find_weights(info.path)
+    if shared is None:
+        check_loads(info.path)
+    elif settings.n_gpu_layers is None:
+        settings = replace(settings, n_gpu_layers=shared.n_gpu_layers)
+    loaded = shared is not None and settings.n_gpu_layers == shared.n_gpu_layers
+
+    def open_context(model: LlamaModel, shape: Shape) -> LlamaContext:
+        shaped = replace(
+            settings, n_ctx=shape.n_ctx, n_batch=shape.n_batch, flash_attention=shape.flash_attention
+        )
+        return _context_opener(model, shaped, n_outputs)(shape.n_seq, None)
+
+    with closing(LlamaCount(info.path, open_context)) as count:
+        return load_planned(
+            fit_here(info, settings, count, loaded=loaded),
+            lambda plan: open_weights(info.path, plan.n_gpu_layers),
+            lambda model, plan: open_context(model, plan.shape),
+            notify,
+        )
 
 
 def _decided(settings: EngineSettings, plan: FitPlan) -> EngineSettings:

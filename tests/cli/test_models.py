@@ -101,7 +101,6 @@ def test_fit_says_how_it_would_be_loaded(rig: Rig, smollm2: Path) -> None:
     out = rig("models", "info", smollm2, "--fit").out
     for part in ("all 31 on the CPU", "8192 tokens", "512 tokens", "f16, flash attention off", "180.0 MiB"):
         assert part in out
-    assert "llama.cpp's own count: KV cache 180.0 MiB" in out
     assert "it fits" in out
 
 
@@ -111,7 +110,6 @@ def test_fit_gives_every_number_as_json(rig: Rig, smollm2: Path) -> None:
     assert (plan["n_gpu_layers"], plan["n_ctx"], plan["n_batch"]) == (0, 8192, 512)
     (use,) = plan["uses"]
     assert use["kv"] == 4 * 8192 * 11520 // 32 * 34
-    assert use["kv"] == pytest.approx(plan["llama_cpp"]["kv"], abs=5300)
     assert plan["n_threads"] >= 1
     assert plan["loaded"] is False
 

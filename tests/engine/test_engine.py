@@ -15,7 +15,7 @@ from rig.engine.engine import LlamaCppModel
 from rig.engine.files import registry
 from rig.engine.files.registry import Entry, Source, template_of
 from rig.engine.grammar.llguidance import LLGuidanceConstraint
-from rig.engine.memory import trial
+from rig.engine.memory import fit as fitting
 from rig.engine.memory.devices import Device
 from rig.errors import ErrorKind, RigError
 from rig.models import CallMessage, Piece, Prediction, ReplyMessage, Request, UserMessage
@@ -255,14 +255,14 @@ def test_a_template_of_no_use_is_named_with_its_file(
 
 def test_a_gpu_without_room_is_said_to_be_unused(tiny_path: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Device("CUDA0", "a GPU", "gpu", 2**20, 2**33)
-    monkeypatch.setattr(trial.llama, "supports_gpu_offload", lambda: True)
-    monkeypatch.setattr(trial, "gpus", lambda: (full,))
+    monkeypatch.setattr(fitting.llama, "supports_gpu_offload", lambda: True)
+    monkeypatch.setattr(fitting, "gpus", lambda: (full,))
     said: list[str] = []
     model = load(tiny_path(), EngineSettings(n_threads=1), "tiny", said.append)
     model.close()
     assert model.fingerprint["n_gpu_layers"] == 0
     assert any("everything is on the CPU" in line for line in said)
-    monkeypatch.setattr(trial, "gpus", lambda: ())
+    monkeypatch.setattr(fitting, "gpus", lambda: ())
     with pytest.raises(RigError, match="finds no GPU"):
         load(tiny_path(), EngineSettings(n_threads=1, n_gpu_layers=-1), "tiny", said.append)
 

@@ -87,6 +87,10 @@ def test_an_unknown_kv_type_is_a_bug_of_the_caller(write_gguf: WriteGguf) -> Non
         inspect(write_gguf()).kv_bytes(1, 1, "q2_k")
 
 
+WHOLE = {"block_count": 2, "embedding_length": 64, "attention.head_count": 8}
+OTHERS = ("attention.kv_lora_rank", "attention.key_length_swa", "nextn_predict_layers")
+
+
 @pytest.mark.parametrize(
     ("numbers", "memory", "attention_layers", "per_token"),
     [
@@ -123,6 +127,8 @@ def test_an_unknown_kv_type_is_a_bug_of_the_caller(write_gguf: WriteGguf) -> Non
             12 * 16,
         ),
         ({"block_count": 2}, "attention", 2, None),
+        # What only llama.cpp can count: compressed keys, layers of two sizes, layers that it leaves out.
+        *(({**WHOLE, key: 1}, "attention", None, None) for key in OTHERS),
     ],
 )
 def test_layers_that_keep_keys_and_values(

@@ -1,10 +1,12 @@
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tiny_architectures
 import tiny_gguf
 
 from rig.engine.cache.prefix import PrefixTree
@@ -108,10 +110,11 @@ def test_a_hit_and_a_miss_give_the_same_bits(benches: Callable[..., Bench]) -> N
 def test_what_is_shared_is_not_computed_again(benches: Callable[..., Bench], kind: dict[str, Any]) -> None:
     bench = benches()
     cached = [bench.run(*prompt)[0] for prompt in PROMPTS]
+    s, a, b = len(SYSTEM), len(A), len(B)
     if kind.get("architecture") == "mamba":
-        assert cached == [0] * len(PROMPTS)  # its memory cannot drop a tail: right, but from the start
+        # Its memory cannot drop a tail, but the state of a first segment is kept, of the last two of them.
+        assert cached == [0, s, s, s, s, s, 0, 0, s]
     else:
-        s, a, b = len(SYSTEM), len(A), len(B)
         assert cached == [0, s + a, s + a + b, s, s, s, 0, 0, 0]
 
 
@@ -167,7 +170,8 @@ def test_sequences_share_what_they_have_in_common(
         (0, (SYSTEM, A, B, C, OPEN), s + a + b),
         (2, (B, OPEN), 0),
     ):
-        assert bench.run(*prompt, sequence=sequence)[0] == (found if can_branch else 0)
+        restored = s if found else 0
+        assert bench.run(*prompt, sequence=sequence)[0] == (found if can_branch else restored)
     # What one sequence does to its own tail leaves the others' alone.
     lone = benches()
     np.testing.assert_allclose(
@@ -175,6 +179,39 @@ def test_sequences_share_what_they_have_in_common(
         np.frombuffer(lone.run(SYSTEM, A, B, C, OPEN)[1], np.float32),
         atol=1e-3,
     )
+
+
+@pytest.fixture(params=tiny_architectures.HYBRIDS, scope="module")
+def hybrid(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_architectures.write(tmp_path_factory.mktemp("hybrid") / "tiny.gguf", request.param)
+
+
+def test_a_hybrid_restores_what_is_shared_and_gives_the_same_bits(hybrid: Path) -> None:
+    """Whatever was computed before, as if each prompt were the first."""
+    with closing(Bench(hybrid)) as warm:
+        for number, prompt in enumerate(PROMPTS[:6]):
+            cached, bits = warm.run(*prompt)
+            assert cached == (len(SYSTEM) if number else 0)
+            with closing(Bench(hybrid)) as cold:
+                assert cold.run(*prompt) == (0, bits)
+
+
+def test_a_hybrids_parallel_sequences_restore_what_is_shared(hybrid: Path) -> None:
+    with closing(Bench(hybrid, n_seq=3)) as bench, closing(Bench(hybrid)) as lone:
+        for sequence in (0, 1, 2):
+            cached, bits = bench.run(SYSTEM, A, OPEN, sequence=sequence)
+            assert cached == (len(SYSTEM) if sequence else 0)
+            alone = np.frombuffer(lone.run(SYSTEM, A, OPEN)[1], np.float32)
+            np.testing.assert_allclose(np.frombuffer(bits, np.float32), alone, atol=1e-4)
+        assert bench.decoded == len(SYSTEM) + 3 * len(A + OPEN)
+
+
+def test_logits_of_a_hybrid_depend_on_all_of_the_past(hybrid: Path) -> None:
+    """What is restored must matter, or equal bits would say nothing."""
+    with closing(Bench(hybrid)) as bench:
+        whole = np.frombuffer(bench.run(SYSTEM, A, OPEN)[1], np.float32)
+        tail = np.frombuffer(bench.run(SYSTEM[-20:], A, OPEN)[1], np.float32)
+        assert np.abs(whole - tail).max() > 1e-3
 
 
 def test_what_another_sequence_is_computing_is_waited_for(tiny_path: Callable[..., Path]) -> None:

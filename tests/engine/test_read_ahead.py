@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rig.engine import keeping, reading_ahead
-from rig.engine.memory import read_ahead
+from rig.engine.memory import weights
 from rig.engine.memory.devices import Memory
 from rig.engine.memory.weights import find_weights, open_weights
 
@@ -22,7 +22,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             read.append(size)
             super().__init__(size)
 
-    monkeypatch.setattr(read_ahead, "bytearray", Counting, raising=False)
+    monkeypatch.setattr(weights, "bytearray", Counting, raising=False)
     return read
 
 
@@ -33,7 +33,7 @@ def test_a_file_is_read_if_it_leaves_half_of_the_memory(
     path.write_bytes(bytes(1000))
     for free, is_read in ((1999, False), (2000, True)):
         memory = Memory(free, free)
-        monkeypatch.setattr(read_ahead, "machine_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(weights, "machine_memory", lambda memory=memory: memory)
         with reading_ahead(path):
             time.sleep(0.01)
         assert bool(pieces) is is_read, free

@@ -6,7 +6,7 @@ import pytest
 
 from rig.engine import has_room
 from rig.engine.core import llama
-from rig.engine.memory import room
+from rig.engine.memory import devices as asked
 from rig.engine.memory.devices import Device, Memory
 
 SIZE = 1000
@@ -40,8 +40,8 @@ def test_all_devices_count(
     found: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(room, "machine_memory", lambda: Memory(*memory))
-    monkeypatch.setattr(room, "gpus", lambda: [gpu(*each) for each in devices])
+    monkeypatch.setattr(asked, "machine_memory", lambda: Memory(*memory))
+    monkeypatch.setattr(asked, "gpus", lambda: [gpu(*each) for each in devices])
     monkeypatch.setattr(llama, "supports_gpu_offload", lambda: bool(devices))
     assert has_room(model) is found
 

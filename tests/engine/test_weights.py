@@ -11,9 +11,10 @@ from rig.engine import EngineSettings
 from rig.engine.engine import LlamaCppModel
 from rig.engine.gguf.info import inspect
 from rig.engine.loading import load
+from rig.engine.memory.count import Count, Needs
 from rig.engine.memory.devices import Memory
 from rig.engine.memory.fit import Fit
-from rig.engine.memory.plan import Wishes
+from rig.engine.memory.plan import Shape
 from rig.engine.memory.weights import find_weights, open_weights
 from rig.models import Request, StepKey, UserMessage
 
@@ -88,8 +89,12 @@ def test_weights_are_freed_with_the_last_who_has_them(smollm2: Path) -> None:
 def test_a_plan_counts_loaded_weights_once(smollm2: Path) -> None:
     info = inspect(smollm2)
     memory = Memory(GIB, 2 * GIB)
-    wishes = [Wishes(n_ctx=512, loaded=loaded) for loaded in (False, True)]
-    alone, shared = (Fit(info, (), memory, each).best() for each in wishes)
+    settings = EngineSettings(n_ctx=512)
+
+    def count(shape: Shape) -> Count:
+        return Count(("CPU",), {"CPU": Needs(layers=1, weights=100, kv=200)})
+
+    alone, shared = (Fit(info, (), memory, settings, count, loaded=loaded).best() for loaded in (False, True))
     assert alone.machine.weights > 0
     assert shared.machine.weights == 0
     assert shared.machine.kv == alone.machine.kv

@@ -7,7 +7,7 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.models.fit import show_fit, wishes
+from rig.cli.models.fit import fit_options, show_fit
 from rig.cli.models.merge import merge
 from rig.cli.models.quantize import quantize
 from rig.cli.options import json_option
@@ -15,6 +15,7 @@ from rig.cli.output import print_json, print_table, printable
 from rig.cli.verbs import Verbs
 from rig.displays.numbers import file_size, millions
 from rig.displays.signals import endings_as_exceptions
+from rig.engine.core.settings import EngineSettings
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.checksums import remembered_sha256, sha256_of
 from rig.engine.files.local_models import local_registry
@@ -32,7 +33,6 @@ from rig.engine.files.registry import (
 )
 from rig.engine.gguf.adapter import AdapterInfo, inspect_adapter
 from rig.engine.gguf.info import GgufInfo, inspect
-from rig.engine.memory.plan import Wishes
 from rig.errors import RigError
 from rig.paths import models_directory
 from rig.words import counted, did_you_mean
@@ -98,7 +98,7 @@ def list_models(as_json: bool) -> None:
     type=click.Path(path_type=Path),
     help="Read this Jinja2 file instead of the model's own chat template.",
 )
-@wishes
+@fit_options
 @_JSON
 def info(
     model: str,
@@ -108,7 +108,7 @@ def info(
     tools: bool,
     chat_template: Path | None,
     as_json: bool,
-    wished: Wishes,
+    settings: EngineSettings,
 ) -> None:
     """Show what is in a GGUF file, the memory it needs, and how its model calls tools.
 
@@ -124,9 +124,9 @@ def info(
     (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
     adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
     if fit:
-        show_fit(resolved.name, found, wished, load=load, as_json=as_json)
+        show_fit(resolved.name, found, settings, load=load, as_json=as_json)
         return
-    if load or wished != Wishes():
+    if load or settings != EngineSettings():
         raise RigError("options on how to load a model go with --fit")
     own = template_source(found, chat_template, own_format=True)
     if tools:
@@ -158,6 +158,8 @@ def info(
             for need in _memory_needed(found)
         ],
     )
+    if found.kv_values_per_token is None:
+        click.echo("(the file does not say what its cache takes; --fit asks llama.cpp)")
     if found.memory != "attention":
         click.echo("(the fixed-size state of its recurrent layers is not counted)")
     show_tools(own)

@@ -8,16 +8,17 @@ import click
 
 from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import file_size
+from rig.engine.core.settings import EngineSettings
 from rig.engine.gguf.info import GgufInfo
-from rig.engine.memory.plan import FitPlan, Use, Wishes
+from rig.engine.memory.plan import DeviceUse, FitPlan
 from rig.meters import available_cores
 
 _COUNT = click.IntRange(min=1)
 _HEADER = ("ON", "LAYERS", "WEIGHTS", "KV CACHE", "STATE", "WORKING", "OTHER", "ALL", "FREE", "MARGIN")
 
 
-def wishes(function: Callable[..., None]) -> Callable[..., None]:
-    """Options for what a fit decides by itself otherwise; the command gets them as one `wished`."""
+def fit_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Options for what a fit decides by itself otherwise; the command gets them as `settings`."""
 
     @click.option(
         "--gpu-layers",
@@ -45,31 +46,26 @@ def wishes(function: Callable[..., None]) -> Callable[..., None]:
         flash_attention: str | None,
         **others: Any,
     ) -> None:
-        wished = Wishes(
+        settings = EngineSettings(
             n_gpu_layers=gpu_layers,
             n_ctx=n_ctx,
             n_batch=n_batch,
-            n_seq=parallel,
-            kv_type=kv or "f16",
+            parallel=parallel,
+            kv_type="q8_0" if kv == "q8_0" else "f16",
             flash_attention=None if flash_attention in (None, "auto") else flash_attention == "on",
         )
-        function(*arguments, **others, wished=wished)
+        function(*arguments, **others, settings=settings)
 
     return collect
 
 
-def show_fit(name: str, info: GgufInfo, wished: Wishes, *, load: bool, as_json: bool) -> None:
-    """Print the plan beside llama.cpp's own count; with `load`, of what could really be loaded."""
+def show_fit(name: str, info: GgufInfo, settings: EngineSettings, *, load: bool, as_json: bool) -> None:
+    """Print the plan; with `load`, of what could really be loaded."""
     # Kept from the other verbs: this loads llama.cpp.
-    from rig.engine.memory.dry_run import rehearse
-    from rig.engine.memory.needs import Shape
-    from rig.engine.memory.trial import fit_here, try_loading
+    from rig.engine.memory.fit import plan_for
 
-    fit = fit_here(info, wished)
     tried: list[str] = []
-    plan = try_loading(info, fit, tried.append) if load else fit.best()
-    shape = Shape(plan.n_ctx, plan.n_batch, plan.n_seq, plan.kv_type, plan.flash_attention)
-    count = rehearse(info.path, shape, plan.n_gpu_layers) if info.layout.is_known else None
+    plan = plan_for(info, settings, tried.append, load=load)
     if as_json:
         print_json(
             {
@@ -78,7 +74,6 @@ def show_fit(name: str, info: GgufInfo, wished: Wishes, *, load: bool, as_json: 
                 **plan.as_json(),
                 "n_threads": available_cores(),
                 "context_length": info.context_length,
-                "llama_cpp": count and count.as_json(),
                 "loaded": load,
                 "made_from": info.origin and info.origin.as_json(),
                 "tried": tried,
@@ -89,12 +84,6 @@ def show_fit(name: str, info: GgufInfo, wished: Wishes, *, load: bool, as_json: 
     click.echo()
     print_table(_HEADER, [_row(use) for use in plan.uses])
     click.echo("(weights on the CPU are pages of the file, which it can give up; the margin is left free)")
-    if count:
-        computed = ", ".join(f"{device} {file_size(held)}" for device, held in count.compute.items())
-        click.echo(
-            f"llama.cpp's own count: KV cache {file_size(count.kv)}, state {file_size(count.state)},"
-            f" working {computed}"
-        )
     for line in (*tried, *plan.remarks):
         click.echo(printable(line))
     if load:
@@ -119,6 +108,6 @@ def _print_choices(plan: FitPlan, info: GgufInfo) -> None:
         click.echo(f"{title:<13} {printable(value)}")
 
 
-def _row(use: Use) -> tuple[str, ...]:
+def _row(use: DeviceUse) -> tuple[str, ...]:
     sizes = (use.weights, use.kv, use.state, use.compute, use.other, use.held, use.free, use.margin)
     return (use.title, str(use.layers), *map(file_size, sizes))

@@ -6,6 +6,9 @@ that begin at its own start, so with one sequence what a cache hit finds and wha
 identical batches and hold the same bits. Within a turn, what was generated is kept too, though it was decoded
 in other batches than a prefill would use: a turn is always played from its start, so it meets the same bits
 every time.
+
+The memory of recurrent and hybrid models cannot be shared or cut. There the state of a prompt's first segment
+is kept, and restored for every sequence and turn that begins with it.
 """
 
 from collections.abc import Generator, Sequence
@@ -18,6 +21,9 @@ import numpy.typing as npt
 from rig.engine.cache.store import PrefixStore
 from rig.engine.core.llama import LlamaContext
 from rig.engine.core.tokenizer import Segment
+
+STATES = 2
+"""First segments whose state is kept in memory where sequences cannot share cells."""
 
 Logits: TypeAlias = npt.NDArray[np.float32]
 Rows: TypeAlias = Sequence[Logits]
@@ -65,11 +71,13 @@ class PrefixTree:
         self._context = context
         self._store = store
         self._paths = [_Path() for _ in context.sequences]
+        self._states: dict[Segment, bytes] = {}
 
     def plant(self, segment: Segment, state: bytes) -> None:
         """Give the first sequence, which holds nothing yet, a first segment whose KV state is known."""
         if self._context.restore(0, segment, state):
             self._paths[0] = _Path([segment], 1)
+            self._remember(segment, state)
 
     def grow(self, segments: Sequence[Segment]) -> Feeding:
         """Bring the first sequence to these segments, which prompts to come begin with."""
@@ -124,9 +132,8 @@ class PrefixTree:
                     yield Feed(segment, logits=0)
                     path.segments.append(segment)
                     path.lasting += 1
-                    is_first = path.lasting == 1
-                    if is_first and self._store is not None and self._context.has_state(sequence):
-                        self._store.save(self._context, sequence)
+                    if path.lasting == 1 and self._context.has_state(sequence):
+                        self._keep_state(sequence, segment)
         finally:
             path.coming = []
         return cached
@@ -154,14 +161,28 @@ class PrefixTree:
         )
 
     def _restore(self, sequence: int, segment: Segment) -> int:
-        """Take a prompt's first segment from the disk, if it is there; how many tokens."""
+        """Restore a prompt's first segment from memory or from the disk, if it is there; how many tokens."""
         path = self._paths[sequence]
-        if path.lasting or self._store is None or not self._context.has_state(sequence):
+        if path.lasting or not self._context.has_state(sequence):
             return 0
-        if not self._store.load(self._context, sequence, segment):
-            return 0
+        state = self._states.get(segment)
+        if state is None or not self._context.restore(sequence, segment, state):
+            if self._store is None or not self._store.load(self._context, sequence, segment):
+                return 0
+            self._remember(segment, self._context.state(sequence))
         path.segments, path.lasting = [segment], 1
         return len(segment)
+
+    def _keep_state(self, sequence: int, segment: Segment) -> None:
+        """Keep the state of a first segment for the next start, and for sequences that cannot share cells."""
+        if self._store is not None:
+            self._store.save(self._context, sequence)
+        if not self._context.can_branch:
+            self._remember(segment, self._context.state(sequence))
+
+    def _remember(self, segment: Segment, state: bytes) -> None:
+        if not self._context.can_branch:
+            self._states = {**dict(list(self._states.items())[1 - STATES :]), segment: state}
 
     def _keep_common(self, sequence: int, segments: Sequence[Segment]) -> int:
         """Drop all tokens but those that these segments begin with; how many are kept."""

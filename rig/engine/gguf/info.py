@@ -5,7 +5,7 @@ Everything is read from the file's header; no weight is touched and llama.cpp is
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +15,6 @@ from rig.calls import JsonObject
 from rig.engine.gguf.adapter import is_adapter
 from rig.engine.gguf.facts import TEMPLATE, Facts, PerLayer
 from rig.engine.gguf.header import Header, read_header
-from rig.engine.gguf.layout import Layout, layout_of
 from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
 
@@ -24,6 +23,8 @@ KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
 
 CELLS = 256
 """llama.cpp rounds the cells of a KV cache up to a multiple of this."""
+_OTHER_CACHES = ("attention.kv_lora_rank", "attention.key_length_swa", "nextn_predict_layers")
+"""Keys of models whose layers do not all keep keys and values of one size; only llama.cpp can count them."""
 _STATE_KEYS = ("ssm.state_size", "ssm.conv_kernel", "wkv.head_size", "shortconv.l_cache", "kda.head_dim")
 
 
@@ -64,7 +65,6 @@ class GgufInfo:
     value_length: int | None
     experts: int | None
     sliding_window: int | None
-    layout: Layout
     memory: Literal["attention", "recurrent", "hybrid"]
     attention_layers: int | None
     vocabulary_size: int | None
@@ -117,7 +117,6 @@ class GgufInfo:
         return data | {
             "path": str(self.path),
             "tensor_types": types,
-            "layout": asdict(self.layout),
             "origin": self.origin and self.origin.as_json(),
             "bits_per_weight": self.bits_per_weight,
             "special_tokens": dict(self.special_tokens),
@@ -167,7 +166,6 @@ def inspect(path: Path) -> GgufInfo:
         value_length=facts.own("attention.value_length", head_length),
         experts=facts.own("expert_count"),
         sliding_window=facts.own("attention.sliding_window"),
-        layout=layout_of(facts, header, heads=heads, kv_heads=_kv_heads(facts, heads), memory=memory),
         memory=memory,
         attention_layers=attention_layers,
         vocabulary_size=facts.length("tokenizer.ggml.tokens") or facts.own("vocab_size"),
@@ -209,6 +207,8 @@ def _memory(facts: Facts) -> tuple[Literal["attention", "recurrent", "hybrid"], 
     """The kind of memory, and how many layers keep keys and values."""
     layers = facts.own("block_count")
     heads = _kv_heads(facts, facts.per_layer("attention.head_count"))
+    if any(facts.own(key) for key in _OTHER_CACHES):
+        return "attention", None
     if not any(facts.has(key) for key in _STATE_KEYS):
         return "attention", sum(map(bool, heads)) if isinstance(heads, tuple) else layers
     if not (any(heads) if isinstance(heads, tuple) else heads):

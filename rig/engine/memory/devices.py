@@ -51,11 +51,24 @@ def gpus() -> tuple[Device, ...]:
     from rig.engine.core.llama import initialise
 
     initialise()
-    found = tuple(_found())
-    return tuple(device for device in found if device.kind == "gpu") or found
+    devices = tuple(_devices())
+    return tuple(device for device in devices if device.kind == "gpu") or devices
 
 
-def _found() -> Iterator[Device]:
+def has_room(path: Path) -> bool:
+    """Whether so much memory is free that a file is loaded as it would be if it were alone.
+
+    Half of each device's memory has to be, and three times the file: weights laid out again for the
+    processor, and caches.
+    """
+    from rig.engine.core.llama import supports_gpu_offload
+
+    needed = 3 * path.stat().st_size
+    devices: list[Memory | Device] = [machine_memory(), *(gpus() if supports_gpu_offload() else ())]
+    return all(device.free >= max(needed, device.total / 2) for device in devices)
+
+
+def _devices() -> Iterator[Device]:
     from llama_cpp._ggml import libggml
 
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
@@ -88,8 +101,8 @@ def _found() -> Iterator[Device]:
 
 def machine_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> Memory:
     """The memory this process may use, with every control group around it that sets a limit."""
-    found = psutil.virtual_memory()
-    memory = Memory(found.available, found.total, psutil.swap_memory().free)
+    machine = psutil.virtual_memory()
+    memory = Memory(machine.available, machine.total, psutil.swap_memory().free)
     for free, limit in _limits(proc, groups):
         if free < memory.free:
             # Whether a group may swap is a limit of its own, and mostly it may not.

@@ -20,19 +20,30 @@ _DEATHS = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFP
 _LAST_WORDS = re.compile(r"(GGML_ASSERT\(.*\) failed|GGML_ABORT.*|what\(\): .*)")
 
 
-def check_loads(path: Path) -> None:
+def check_loads(path: Path, *, weightless: bool = False) -> None:
     """Raise RigError if llama.cpp dies of a file, or of the first token that is decoded with it.
 
     What loaded once is remembered by its SHA-256 and llama.cpp's version, and files of the registry are known
-    to load. A file that llama.cpp refuses without dying is left to the load that follows.
+    to load. A file that llama.cpp refuses without dying is left to the load that follows. A `weightless` load
+    reads the header alone, of files of any size, and remembers nothing.
     """
-    digest = sha256_of(path)
-    known = cache_directory() / "loads" / f"{digest}-{version('llama_cpp_python')}"
-    if entry_of(digest) is not None or known.exists():
+    if weightless:
+        _load_in_child(path, "weightless")
         return
+    digest = sha256_of(path)
+    mark = cache_directory() / "loads" / f"{digest}-{version('llama_cpp_python')}"
+    if entry_of(digest) is not None or mark.exists() or not _load_in_child(path):
+        return
+    with suppress(OSError):
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+
+
+def _load_in_child(path: Path, *options: str) -> bool:
+    """Load a file in a process of its own; whether that went well. Raises RigError if the process died."""
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "rig.engine.memory.first_load", str(path)],
+            [sys.executable, "-P", "-m", "rig.engine.memory.first_load", str(path), *options],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -44,32 +55,28 @@ def check_loads(path: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise RigError(f"{path}: llama.cpp did not finish loading it; it is damaged") from error
     except OSError:
-        return
+        return False
     if -done.returncode in _DEATHS:
         words = _LAST_WORDS.search(done.stderr)
-        said = f": {words[0][:200]}" if words else ""
-        name = signal.Signals(-done.returncode).name
-        raise RigError(f"{path}: llama.cpp crashes on this file ({name}){said}; it is damaged, leave it out")
-    if done.returncode:
-        return
-    with suppress(OSError):
-        known.parent.mkdir(parents=True, exist_ok=True)
-        known.touch()
+        reason = signal.Signals(-done.returncode).name + (f"): {words[0][:200]}" if words else ")")
+        raise RigError(f"{path}: llama.cpp crashes on this file ({reason}; it is damaged, leave it out")
+    return done.returncode == 0
 
 
-def _main(path: Path) -> None:
-    """In the child: weights, tokens, a context and one token."""
+def _main(path: Path, *, weightless: bool) -> None:
+    """In the child: weights, tokens, a context and one token; without weights no token."""
     from rig.engine.core.llama import Chunk, LlamaContext, LlamaModel
     from rig.engine.core.tokenizer import Tokenizer
 
-    model = LlamaModel(path, n_gpu_layers=0)
+    model = LlamaModel(path, n_gpu_layers=0, weightless=weightless)
     Tokenizer(model)
     context = LlamaContext(
         model, n_ctx=64, n_batch=16, n_threads=1, flash_attention=False, kv_type="f16", n_seq=1
     )
-    context.decode([Chunk(0, (0,), True)])
+    if not weightless:
+        context.decode([Chunk(0, (0,), True)])
 
 
 if __name__ == "__main__":
     with suppress(RigError):
-        _main(Path(sys.argv[1]))
+        _main(Path(sys.argv[1]), weightless="weightless" in sys.argv[2:])

@@ -1,241 +1,293 @@
-"""How a model fits: layers on GPUs, context, batch and sequences, from what is free. Pure arithmetic.
+"""How a model fits: layers on GPUs, context, batch and sequences, as llama.cpp counts them and as it loads.
 
 Speed is given up before anything that could change a result: layers leave the GPU first, then batches become
 smaller, and the context comes last. Values that the user asked for never change.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
-from itertools import accumulate
+from typing import NamedTuple
 
-from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT
+from rig.engine.core import llama
+from rig.engine.core.llama import LlamaContext, LlamaModel, NoMemory
+from rig.engine.core.settings import DEFAULT_BATCH, DEFAULT_CONTEXT, EngineSettings
 from rig.engine.gguf.info import GgufInfo
-from rig.engine.memory.devices import Device, Memory
-from rig.engine.memory.needs import (
-    Shape,
-    compute_bytes,
-    input_bytes,
-    kv_bytes,
-    mask_bytes,
-    scratch_bytes,
-    state_bytes,
-)
-from rig.engine.memory.plan import FitPlan, Use, Wishes, size
+from rig.engine.memory.count import Counting, LlamaCount
+from rig.engine.memory.devices import Device, Memory, gpus, machine_memory
+from rig.engine.memory.first_load import check_loads
+from rig.engine.memory.plan import MACHINE, DeviceUse, FitPlan, Shape, size
+from rig.engine.memory.weights import open_weights
 from rig.errors import RigError
 
 GPU_MARGIN = 2**30
-"""Left free on each GPU for libraries, the desktop and an estimate's error; llama.cpp leaves as much."""
+"""Left free on each GPU for libraries and the desktop; llama.cpp leaves as much."""
 MACHINE_MARGIN = 2**29
-"""Left free of the machine's memory."""
+"""Left free of the machine's memory, also for the tokenizer, which llama.cpp does not count."""
 LEAST_BATCH = 128
 LEAST_CONTEXT = 2048
 """Where going down by itself ends; less can be asked for."""
-SEQUENCES = (1, 2, 4, 8)
-
-_PIPELINE = 4
-"""Copies of its inputs that llama.cpp keeps when several GPUs work one after another."""
+SEQUENCES = (8, 4, 2, 1)
+ALL_LAYERS = 512 + 1
+"""More than any model has; llama.cpp takes as many as there are."""
 
 
 class Fit:
-    """Fits one model to the devices there are, for what is asked for.
+    """Fits one model to the devices there are, for what the settings leave open.
 
-    Raises RigError for wishes that nothing could fulfil: more context than the model was made for, a GPU
-    where there is none, a quantized KV cache without flash attention.
+    Weights that are `loaded` already, for another who has them too, take nothing. Raises RigError for
+    settings that nothing could fulfil: more context than the model was made for, a GPU where there is none, a
+    quantized KV cache without flash attention.
     """
 
-    def __init__(self, info: GgufInfo, gpus: Sequence[Device], memory: Memory, wishes: Wishes) -> None:
-        _check(info, gpus, wishes)
+    def __init__(
+        self,
+        info: GgufInfo,
+        gpus: Sequence[Device],
+        memory: Memory,
+        settings: EngineSettings,
+        count: Counting,
+        *,
+        loaded: bool = False,
+    ) -> None:
+        _check(info, gpus, settings)
         self._info = info
-        self._wishes = wishes
+        self._settings = settings
+        self._count = count
+        self._loaded = loaded
         self._is_unified = any(gpu.unified for gpu in gpus)
-        self._free = [min(gpu.free, memory.free) if gpu.unified else gpu.free for gpu in gpus]
         self._devices = [
-            Use(gpu.name, gpu.description, free, gpu.total, GPU_MARGIN)
-            for gpu, free in zip(gpus, self._free, strict=True)
+            DeviceUse(
+                gpu.name,
+                gpu.description,
+                min(gpu.free, memory.free) if gpu.unified else gpu.free,
+                gpu.total,
+                GPU_MARGIN,
+            )
+            for gpu in gpus
         ]
-        self._machine = Use(
-            "CPU", "", memory.free, memory.total, MACHINE_MARGIN, memory.swap, is_machine=True
+        self._machine = DeviceUse(
+            MACHINE, "", memory.free, memory.total, MACHINE_MARGIN, memory.swap, is_machine=True
         )
-        self._all = len(info.layout.layers) + 1
-        self._n_ctx = wishes.n_ctx or min(info.context_length or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
-        self._n_batch = wishes.n_batch or DEFAULT_BATCH
+        self._n_ctx = settings.n_ctx or min(info.context_length or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+        self._n_batch = settings.n_batch or DEFAULT_BATCH
 
     def best(self) -> FitPlan:
         """The best plan that fits, or the one that lacks least where none does."""
-        tried = []
-        for choice in self._choices():
-            tried.append(self._laid_out(*choice))
-            if tried[-1].fits:
-                return self._completed(tried[-1])
-        return self._completed(min(tried, key=lambda one: one.missing))
+        plans = [self._most_layers()]
+        while not plans[-1].fits and (lower := self._lower(plans[-1])) is not None:
+            plans.append(lower)
+        return self._completed(plans[-1] if plans[-1].fits else min(plans, key=lambda plan: plan.missing))
 
     def lower(self, failed: FitPlan) -> FitPlan | None:
         """The next plan to try when there was not memory enough for one; None if nothing is left open."""
-        layers, batch, context = failed.n_gpu_layers, failed.n_batch, failed.n_ctx
-        if layers and self._wishes.n_gpu_layers is None:
-            layers = max(layers - max(self._all // 8, 1), 0)
-        elif batch // 2 >= LEAST_BATCH and self._wishes.n_batch is None:
+        lower = self._lower(failed)
+        return None if lower is None else self._completed(lower)
+
+    def _most_layers(self) -> FitPlan:
+        """With as many layers on GPUs as fit there, or as were asked for; the rest as one would like it."""
+        asked = self._settings.n_gpu_layers
+        if asked is not None or not self._devices:
+            layers = 0 if not asked else ALL_LAYERS if asked < 0 else asked
+            return self._plan(layers, self._n_batch, self._n_ctx)
+        most = self._plan(ALL_LAYERS, self._n_batch, self._n_ctx)
+        fitting, failing = 0, most.n_gpu_layers
+        if most.fits:
+            return most
+        while failing - fitting > 1:
+            middle = (fitting + failing) // 2
+            if self._plan(middle, self._n_batch, self._n_ctx).fits:
+                fitting = middle
+            else:
+                failing = middle
+        return self._plan(fitting, self._n_batch, self._n_ctx)
+
+    def _lower(self, plan: FitPlan) -> FitPlan | None:
+        layers, batch, context = plan.n_gpu_layers, plan.n_batch, plan.n_ctx
+        if layers and self._settings.n_gpu_layers is None:
+            layers = max(layers - max(plan.offloadable // 8, 1), 0)
+        elif batch // 2 >= LEAST_BATCH and self._settings.n_batch is None:
             batch //= 2
-        elif context // 2 >= LEAST_CONTEXT and self._wishes.n_ctx is None:
+        elif context // 2 >= LEAST_CONTEXT and self._settings.n_ctx is None:
             context //= 2
         else:
             return None
-        return self._completed(self._laid_out(layers, batch, context))
+        return self._plan(layers, batch, context)
 
-    def _completed(self, found: FitPlan) -> FitPlan:
-        # Each sequence has a token in every batch.
-        counts = (n for n in SEQUENCES if n <= found.n_batch)
-        others = (self._laid_out(found.n_gpu_layers, found.n_batch, found.n_ctx, n) for n in counts)
-        most = max((one.n_seq for one in others if one.fits), default=1)
-        return replace(
-            found,
-            most_sequences=most if self._wishes.n_seq is None else found.n_seq,
-            remarks=tuple(self._remarks(found)),
-        )
+    def _completed(self, plan: FitPlan) -> FitPlan:
+        """A plan with how many sequences would fit, and with remarks."""
+        most = plan.n_seq
+        if self._settings.parallel is None:
+            # Each sequence has a token in every batch.
+            counts = (count for count in SEQUENCES if count <= plan.n_batch)
+            fitting = (n for n in counts if self._plan(plan.n_gpu_layers, plan.n_batch, plan.n_ctx, n).fits)
+            most = next(fitting, 1)
+        return replace(plan, most_sequences=most, remarks=tuple(self._remarks(plan)))
 
-    def _remarks(self, found: FitPlan) -> Iterator[str]:
+    def _remarks(self, plan: FitPlan) -> Iterator[str]:
         """What a person should know of it, beside the numbers."""
-        if not self._info.layout.is_known:
-            yield "the file does not say enough to tell what memory it needs"
-            return
-        if self._devices and self._wishes.n_gpu_layers is None and found.n_gpu_layers < self._all:
-            lacking = self._laid_out(self._all, found.n_batch, found.n_ctx).missing
-            where = "the rest is on the CPU" if found.n_gpu_layers else "everything is on the CPU"
+        if self._devices and self._settings.n_gpu_layers is None and plan.n_gpu_layers < plan.offloadable:
+            lacking = self._plan(ALL_LAYERS, plan.n_batch, plan.n_ctx).missing
+            where = "the rest is on the CPU" if plan.n_gpu_layers else "everything is on the CPU"
             yield f"all layers on the GPU would take {size(lacking)} more than is free there, so {where}"
-        if found.n_batch < self._n_batch:
-            yield f"batches of {found.n_batch} instead of {self._n_batch} tokens, because memory is short"
-        if found.n_ctx < self._n_ctx:
-            yield f"a context of {found.n_ctx} instead of {self._n_ctx} tokens, because memory is short"
-        if not found.fits:
-            short = ", ".join(f"{size(use.missing)} on {use.name}" for use in found.uses if use.missing)
+        if plan.n_batch < self._n_batch:
+            yield f"batches of {plan.n_batch} instead of {self._n_batch} tokens, because memory is short"
+        if plan.n_ctx < self._n_ctx:
+            yield f"a context of {plan.n_ctx} instead of {self._n_ctx} tokens, because memory is short"
+        if not plan.fits:
+            short = ", ".join(f"{size(use.missing)} on {use.name}" for use in plan.uses if use.missing)
             yield f"too little memory is free: {short} (less --n-ctx, --n-batch or --gpu-layers; --kv q8_0)"
-        if found.machine.weights > max(found.machine.free - found.machine.needed, 0):
+        if plan.machine.weights > max(plan.machine.free - plan.machine.needed, 0):
             yield "the weights exceed the free memory, so they will be read from the disk again and again"
 
-    def _choices(self) -> Iterator[tuple[int, int, int]]:
-        """(layers on GPUs, batch, context), the best first."""
-        asked = self._wishes.n_gpu_layers
-        layers = list(range(self._all, -1, -1)) if self._devices else [0]
-        if asked is not None:
-            layers = [self._all if asked < 0 else min(asked, self._all)]
-        elif not self._info.layout.is_known:
-            layers = layers[:1]
-        batches, contexts = [self._n_batch], [self._n_ctx]
-        while self._wishes.n_batch is None and batches[-1] // 2 >= LEAST_BATCH:
-            batches.append(batches[-1] // 2)
-        while self._wishes.n_ctx is None and contexts[-1] // 2 >= LEAST_CONTEXT:
-            contexts.append(contexts[-1] // 2)
-        yield from ((count, batches[0], contexts[0]) for count in layers)
-        yield from ((layers[-1], batch, contexts[0]) for batch in batches[1:])
-        yield from ((layers[-1], batches[-1], context) for context in contexts[1:])
-
-    def _laid_out(self, n_gpu_layers: int, n_batch: int, n_ctx: int, n_seq: int | None = None) -> FitPlan:
-        quantized = self._wishes.kv_type != "f16"
-        asked = self._wishes.flash_attention
+    def _plan(self, n_gpu_layers: int, n_batch: int, n_ctx: int, n_seq: int | None = None) -> FitPlan:
+        quantized = self._settings.kv_type != "f16"
+        asked = self._settings.flash_attention
         shape = Shape(
+            n_gpu_layers=n_gpu_layers,
             n_ctx=n_ctx,
             n_batch=n_batch,
-            n_seq=n_seq or self._wishes.n_seq or 1,
-            kv_type=self._wishes.kv_type,
-            flash_attention=quantized or (n_gpu_layers != 0 if asked is None else asked),
+            n_seq=n_seq or self._settings.parallel or 1,
+            kv_type=self._settings.kv_type,
+            flash_attention=n_gpu_layers > 0 or quantized if asked is None else asked,
         )
-        uses = self._uses(n_gpu_layers, shape)
+        count = self._count(shape)
+        uses = []
+        for use in (*self._devices, self._machine):
+            needs = count.on(use.name)
+            has_scores = use.is_machine and not shape.flash_attention and needs.kv
+            uses.append(
+                replace(
+                    use,
+                    layers=needs.layers,
+                    weights=0 if self._loaded else needs.weights,
+                    kv=round(needs.kv),
+                    state=round(needs.state),
+                    compute=round(needs.compute),
+                    # Without flash attention the CPU has the scores once more, in 16 bits instead of 32.
+                    other=(0 if self._loaded or not use.is_machine else needs.repacked)
+                    + (round(needs.compute) // 2 if has_scores else 0),
+                )
+            )
+        if self._is_unified:
+            # What its GPU holds is the machine's memory too.
+            held = sum(use.needed for use in uses[:-1])
+            uses[-1] = replace(uses[-1], free=max(uses[-1].free - held, 0))
         return FitPlan(
-            n_gpu_layers=n_gpu_layers,
-            offloadable=self._all,
+            n_gpu_layers=sum(use.layers for use in uses[:-1]),
+            offloadable=len(count.layers),
             n_ctx=n_ctx,
             n_batch=n_batch,
             n_seq=shape.n_seq,
             most_sequences=shape.n_seq,
             kv_type=shape.kv_type,
             flash_attention=shape.flash_attention,
-            uses=uses,
+            uses=tuple(uses),
             fits=not any(use.missing for use in uses),
         )
 
-    def _uses(self, n_gpu_layers: int, shape: Shape) -> tuple[Use, ...]:
-        info, layout = self._info, self._info.layout
-        uses = [*self._devices, self._machine]
-        places = self._places(n_gpu_layers)
-        is_split = 0 < n_gpu_layers < self._all
-        if layout.is_known:
-            uses = [
-                self._filled(use, [layer for layer, at in enumerate(places) if at == place], shape, is_split)
-                for place, use in enumerate(uses)
-            ]
-        else:
-            uses = [replace(use, layers=places.count(place)) for place, use in enumerate(uses)]
-        machine = replace(
-            uses[-1],
-            weights=uses[-1].weights + (0 if self._wishes.loaded else layout.input),
-            other=uses[-1].other + layout.tokenizer,
-        )
-        if layout.is_known and not machine.layers:
-            machine = replace(machine, compute=input_bytes(info, shape))
-        if self._is_unified:
-            # What its GPU holds is the machine's memory too.
-            machine = replace(machine, free=max(machine.free - sum(use.needed for use in uses[:-1]), 0))
-        return (*uses[:-1], machine)
 
-    def _filled(self, use: Use, layers: Sequence[int], shape: Shape, is_split: bool) -> Use:
-        """A device with the layers it gets; the last number stands for the output.
-
-        `is_split` between GPUs and the machine, that is.
-        """
-        if not layers:
-            return use
-        info, layout = self._info, self._info.layout
-        inner = [layer for layer in layers if layer < len(layout.layers)]
-        weights = sum(layout.layers[layer] for layer in inner)
-        has_output = len(inner) < len(layers)
-        compute = compute_bytes(info, shape, has_output=has_output)
-        if has_output:
-            # An embedding that serves as the output too is copied to the GPU; the machine has it already.
-            weights += layout.output + (0 if use.is_machine else layout.shared)
-        if self._wishes.loaded:
-            weights = 0
-        if not use.is_machine and is_split:
-            # For a large batch llama.cpp brings the weights of the machine's layers over, one by one.
-            compute += max(layout.layers)
-        elif not use.is_machine and len(self._devices) > 1:
-            compute += (_PIPELINE - 1) * mask_bytes(info, shape)
-        other = 0
-        if use.is_machine:
-            repacked = 0 if self._wishes.loaded else sum(layout.repacked[layer] for layer in inner)
-            other = scratch_bytes(info, shape) + repacked
-        return replace(
-            use,
-            layers=len(layers),
-            weights=weights,
-            kv=sum(kv_bytes(info, layer, shape) for layer in inner),
-            state=sum(state_bytes(info, layer, shape) for layer in inner),
-            compute=compute,
-            other=other,
-        )
-
-    def _places(self, n_gpu_layers: int) -> list[int]:
-        """The place of each layer, and last of the output, as llama.cpp splits them: GPUs by what is free."""
-        machine, count = len(self._devices), min(n_gpu_layers, self._all)
-        free = self._free if sum(self._free) else [1] * machine
-        shares = [part / sum(free) for part in accumulate(free)]
-        first = self._all - count
-        return [
-            machine if layer < first else min(bisect_right(shares, (layer - first) / count), machine - 1)
-            for layer in range(self._all)
-        ]
-
-
-def _check(info: GgufInfo, gpus: Sequence[Device], wishes: Wishes) -> None:
+def _check(info: GgufInfo, gpus: Sequence[Device], settings: EngineSettings) -> None:
     trained = info.context_length or DEFAULT_CONTEXT
-    if wishes.n_ctx is not None and wishes.n_ctx > trained:
+    if settings.n_ctx is not None and settings.n_ctx > trained:
         raise RigError(
-            f"{info.path}: --n-ctx {wishes.n_ctx} is more than the {trained} tokens this model was made for"
+            f"{info.path}: --n-ctx {settings.n_ctx} is more than the {trained} tokens this model was made for"
         )
-    if wishes.kv_type != "f16" and wishes.flash_attention is False:
-        raise RigError(f"--kv {wishes.kv_type} needs flash attention; leave out --flash-attention off")
-    if wishes.n_gpu_layers and not gpus:
+    if settings.kv_type != "f16" and settings.flash_attention is False:
+        raise RigError(f"--kv {settings.kv_type} needs flash attention; leave out --flash-attention off")
+    if settings.n_gpu_layers and not gpus:
         raise RigError(
             "--gpu-layers: llama.cpp finds no GPU here; check its driver and whether the device is"
             " visible, or leave the option out to run on the CPU"
         )
+
+
+class Loaded(NamedTuple):
+    """Weights and a context that are really there, and the plan they were opened by."""
+
+    model: LlamaModel
+    context: LlamaContext
+    plan: FitPlan
+
+    def close(self) -> None:
+        self.context.close()
+        self.model.close()
+
+
+def fit_here(info: GgufInfo, settings: EngineSettings, count: Counting, *, loaded: bool = False) -> Fit:
+    """The fit of a model to this machine and what is free of it now. Raises RigError."""
+    offloads = llama.supports_gpu_offload()
+    if settings.n_gpu_layers and not offloads:
+        raise RigError(
+            "--gpu-layers: this llama.cpp was built without GPU support; rebuild it (`make run GPU=cuda`)"
+            " or leave the option out"
+        )
+    return Fit(info, gpus() if offloads else (), machine_memory(), settings, count, loaded=loaded)
+
+
+def load_planned(
+    fit: Fit,
+    open_model: Callable[[FitPlan], LlamaModel],
+    open_context: Callable[[LlamaModel, FitPlan], LlamaContext],
+    notify: Callable[[str], None],
+) -> Loaded:
+    """The weights, a context for them, and the plan that worked for both.
+
+    If memory runs out, the plan asks for less, step by step, and `notify` gets a line. Raises RigError if
+    nothing is left to try, and for anything else that stops llama.cpp.
+    """
+    plan = fit.best()
+    short = plan.machine.needed - plan.machine.free - plan.machine.swap
+    if short > 0:
+        # Linux grants more than there is and ends the process that uses it; better to say so before.
+        raise NoMemory(
+            f"{plan.line}: that is {size(short)} more than there is;"
+            " try a smaller --n-ctx, a smaller --parallel, or --kv q8_0"
+        )
+    tried: list[str] = []
+    while True:
+        try:
+            model = open_model(plan)
+            try:
+                return Loaded(model, open_context(model, plan), plan)
+            except BaseException:
+                model.close()
+                raise
+        except NoMemory as error:
+            tried.append(plan.brief)
+            lower = fit.lower(plan)
+            if lower is None:
+                raise NoMemory(f"{error} (tried: {'; '.join(tried)})") from error
+            notify(f"no memory for {plan.brief} ({error.reason}); trying {lower.brief}")
+            plan = lower
+
+
+def plan_for(
+    info: GgufInfo, settings: EngineSettings, notify: Callable[[str], None], *, load: bool
+) -> FitPlan:
+    """The plan for a file; with `load` the one by which it can really be loaded now. Raises RigError."""
+
+    def open_context(model: LlamaModel, shape: Shape) -> LlamaContext:
+        return LlamaContext(
+            model,
+            n_ctx=shape.n_ctx,
+            n_batch=shape.n_batch,
+            n_threads=settings.n_threads,
+            flash_attention=shape.flash_attention,
+            kv_type=shape.kv_type,
+            n_seq=shape.n_seq,
+        )
+
+    check_loads(info.path, weightless=not load)
+    with closing(LlamaCount(info.path, open_context)) as count:
+        fit = fit_here(info, settings, count)
+        if not load:
+            return fit.best()
+        loaded = load_planned(
+            fit,
+            lambda plan: open_weights(info.path, plan.n_gpu_layers),
+            lambda model, plan: open_context(model, plan.shape),
+            notify,
+        )
+    loaded.close()
+    return loaded.plan

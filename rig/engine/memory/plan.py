@@ -1,33 +1,33 @@
-"""What is wanted from a fit, and the resulting plan, with every number that it was made from."""
+"""The plan of how a model is loaded, with every number that it was made from."""
 
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from rig.calls import JsonObject
 
+MACHINE = "CPU"
+"""What llama.cpp calls the device whose memory is the machine's own."""
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What is asked for; None is open. `n_gpu_layers` counts the output as a layer, -1 means all.
 
-    Weights that are `loaded` already, for another who has them too, take nothing.
-    """
+class Shape(NamedTuple):
+    """The settings that decide how large everything is: `n_ctx` tokens for each of `n_seq` sequences."""
 
-    n_gpu_layers: int | None = None
-    n_ctx: int | None = None
-    n_batch: int | None = None
-    n_seq: int | None = None
-    flash_attention: bool | None = None
-    kv_type: str = "f16"
-    loaded: bool = False
+    n_gpu_layers: int
+    n_ctx: int
+    n_batch: int
+    n_seq: int
+    kv_type: str
+    flash_attention: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class DeviceUse:
     """What one GPU, or the machine's own memory, has to hold. Bytes.
 
     Of what is `free` now, `margin` is left alone; `swap` is beside it. `layers` counts the output as one.
-    `other` is what only the machine has: the tokenizer, and weights laid out again for its processor. Its
-    weights are pages of the model's file, which can be given up and read again: no part of `needed` there.
+    `other` is what only the machine has: weights laid out again for its processor, and what it computes in
+    beside llama.cpp's buffers. Its weights are pages of the model's file, which can be given up and read
+    again: no part of `needed` there.
     """
 
     name: str
@@ -86,17 +86,24 @@ class FitPlan:
     most_sequences: int
     kv_type: str
     flash_attention: bool
-    uses: tuple[Use, ...]
+    uses: tuple[DeviceUse, ...]
     fits: bool
     remarks: tuple[str, ...] = ()
 
     @property
-    def gpus(self) -> tuple[Use, ...]:
+    def shape(self) -> Shape:
+        """The settings that decide how large everything is."""
+        return Shape(
+            self.n_gpu_layers, self.n_ctx, self.n_batch, self.n_seq, self.kv_type, self.flash_attention
+        )
+
+    @property
+    def gpus(self) -> tuple[DeviceUse, ...]:
         """The GPUs that hold anything."""
         return tuple(use for use in self.uses if not use.is_machine and use.layers)
 
     @property
-    def machine(self) -> Use:
+    def machine(self) -> DeviceUse:
         return self.uses[-1]
 
     @property
