@@ -22,6 +22,9 @@ LARGEST = 64 << 20
 
 DEEPEST = 500
 """Levels of lists and objects in a JSON file. Some more would stop Python's own writer of JSON."""
+MOST_ENTRIES = 50_000
+"""Files and folders of a folder that is searched."""
+
 PLAIN = 64
 """The same of files that hold no trees."""
 
@@ -68,6 +71,30 @@ def read_json(path: Path, largest: int = LARGEST, deepest: int = DEEPEST) -> Jso
     if any(isinstance(each, dict | list) for each in values_at(value, deepest)):
         raise RigError(f"{path}: nested deeper than {deepest} levels")
     return value
+
+
+def files_below(place: Path, ending: str = ".json") -> list[Path]:
+    """The regular files of a folder and of those in it whose names end so, in order. Links are not followed.
+
+    Raises RigError for a folder with too much in it, such as a whole file system.
+    """
+    found, waiting, seen = [], [place], 0
+    try:
+        while waiting:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(Path(entry.path))
+                    elif entry.name.endswith(ending) and entry.is_file():
+                        found.append(Path(entry.path))
+            if seen > MOST_ENTRIES:
+                raise RigError(
+                    f"{place}: holds more than {MOST_ENTRIES} files; name the folder with those you mean"
+                )
+    except OSError as error:
+        raise RigError(f"{error.filename or place}: cannot be read: {error.strerror or error}") from error
+    return sorted(found)
 
 
 def read_toml(path: Path, largest: int = LARGEST) -> dict[str, Any]:

@@ -32,6 +32,7 @@ RANKS = {
     "rig.option": (0, 1),
     "rig.options": (0, 2),
     "rig.documents": (0, 3),
+    "rig.parsing": (0, 3),
     "rig.config": (0, 3),
     "rig.tasks": (0, 2),
     "rig.verdicts": (0, 2),

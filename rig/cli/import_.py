@@ -1,5 +1,7 @@
 """`rig import`: import the results of another tool, or another store, as runs."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,6 +18,9 @@ from rig.store import is_store, merge
 from rig.words import counted
 
 _PATH = click.Path(path_type=Path)
+
+MOST_LINES = 20
+"""Lines on what was left out that are printed."""
 
 
 @click.command("import")
@@ -71,7 +76,7 @@ def command(
 
     Results of another tool become a run with an arm for each file or model. You can show, compare and score
     it again, and `rig show RUN --tables` prints its paper's tables. Logged chats become conversations for you
-    to review. rig leaves out what it cannot read, and says so on stderr.
+    to review. rig leaves out what it cannot read, says so on stderr, and exits with code 1.
 
     \b
     Examples:
@@ -94,22 +99,30 @@ def command(
     method = methods.get(paper.methods[0] if paper.methods else format_)
     options = Options(models=(), method=method.name, set=set_)
     values = {name: given[0] for name, given in options.values(method).items()}
-    found = paper.recorded(files, suite, values)
-    for fault in found.faults:
-        click.echo(f"rig: {printable(fault)}", err=True)
+    recorded = paper.recorded(files, suite, values)
     store = runs or runs_file()
-    run = import_run(store, method, found, name)
-    episodes = sum(len(arm.episodes) for arm in found.arms)
+    run = import_run(store, method, recorded, name)
     if as_json:
-        arms = [{"arm": arm.name, "episodes": len(arm.episodes)} for arm in found.arms]
-        print_json({"run": run, "store": str(store), "arms": arms, "faults": list(found.faults)})
+        arms = [{"arm": arm.name, "episodes": len(arm.episodes)} for arm in recorded.arms]
+        lines = {"faults": list(recorded.faults), "notes": list(recorded.notes)}
+        print_json({"run": run, "store": str(store), "arms": arms, **lines})
     else:
-        click.echo(
-            printable(
-                f"run {run}: {counted(len(found.arms), 'arm')}, {counted(episodes, 'conversation')};"
-                f" stored in {store}"
-            )
-        )
+        episodes = counted(sum(len(arm.episodes) for arm in recorded.arms), "conversation")
+        arms_text = counted(len(recorded.arms), "arm")
+        click.echo(printable(f"run {run}: {arms_text}, {episodes}; stored in {store}"))
+    _finish(recorded.faults, recorded.notes)
+
+
+def _finish(faults: Sequence[str], notes: Sequence[str]) -> None:
+    """Say on stderr what was left out, and exit: with 1 if something could not be read."""
+    lines = (*faults, *notes)
+    for line in lines[:MOST_LINES]:
+        click.echo(f"rig: {printable(line)}", err=True)
+    if len(lines) > MOST_LINES:
+        click.echo(f"rig: and {len(lines) - MOST_LINES} more; --json lists all", err=True)
+    if faults:
+        click.echo(f"rig: {counted(len(faults), 'thing')} could not be read; the rest is there", err=True)
+    sys.exit(1 if faults else 0)
 
 
 def _merge(files: tuple[Path, ...], store: Path, as_json: bool) -> None:
@@ -134,16 +147,12 @@ def _convert(
 ) -> None:
     if output is None:
         raise RigError(f"--format {logs.name} writes conversations; name a folder with --output")
-    made = logs.convert(files, output, rules)
+    converted = logs.convert(files, output, rules)
     if as_json:
-        told = {"conversations": made.conversations, "files": [str(each) for each in made.files]}
-        print_json({"output": str(output), **told, "notes": list(made.notes)})
-        return
-    for note in made.notes:
-        click.echo(f"rig: {printable(note)}", err=True)
-    click.echo(
-        printable(
-            f"wrote {counted(made.conversations, 'conversation')} to {output};"
-            " review them before you run them"
-        )
-    )
+        lines = {"notes": list(converted.notes), "faults": list(converted.faults)}
+        paths = [str(path) for path in converted.files]
+        print_json({"output": str(output), "conversations": converted.conversations, "files": paths, **lines})
+    else:
+        conversations = counted(converted.conversations, "conversation")
+        click.echo(printable(f"wrote {conversations} to {output}; review them before you run them"))
+    _finish(converted.faults, converted.notes)

@@ -11,13 +11,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import yaml  # type: ignore[import-untyped]
+from pydantic import AfterValidator, Field
 
 from rig.calls import JsonObject
 from rig.errors import RigError
 from rig.files import read_text
+from rig.parsing import Foreign, Many, parsed
 
 DEFAULT = "default"
 OURS = Path(__file__).with_name("prompts")
@@ -135,36 +137,59 @@ def find(text: str) -> Evaluator:
     )
 
 
+def _with_properties(parameters: JsonObject) -> JsonObject:
+    properties = parameters.get("properties")
+    if not isinstance(properties, dict) or not all(isinstance(each, dict) for each in properties.values()):
+        raise ValueError("has no properties, each with a schema")
+    return parameters
+
+
+class _Declared(Foreign):
+    name: str
+    description: str = ""
+    parameters: Annotated[JsonObject, AfterValidator(_with_properties)]
+
+
+class _Asking(Foreign):
+    functions: Many[_Declared]
+    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
+    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+
+
+class _Config(Foreign):
+    registered_cls_name: str
+    prompt_template: str
+    evaluator_name: str = ""
+    completions_kwargs: _Asking
+
+
 def load(folder: Path) -> Evaluator:
     """The evaluator in a folder. Raises RigError if it is not one."""
     config_path = folder / "config.yaml"
     config_text = read_text(config_path, LARGEST)
     try:
-        config = yaml.safe_load(config_text)
+        value = yaml.safe_load(config_text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        fault = " ".join(str(error).split())[:200]
-        raise RigError(f"{config_path}: not YAML: {fault}") from error
-    try:
-        class_name, template_name = config["registered_cls_name"], config["prompt_template"]
-        kwargs = config["completions_kwargs"]
-        declared = {str(each["name"]): each for each in kwargs["functions"]}
-        temperature, longest = float(kwargs.get("temperature", 0)), int(kwargs.get("max_tokens", 1000))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RigError(
-            f"{config_path}: not an evaluator's: {error} is missing or of the wrong kind"
-        ) from error
+        raise RigError(f"{config_path}: not YAML: {' '.join(str(error).split())[:200]}") from error
+    config = parsed(_Config, value, str(config_path), "an evaluator's configuration")
+    asking = config.completions_kwargs
+    class_name, declared = config.registered_cls_name, {each.name: each for each in asking.functions}
     if class_name not in _KINDS:
         raise RigError(f"{config_path}: rig has no {class_name}; it has {', '.join(_KINDS)}")
-    template_path = _beside(folder, str(template_name))
+    if Path(config.prompt_template).name != config.prompt_template:
+        raise RigError(f"{config_path}: prompt_template {config.prompt_template!r} is not a file beside it")
+    template_path = folder / config.prompt_template
     template = read_text(template_path, LARGEST)
     kind = _KINDS[class_name]
     functions = _functions(kind, declared, template, template_path)
     told = hashlib.sha256(f"{config_text}\0{template}".encode()).hexdigest()
-    name = str(config.get("evaluator_name") or folder.name)
-    return Evaluator(name, kind, functions, temperature, longest, told, folder)
+    name = config.evaluator_name or folder.name
+    return Evaluator(name, kind, functions, asking.temperature, asking.max_tokens, told, folder)
 
 
-def _functions(kind: Kind, declared: Mapping[str, Any], template: str, where: Path) -> dict[str, Function]:
+def _functions(
+    kind: Kind, declared: Mapping[str, _Declared], template: str, where: Path
+) -> dict[str, Function]:
     prompts = _chat(template, kind) if kind == "chat" else _prompts(template)
     found = {}
     for name in _FUNCTIONS[kind]:
@@ -175,8 +200,7 @@ def _functions(kind: Kind, declared: Mapping[str, Any], template: str, where: Pa
         if unknown:
             raise RigError(f"{where}: {{{unknown}}} of {name} is none of {', '.join(FIELDS[name])}")
         data = declared[name]
-        parameters = _parameters(data, name, where)
-        found[name] = Function(name, str(data.get("description", "")), parameters, system, prompt)
+        found[name] = Function(name, data.description, data.parameters, system, prompt)
     if not found:
         raise RigError(f"{where}: has none of the functions {', '.join(_FUNCTIONS[kind])}")
     return found
@@ -194,14 +218,6 @@ def _chat(template: str, kind: Kind) -> dict[str, tuple[str, str]]:
     return {_FUNCTIONS[kind][0]: (system, prompt)} if messages else {}
 
 
-def _parameters(data: Any, name: str, where: Path) -> JsonObject:
-    parameters = data.get("parameters") if isinstance(data, dict) else None
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    if not isinstance(properties, dict) or not all(isinstance(each, dict) for each in properties.values()):
-        raise RigError(f"{where.with_name('config.yaml')}: {name} has no parameters with properties")
-    return dict(parameters or {})
-
-
 def _unknown_fields(prompt: str, fields: tuple[str, ...]) -> str:
     names = (found.group(1) for found in _FIELD.finditer(prompt) if found.group(1) is not None)
     return next((name or "an empty field" for name in names if name not in fields), "")
@@ -210,9 +226,3 @@ def _unknown_fields(prompt: str, fields: tuple[str, ...]) -> str:
 def _filled(found: re.Match[str], fields: Mapping[str, str]) -> str:
     name = found.group(1)
     return found.group()[0] if name is None else fields[name]
-
-
-def _beside(folder: Path, name: str) -> Path:
-    if Path(name).name != name:
-        raise RigError(f"{folder / 'config.yaml'}: prompt_template {name!r} is not a file beside it")
-    return folder / name

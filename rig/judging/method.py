@@ -33,7 +33,8 @@ from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
 from rig.models import Measuring, Model, Prediction, Request, StepKey
 from rig.solutions.decisions import DEFAULTS, Rules, Vote
-from rig.solutions.judgements import Judgement, judgements_of, parse_judgement
+from rig.solutions.judgements import Judgement, judgements_of
+from rig.solutions.reading import parse_judgement
 
 NOBODY = "nobody"
 """The judge of evaluators that ask no questions."""

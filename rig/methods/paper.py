@@ -75,23 +75,29 @@ class RecordedArm(NamedTuple):
 
 
 class RecordedRun(NamedTuple):
-    """What files of results hold: tasks, arms, and a line on each thing that could not be taken.
+    """What files of results hold: tasks, arms, and a line on each thing that was left out.
 
-    `options` are the method's own that were not as by default, each as `NAME=VALUE`.
+    `faults` are of what could not be read, `notes` of what is left out by rule. `options`
+    are the method's own that were not as by default, each as `NAME=VALUE`.
     """
 
     tasks: Sequence[Task]
     arms: Sequence[RecordedArm]
     options: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Converted(NamedTuple):
-    """The conversations made of logs: the files written, and a line on each thing that was left out."""
+    """The conversations made of logs: the files written, and a line on each thing that was left out.
+
+    `notes` are of conversations that were made all the same, `faults` of lines that could not be read.
+    """
 
     files: tuple[Path, ...]
     conversations: int
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 class Results(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 from rig import methods, opening, plugins
 from rig.errors import RigError
+from rig.files import files_below
 from rig.methods.base import Method, Settings, Setup
 from rig.running.options import Options
 from rig.running.planning import files_named
@@ -75,7 +76,7 @@ def folders_of(place: Path) -> list[Path]:
     """Where predictions are: the place itself, or the folders in it where it has no file of its own."""
     if not place.is_dir() or any(place.glob("*.json")):
         return [place]
-    return sorted({path.parent for path in place.rglob("*.json")}) or [place]
+    return sorted({path.parent for path in files_below(place)}) or [place]
 
 
 def setup_for_files(

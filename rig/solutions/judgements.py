@@ -3,15 +3,14 @@
 A judgement is a task. A setting says whose answer is judged, so every model's answers are an arm.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
-from rig.solutions.decisions import SCORES, AnswerStatus
-from rig.solutions.solution import Solution, parse
+from rig.solutions.decisions import AnswerStatus
+from rig.solutions.solution import Solution
 from rig.tasks import ExpectedTurn, Task
 
 MOST_VOTES = 120
@@ -103,29 +102,6 @@ def own_id(name: str, suite: str) -> str:
     return name.removeprefix(f"{suite}/")
 
 
-def parse_judgement(source: JsonObject, where: str, suite: str = "") -> Judgement:
-    """A judgement from its `source`. Raises RigError if it is not one."""
-    try:
-        shared = {name: source[name] for name in ("query", "available_tools")}
-        answers = {
-            str(name): None if each is None else parse({**shared, **each}, where)
-            for name, each in source["answers"].items()
-        }
-        return Judgement(
-            name=str(source["name"]),
-            query_id=str(source["query_id"]),
-            answers=answers,
-            votes=_votes(source["votes"], where),
-            truths=_flags(source.get("truths", {})),
-            passes=_flags(source.get("passes", {})),
-            statuses=_statuses(source.get("statuses", {}), where),
-            preferred=tuple(int(each) for each in source.get("preferred", ())),
-            suite=suite,
-        )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise RigError(f"{where}: not a judgement: {error}") from error
-
-
 def joined(
     answers: Mapping[str, Mapping[str, Solution | None]],
     votes: int,
@@ -187,23 +163,6 @@ def _shared(answers: Mapping[str, Solution | None]) -> JsonObject:
             whole = {"answer": whole["answer"]}
         found[name] = whole
     return {"query": query, "available_tools": tools, "answers": found}
-
-
-def _votes(value: Json, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_VOTES:
-        raise RigError(f"{where}: the number of votes must be from 1 to {MOST_VOTES}")
-    return value
-
-
-def _flags(found: Mapping[str, Json]) -> dict[str, bool]:
-    return {str(name): bool(value) for name, value in found.items()}
-
-
-def _statuses(found: Mapping[str, Json], where: str) -> dict[str, AnswerStatus]:
-    wrong = next((value for value in found.values() if value not in SCORES), None)
-    if wrong is not None:
-        raise RigError(f"{where}: {json.dumps(wrong)} is not a status of an answer")
-    return {str(name): cast(AnswerStatus, value) for name, value in found.items()}
 
 
 def require_unique(tasks: Sequence[Judgement], where: str) -> None:

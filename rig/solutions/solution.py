@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from rig.calls import Json, JsonObject
-from rig.errors import RigError
 
 FINISH = "Finish"
 """The function that ends a solution."""
@@ -158,27 +157,6 @@ class Solution:
         }
 
 
-def parse(data: Json, where: str) -> Solution:
-    """A solution from a file of converted answers. Raises RigError if it is not one."""
-    try:
-        answer = data["answer"]
-        details = answer["answer_details"]
-        return Solution(
-            query=_text(data["query"]),
-            tools=tuple(_tool(each) for each in data["available_tools"]),
-            method=_text(answer.get("method", "")),
-            total_steps=int(answer["total_steps"]),
-            final_answer=_text(answer["final_answer"] or ""),
-            details=tuple(map(_node, details)),
-        )
-    except KeyError as error:
-        raise RigError(f"{where}: not a converted answer: {error.args[0]} is missing") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise RigError(f"{where}: not a converted answer: {error}") from error
-    except RecursionError as error:
-        raise RigError(f"{where}: not a converted answer: nested too deeply") from error
-
-
 def chain_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Nodes that follow one another as the tree that upstream's files hold: its root, or nothing."""
     below: tuple[Node, ...] = ()
@@ -207,19 +185,6 @@ def tool_node(name: str, arguments: str, response: str, following: tuple[Node, .
 def counted(details: Sequence[Node]) -> int:
     """How many nodes there are in all."""
     return sum(1 for root in details for _ in root.walk())
-
-
-def _node(data: Any) -> Node:
-    message = data["message"]
-    if not isinstance(message, str | dict):
-        raise TypeError("a message is neither a text nor an object")
-    return Node(_text(data["role"]), message, tuple(map(_node, data["next"])))
-
-
-def _tool(data: Any) -> JsonObject:
-    if not isinstance(data, dict):
-        raise TypeError("a tool is no object")
-    return data
 
 
 def _text(value: Json) -> str:

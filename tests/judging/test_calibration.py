@@ -150,10 +150,13 @@ def test_labels_of_people_are_read(tmp_path: Path) -> None:
     [
         ({}, "holds no list"),
         ([], "holds no labels"),
-        ([{}], "answers is missing"),
+        ([{}], "query is missing"),
         ([{"answers": [], "query": "", "available_tools": [], "solved": True}], "is of one; got 0"),
         ([{"answers": [3], "query": "", "available_tools": [], "solved": True}], "not a converted answer"),
-        ([{"answers": [], "query": "", "available_tools": [], "preference": [2]}], "is 0 or 1, not 2"),
+        (
+            [{"answers": [], "query": "", "available_tools": [], "preference": [2]}],
+            "1 should be less than or equal to 1",
+        ),
     ],
 )
 def test_what_is_no_label_is_one_line(tmp_path: Path, data: Any, fault: str) -> None:

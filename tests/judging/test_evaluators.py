@@ -87,7 +87,7 @@ def test_a_change_of_a_prompt_is_another_evaluator(tmp_path: Path) -> None:
         (CONFIG, "nothing", "has none of the functions"),
         (CONFIG, TEMPLATE.replace("{query}", "{secret}"), "{secret} of check_answer_status is none of"),
         (CONFIG, TEMPLATE.replace("{query}", "{query.__class__}"), "none"),
-        (CONFIG.replace("properties", "other"), TEMPLATE, "no parameters with properties"),
+        (CONFIG.replace("properties", "other"), TEMPLATE, "has no properties, each with a schema"),
     ],
 )
 def test_what_is_no_evaluator_is_one_line(tmp_path: Path, config: str, template: str, fault: str) -> None:

@@ -65,9 +65,9 @@ from rig.solutions.judgements import (
     Judgement,
     joined,
     judgements_of,
-    parse_judgement,
     require_unique,
 )
+from rig.solutions.reading import parse_judgement
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -445,7 +445,7 @@ def test_a_judgement_is_read_from_its_source() -> None:
 
 @pytest.mark.parametrize("votes", [0, -1, MOST_VOTES + 1, 1.5, True, "3", None])
 def test_votes_are_a_number_within_reason(votes: Any) -> None:
-    with pytest.raises(RigError, match="the number of votes must be from 1 to 120"):
+    with pytest.raises(RigError, match="here: not a judgement: votes should be"):
         parse_judgement({**judgement().source, "votes": votes}, "here")
 
 
@@ -664,14 +664,14 @@ def test_labels_are_answers_or_pairs_by_what_they_say(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "fault"),
     [
-        ({"preference": 2}, "a preference is 0 or 1, not 2"),
-        ({"preference": True}, "a preference is 0 or 1, not True"),
-        ({"preference": [0, "1"]}, "a preference is 0 or 1, not '1'"),
+        ({"preference": 2}, "preference.1 should be less than or equal to 1"),
+        ({"preference": True}, "preference.1 should be a valid integer"),
+        ({"preference": [0, "1"]}, "preference.2 should be a valid integer"),
         ({"preference": 0}, "a preference is between two answers, `solved` is of one; got 1"),
         ({"answers": []}, "got 0"),
-        ({"answers": 5}, "no labelled item"),
+        ({"answers": 5}, "not a labelled item"),
         ({"answers": [{}]}, "is missing"),
-        ({"query": None, "answers": None}, "no labelled item"),
+        ({"query": None, "answers": None}, "not a labelled item"),
     ],
 )
 def test_labels_that_say_nothing(tmp_path: Path, more: dict[str, Any], fault: str) -> None:

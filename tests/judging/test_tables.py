@@ -115,16 +115,16 @@ STEPS = {"answer_steps": "", "is_solved": "AnswerStatus.Solved"}
     ],
 )
 def test_what_is_no_file_of_pass_rates_is_one_line(rows: dict[str, object]) -> None:
-    with pytest.raises(RigError, match=r"^here: no file of pass rates[^\n]*$"):
+    with pytest.raises(RigError, match=r"^here: not a file of pass rates[^\n]*$"):
         read_passes(rows, "here")
 
 
 def test_votes_on_others_are_refused() -> None:
-    with pytest.raises(RigError, match="here, 1: no votes for a and c: 'c' is missing"):
+    with pytest.raises(RigError, match="here, 1: not votes on a and c: c is missing"):
         read_preferences({"1": {"a": 1, "b": 0}}, "a", "c", "here")
 
 
 @pytest.mark.parametrize("votes", ["x", None, [1], -1, inf, nan, True, {}])
 def test_what_is_no_number_of_votes_is_refused(votes: object) -> None:
-    with pytest.raises(RigError, match=r"^here, 1: no votes for a and b: .+ is no number of votes$"):
+    with pytest.raises(RigError, match=r"^here, 1: not votes on a and b: b should be .*$"):
         read_preferences({"1": {"a": 1, "b": votes}}, "a", "b", "here")

@@ -59,9 +59,10 @@ def log(tmp_path: Path) -> Path:
 def test_logs_become_a_suite(rig: Callable[..., Any], log: Path, tmp_path: Path) -> None:
     box = tmp_path / "box"
     done = rig("import", "--format", "openai-chat", log, "--output", box, "--rules", tmp_path / "rules.yaml")
-    assert done.code == 0, done.err
+    assert done.code == 1, done.err
+    assert "2 things could not be read; the rest is there" in done.err
     assert "wrote 2 conversations" in done.out
-    assert "line 4: no logged chat: a message needs a role" in done.err
+    assert "line 4: not a logged chat: messages.1.role is missing" in done.err
     assert "line 5: not JSON" in done.err
     texts = "".join(path.read_text() for path in box.rglob("*") if path.is_file())
     assert "Ana" not in texts

@@ -17,6 +17,7 @@ from rig.papers.toolbench.converting import checked_shape, convert, method_of, q
 from rig.papers.toolbench.raw import raw_of
 from rig.solutions.baselines import APOLOGIES, detail_score, is_success, keyword_pass
 from rig.solutions.judgements import Answers, Shape
+from rig.solutions.reading import parse
 from rig.solutions.solution import (
     FINISH,
     Message,
@@ -25,7 +26,6 @@ from rig.solutions.solution import (
     begun,
     chain_of,
     counted,
-    parse,
     tool_node,
 )
 from rig.solutions.trajectory import Searched

@@ -5,16 +5,18 @@ with `preference`, a list of votes for the first (0) or the second (1), as peopl
 For two answers, `solved` may also be a list.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import BeforeValidator, Field
 
 from rig import files
-from rig.calls import Json
+from rig.calls import Json, JsonObject
 from rig.errors import RigError
+from rig.parsing import Foreign, Many, parsed
 from rig.paths import CONVERSATIONS
 from rig.solutions.judgements import Judgement, require_unique
-from rig.solutions.solution import parse
+from rig.solutions.reading import parse
 
 OURS = CONVERSATIONS / "labels"
 LARGEST = 256 << 20
@@ -24,11 +26,27 @@ FIRST, SECOND = "0", "1"
 """What the answers of an item are called."""
 
 
+_Vote = Annotated[int, Field(strict=True, ge=0, le=1)]
+
+
+def _listed(value: Json) -> Json:
+    return value if isinstance(value, list) else [value]
+
+
 class Labels(NamedTuple):
     """The labels to measure a judge by."""
 
     answers: tuple[Judgement, ...]
     pairs: tuple[Judgement, ...]
+
+
+class _Item(Foreign):
+    name: str = ""
+    query: str
+    available_tools: Many[JsonObject]
+    answers: Many[Json]
+    preference: Annotated[Many[_Vote], BeforeValidator(_listed)] = Field([])
+    solved: Annotated[Many[bool] | None, BeforeValidator(_listed)] = None
 
 
 def load_labels(place: Path, votes: int, pair_votes: int) -> Labels:
@@ -41,8 +59,8 @@ def load_labels(place: Path, votes: int, pair_votes: int) -> Labels:
         if not isinstance(data, list):
             raise RigError(f"{path}: not labels: it holds no list")
         for number, item in enumerate(data, start=1):
-            found = _item(item, f"{path}, item {number}", f"{path.stem}-{number}", votes, pair_votes)
-            (pairs if found.preferred else answers).append(found)
+            task = _item(item, f"{path}, item {number}", f"{path.stem}-{number}", votes, pair_votes)
+            (pairs if task.preferred else answers).append(task)
     if not answers and not pairs:
         raise RigError(f"{place}: holds no labels (*.json)")
     for tasks in (answers, pairs):
@@ -50,30 +68,23 @@ def load_labels(place: Path, votes: int, pair_votes: int) -> Labels:
     return Labels(tuple(answers), tuple(pairs))
 
 
-def _item(item: Json, where: str, name: str, votes: int, pair_votes: int) -> Judgement:
-    try:
-        answers = item["answers"]
-        shared = {"query": item["query"], "available_tools": item["available_tools"]}
-        found = [parse({**shared, "answer": answer}, where) for answer in answers]
-        preferred = tuple(_side(each, where) for each in _listed(item.get("preference", ())))
-        name = str(item.get("name") or name)
-        solved = _listed(item.get("solved", ()) if preferred else item["solved"])
-    except KeyError as error:
-        raise RigError(f"{where}: no labelled item: {error.args[0]} is missing") from error
-    except (TypeError, AttributeError) as error:
-        raise RigError(f"{where}: no labelled item: {error}") from error
-    if len(found) != (2 if preferred else 1):
-        raise RigError(f"{where}: a preference is between two answers, `solved` is of one; got {len(found)}")
-    solutions = dict(zip((FIRST, SECOND), found, strict=False))
-    known = {side: bool(each) for side, each in zip((FIRST, SECOND), solved, strict=False)}
-    return Judgement(name, name, solutions, pair_votes if preferred else votes, known, preferred=preferred)
-
-
-def _listed(value: Json) -> Sequence[Json]:
-    return value if isinstance(value, list | tuple) else [value]
-
-
-def _side(value: Json, where: str) -> int:
-    if isinstance(value, bool) or value not in (0, 1):
-        raise RigError(f"{where}: a preference is 0 or 1, not {value!r}")
-    return int(value)
+def _item(value: Json, where: str, name: str, votes: int, pair_votes: int) -> Judgement:
+    item = parsed(_Item, value, where, "a labelled item")
+    shared = {"query": item.query, "available_tools": item.available_tools}
+    solutions = [parse({**shared, "answer": answer}, where) for answer in item.answers]
+    preferred = tuple(item.preference)
+    if not preferred and item.solved is None:
+        raise RigError(f"{where}: not a labelled item: solved is missing")
+    if len(solutions) != (2 if preferred else 1):
+        raise RigError(
+            f"{where}: a preference is between two answers, `solved` is of one; got {len(solutions)}"
+        )
+    truths = dict(zip((FIRST, SECOND), item.solved or (), strict=False))
+    return Judgement(
+        item.name or name,
+        item.name or name,
+        dict(zip((FIRST, SECOND), solutions, strict=False)),
+        pair_votes if preferred else votes,
+        truths,
+        preferred=preferred,
+    )

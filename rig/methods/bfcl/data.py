@@ -1,18 +1,20 @@
 """BFCL's data as it is in its repository: entries by category, and the calls that each should have."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.errors import RigError
-from rig.files import read_text
+from rig.files import PLAIN
 from rig.methods.base import Loaded
 from rig.methods.bfcl.checker import Truth
 from rig.methods.bfcl.writing import written
+from rig.parsing import Foreign, Many, json_of, lines_of, parsed
 from rig.tasks import ExpectedTurn, Task
 
 ANSWERS = "possible_answer"
@@ -117,28 +119,60 @@ def load(place: Path) -> Loaded:
     return Loaded(entries, faults)
 
 
+class _Message(Foreign):
+    role: str
+    content: str
+
+
+class _Parameters(BaseModel):
+    """A JSON Schema with properties; all else of it is kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    properties: dict[str, JsonObject] = Field({})
+    required: list[str] = Field([])
+
+
+class _Function(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    parameters: _Parameters
+
+
+class _Question(Foreign):
+    id: str
+    question: Annotated[Many[Many[_Message]], Field(min_length=1)]
+    function: Annotated[Many[_Function], Field(min_length=1)]
+
+
+class _Source(Foreign):
+    entry: _Question
+    truth: Many[Annotated[dict[str, dict[str, list[Any]]], Field(min_length=1, max_length=1)]]
+
+
 def parse(source: JsonObject, where: str, suite: str) -> Entry:
     """An entry from what is stored of it. Raises RigError."""
+    row = parsed(_Source, source, where, "an entry of BFCL")
+    entry = Entry(
+        row.entry.id,
+        suite or row.entry.id.rpartition("_")[0],
+        [message.model_dump() for message in row.entry.question[0]],
+        [function(declared) for declared in source["entry"]["function"]],
+        row.truth,
+        source,
+    )
     try:
-        given = source["entry"]
-        entry = Entry(
-            str(given["id"]),
-            suite or str(given["id"]).rpartition("_")[0],
-            [{"role": message["role"], "content": message["content"]} for message in given["question"][0]],
-            [_function(function) for function in given["function"]],
-            [dict(call) for call in source["truth"]],
-            source,
-        )
         # An entry whose truth cannot be read as calls would end a run that has begun.
         entry.answer()
-        return entry
     except (KeyError, TypeError, IndexError, ValueError, AttributeError, RecursionError) as error:
-        raise RigError(f"{where}: no entry of BFCL: {type(error).__name__}: {error}") from error
+        raise RigError(f"{where}: the truth is no calls: {type(error).__name__}: {error}") from error
+    return entry
 
 
-def _function(declared: JsonObject) -> JsonObject:
-    parameters = declared["parameters"]
-    return {**declared, "parameters": {"properties": {}, "required": [], **parameters}}
+def function(declared: JsonObject) -> JsonObject:
+    """A function with all that its declaration may leave out."""
+    return {**declared, "parameters": {"properties": {}, "required": [], **declared["parameters"]}}
 
 
 def _first(allowed: list[Any]) -> Any:
@@ -177,27 +211,25 @@ def _sources(file: Path, category: str) -> Iterator[tuple[JsonObject, str]]:
     """Each entry with its truth, and where it stands."""
     answers = file.parent / ANSWERS / file.name
     is_known = not category.endswith(_WITHOUT_TRUTH)
-    truths = {answer["id"]: answer for answer in lines(answers)} if is_known else {}
-    for number, entry in enumerate(lines(file), 1):
-        where = f"{file}: line {number}"
+    truths = {row["id"]: row.get("ground_truth") for row, _ in lines(answers)} if is_known else {}
+    for entry, where in lines(file):
         if is_known and entry["id"] not in truths:
             raise RigError(f"{where}: {answers} has no answer to {entry['id']}")
-        truth = truths[entry["id"]].get("ground_truth") if is_known else []
-        yield {"entry": entry, "truth": truth}, where
+        yield {"entry": entry, "truth": truths[entry["id"]] if is_known else []}, where
 
 
-def lines(file: Path, key: str = "id") -> list[JsonObject]:
-    """The objects of a file of JSON lines, each with an id. Raises RigError, with the line."""
-    found = []
-    for number, line in enumerate(read_text(file).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise RigError(f"{file}: line {number}: not JSON: {error}") from error
-        if not isinstance(value, dict) or not isinstance(value.get(key), str):
-            article = "an" if key == "id" else "a"
-            raise RigError(f"{file}: line {number}: no object with {article} {key}")
-        found.append(value)
-    return found
+class _Identified(Foreign):
+    id: str
+
+
+def lines(file: Path, kind: type[BaseModel] = _Identified) -> Iterator[tuple[JsonObject, str]]:
+    """The objects of a file of JSON lines, and where each stands. Raises RigError, with the line."""
+    for line in lines_of(file):
+        value = json_of(line.text, line.where, PLAIN)
+        parsed(kind, value, line.where, "an object of BFCL")
+        yield value, line.where
+
+
+def declared_in(file: Path) -> list[JsonObject]:
+    """The functions that a file of JSON lines declares."""
+    return [function(value) for value, where in lines(file, _Function)]

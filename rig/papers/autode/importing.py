@@ -20,6 +20,7 @@ from rig.methods.scripted import called, failed, replied
 from rig.models import Prediction
 from rig.papers.autode.records import Record, read
 from rig.paths import real
+from rig.words import counted
 
 MAX_ROUNDS = 8
 """Of all of upstream's experiments."""
@@ -37,15 +38,12 @@ def recorded_run(files: Sequence[Path], place: Path | None) -> RecordedRun:
     """
     loaded = checkout.load(place or _checkout_of(files[0]))
     scenarios = {each.id: each for each in loaded}
-    arms, faults = [], list(loaded.faults)
-    for path in files:
-        arm, wrong = _arm(path, scenarios)
-        arms.append(arm)
-        faults += wrong
+    faults, notes = list(loaded.faults), list[str]()
+    arms = [_arm(path, scenarios, faults, notes) for path in files]
     repeated = {arm.name for arm in arms if sum(each.name == arm.name for each in arms) > 1}
     if repeated:
         raise RigError(f"two files are called {min(repeated)}; each is an arm, and needs a name of its own")
-    return RecordedRun(tuple(scenarios.values()), tuple(arms), ("compat=true",), tuple(faults))
+    return RecordedRun(tuple(scenarios.values()), arms, ("compat=true",), tuple(faults), tuple(notes))
 
 
 def _checkout_of(file: Path) -> Path:
@@ -56,9 +54,10 @@ def _checkout_of(file: Path) -> Path:
     raise RigError(f"{file}: lies in no checkout of AutoDE; name one with --suite")
 
 
-def _arm(path: Path, scenarios: Mapping[str, Scenario]) -> tuple[RecordedArm, list[str]]:
+def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes: list[str]) -> RecordedArm:
+    """The arm of a file. What cannot be read adds a line to `faults`, what is left out by rule to `notes`."""
     rows = read(path)
-    faults = list(rows.faults)
+    faults += rows.faults
     found: dict[str, list[Record]] = {}
     for record in rows.records:
         if record.id in scenarios:
@@ -66,11 +65,14 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario]) -> tuple[RecordedArm, li
         else:
             faults.append(f"{path}: a result of {record.id}, which is not a dialogue of the dataset")
     if not found:
-        raise RigError(f"{path}: holds no result of a dialogue of the dataset")
-    faults += [f"{path}: no result of dialogue {name}" for name in scenarios if name not in found]
+        why = f" ({rows.faults[0]})" if rows.faults else ""
+        raise RigError(f"{path}: holds no result of a dialogue of the dataset{why}")
+    missing = [name for name in scenarios if name not in found]
+    if missing:
+        notes.append(f"{path}: no result of {counted(len(missing), 'dialogue')}, such as {missing[0]}")
     trials = min(map(len, found.values()))
     if extra := sum(map(len, found.values())) - trials * len(found):
-        faults.append(
+        notes.append(
             f"{path}: {extra} results beyond trial {trials} are left out, as upstream leaves them out"
         )
     mode = _mode(found, scenarios)
@@ -80,7 +82,7 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario]) -> tuple[RecordedArm, li
         for trial in range(trials)
         for name, record in ((name, records[trial]) for name, records in found.items())
     ]
-    return RecordedArm(path.stem, _fingerprint(path, settings), settings, episodes), faults
+    return RecordedArm(path.stem, _fingerprint(path, settings), settings, episodes)
 
 
 def _mode(found: Mapping[str, Sequence[Record]], scenarios: Mapping[str, Scenario]) -> Mode:

@@ -1,17 +1,18 @@
 """Upstream's result files: read, and written so that upstream reads them."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rig.calls import Json, JsonObject
+from rig.calls import JsonObject
+from rig.errors import RigError
 from rig.files import json_text
 from rig.methods.autode.answers import usable
-from rig.methods.autode.data.checkout import read_lines, read_turns
+from rig.methods.autode.data.checkout import RowTurn
 from rig.methods.autode.data.scenarios import Scenario, Utterance
 from rig.methods.autode.scoring.judgement import arguments
 from rig.methods.autode.talk import Talk
+from rig.parsing import Foreign, Many, json_of, lines_of, parsed
 
 _REASONS = {
     "round_limit": "Round limit reached",
@@ -78,27 +79,38 @@ class Records(NamedTuple):
     faults: tuple[str, ...] = ()
 
 
+class _Row(Foreign):
+    uuid: str
+    background: str
+    api: str
+    content: Many[RowTurn]
+    slots: JsonObject
+    state: str | None = None
+    reason: str = ""
+    trial_uuid: str = ""
+
+
 def read(path: Path) -> Records:
     """The rows of a result file, of either format. Raises RigError if the file cannot be read."""
     records, faults = [], []
-    for number, line in enumerate(read_lines(path), start=1):
+    for line in lines_of(path):
         try:
-            records.append(_record(json.loads(line)))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            faults.append(f"{path}, line {number}: not a result: {error!r}")
+            records.append(_record(parsed(_Row, json_of(line.text, line.where), line.where, "a result")))
+        except RigError as error:
+            faults.append(str(error))
     return Records(tuple(records), tuple(faults))
 
 
-def _record(row: Json) -> Record:
-    is_old = "state" not in row
+def _record(row: _Row) -> Record:
+    is_old = row.state is None
     return Record(
-        id=row["uuid"],
-        background=row["background"],
-        api=row["api"],
-        said=read_turns(row["content"]),
-        slots=dict(row["slots"]),
-        success=is_old or row["state"] == "success",
-        reason=row.get("reason", ""),
-        trial=row.get("trial_uuid", ""),
-        is_cut=is_old and (not row["content"] or row["content"][0]["role"] == "Assistant"),
+        id=row.uuid,
+        background=row.background,
+        api=row.api,
+        said=tuple(turn.utterance() for turn in row.content),
+        slots=row.slots,
+        success=is_old or row.state == "success",
+        reason=row.reason,
+        trial=row.trial_uuid,
+        is_cut=is_old and (not row.content or row.content[0].role == "Assistant"),
     )

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import combinations
 from math import isnan
 from statistics import fmean, stdev
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,17 +26,25 @@ STATIC, HUMAN = "static", "human"
 LEAST = 3
 """Assistants from which on a correlation says anything."""
 
+RATES = ("precision", "recall", "f1")
+OUTCOMES = ("reluctant", "illusory", "malformed", "gave_up", "user_failed")
+AGAINST_STATIC = ("reluctant", "illusory", "messages")
+
+Row: TypeAlias = tuple[tuple[str, ...], JsonObject]
+"""A row of a table: its cells as texts, and all of it by name."""
+
 
 @dataclass(frozen=True)
 class Cell:
     """An assistant evaluated in one way: the counts of each dialogue, trial by trial.
 
-    `label` names it in tables: the assistant, and the arm where another has the same assistant and method.
+    `label` and `user` name it in tables, with the arm where another has the same assistant and method.
     """
 
     arm: str
     file: str
     label: str
+    user: str
     assistant: str
     method: str
     grader: str
@@ -46,6 +55,11 @@ class Cell:
     def trials(self) -> int:
         """As many as every dialogue has."""
         return min(map(len, self.by_task.values()), default=0)
+
+    @property
+    def size(self) -> str:
+        """The dialogues and trials that its counts are of."""
+        return f"{len(self.by_task)} x {self.trials}"
 
     def means(self, name: str) -> list[float]:
         """The mean over dialogues of a count, trial by trial."""
@@ -58,19 +72,14 @@ class Cell:
         """The mean over trials of the means over dialogues."""
         return fmean(self.means(name))
 
-    @property
-    def spread(self) -> float | None:
-        """The sample deviation of the trials' F1; None with one trial."""
-        return stdev(self.means("f1")) if self.trials > 1 else None
-
-    def f1_of(self, names: Sequence[str]) -> Vector:
-        """The F1 of each of these dialogues, a mean over trials."""
-        return np.array([fmean(counts.get("f1", 0) for counts in self.by_task[name]) for name in names])
+    def over_trials(self, name: str, tasks: Sequence[str]) -> Vector:
+        """The count in each of these dialogues, a mean over trials."""
+        return np.array([fmean(counts.get(name, 0) for counts in self.by_task[task]) for task in tasks])
 
     @cached_property
     def interval(self) -> Interval:
         """Its F1, with the interval over dialogues."""
-        return agreement.mean(self.f1_of(list(self.by_task)))
+        return agreement.mean(self.over_trials("f1", list(self.by_task)))
 
     @property
     def place(self) -> tuple[str, str]:
@@ -114,14 +123,19 @@ def published_tables(scores: Iterable[ArmScore]) -> list[TextTable]:
 
 def _cell(score: ArmScore) -> Cell:
     of_arm = score.fingerprint
-    assistant = of_arm.get("model.recorded") or of_arm.get("model.file") or of_arm.get("model.engine")
-    assistant = str(assistant or score.arm)
+    players = (
+        [of_arm.get(f"{role}.{name}") for name in ("recorded", "file", "engine")]
+        for role in ("model", "role.user")
+    )
+    assistant, user = (next((str(name) for name in names if name), "") for names in players)
+    method = STATIC if of_arm.get("protocol.mode") == STATIC else user or "unknown"
     return Cell(
         score.arm,
         str(of_arm.get("model.file", "")),
-        _named(ASSISTANTS, assistant),
-        assistant,
-        STATIC if of_arm.get("protocol.mode") == STATIC else _user(of_arm),
+        ASSISTANTS.get(assistant, assistant or score.arm),
+        METHODS.get(method, method),
+        assistant or score.arm,
+        method,
         score.grader,
         score.graded_by,
         score.by_task,
@@ -129,52 +143,49 @@ def _cell(score: ArmScore) -> Cell:
 
 
 def _told_apart(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells, with the arm in the label of those that have assistant and method in common."""
+    """The cells, with the arm in the labels of those that have assistant and method in common."""
     places = [cell.place for cell in cells]
     return [
-        replace(cell, label=f"{cell.label}, {cell.arm}") if places.count(place) > 1 else cell
-        for cell, place in zip(cells, places, strict=True)
+        replace(cell, label=f"{cell.label}, {cell.arm}", user=f"{cell.user} ({cell.arm})")
+        if places.count(cell.place) > 1
+        else cell
+        for cell in cells
     ]
 
 
-def _user(of_arm: JsonObject) -> str:
-    """Who was the user: as upstream's files say, the file of a model, or who needs none."""
-    names = ("role.user.recorded", "role.user.file", "role.user.engine")
-    return next((str(of_arm[name]) for name in names if name in of_arm), "?")
-
-
 def _table(
-    cells: Sequence[Cell],
-    title: str,
-    header: Sequence[str],
-    rows: Sequence[tuple[tuple[str, ...], JsonObject]],
+    cells: Sequence[Cell], title: str, header: Sequence[str], rows: Sequence[Row], note: str = ""
 ) -> TextTable:
-    shown, data = tuple(row[0] for row in rows), tuple(row[1] for row in rows)
-    cited = CITED if any("(paper)" in row[0] for row in shown) else ""
-    return TextTable(title, cells[0].grader, cells[0].graded_by, tuple(header), shown, data, cited)
+    cited = CITED if any("(paper)" in text[0] for text, _ in rows) else ""
+    return TextTable(
+        title,
+        cells[0].grader,
+        cells[0].graded_by,
+        tuple(header),
+        tuple(text for text, _ in rows),
+        tuple(data for _, data in rows),
+        " ".join(filter(None, (note, cited))),
+    )
 
 
 def _scores(cells: Sequence[Cell]) -> TextTable:
-    rows: list[tuple[tuple[str, ...], JsonObject]] = []
+    rows: list[Row] = []
     for cell in cells:
-        rates = [100 * cell.mean(name) for name in ("precision", "recall", "f1")]
-        spread, interval = cell.spread, cell.interval
-        shown = (
-            cell.label,
-            _named(METHODS, cell.method),
-            *(f"{rate:.4f}" for rate in rates),
-            "" if spread is None else f"{100 * spread:.4f}",
-            f"{100 * interval.low:.1f} to {100 * interval.high:.1f}",
-            f"{len(cell.by_task)} x {cell.trials}",
+        rates = {name: 100 * cell.mean(name) for name in RATES}
+        trial_f1 = [100 * f1 for f1 in cell.means("f1")]
+        spread = stdev(trial_f1) if cell.trials > 1 else None
+        low, high = 100 * cell.interval.low, 100 * cell.interval.high
+        method = METHODS.get(cell.method, cell.method)
+        text = (
+            *(cell.label, method, *(f"{rate:.4f}" for rate in rates.values())),
+            *("" if spread is None else f"{spread:.4f}", f"{low:.1f} to {high:.1f}", cell.size),
         )
-        data = dict(zip(("precision", "recall", "f1"), rates, strict=True))
-        known = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method, "source": "run", **data}
-        known |= {"spread": None if spread is None else 100 * spread, "trials": cell.trials}
-        known |= {"low": 100 * interval.low, "high": 100 * interval.high, "dialogues": len(cell.by_task)}
-        rows.append((shown, {**known, "trial_f1": [100 * each for each in cell.means("f1")]}))
+        known = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method, "source": "run"}
+        sizes = {"trials": cell.trials, "low": low, "high": high, "dialogues": len(cell.by_task)}
+        rows.append((text, {**known, **rates, "spread": spread, **sizes, "trial_f1": trial_f1}))
         paper = TABLE_1.get(cell.place)
         if paper and cell.is_published:
-            names = f"{_named(ASSISTANTS, cell.assistant)} (paper)", _named(METHODS, cell.method)
+            names = f"{ASSISTANTS[cell.assistant]} (paper)", method
             cited = {"assistant": cell.assistant, "method": cell.method, "source": "paper"}
             rows.append(((*names, *paper, "", ""), {**cited, **paper._asdict()}))
     header = ("assistant", "user", "P", "R", "F1", "±", "F1 over dialogues", "dialogues")
@@ -185,27 +196,40 @@ def _agreements(cells: Sequence[Cell]) -> list[TextTable]:
     """Table 2: each way of evaluating against the human one, over the assistants that have both."""
     by_method = _by_method(cells)
     human = by_method.get(HUMAN, {})
-    rows: list[tuple[tuple[str, ...], JsonObject]] = []
+    rows: list[Row] = []
     for method, ours in by_method.items():
         both = [name for name in ours if name in human]
-        title = _named(METHODS, method)
+        title = METHODS.get(method, method)
         if method != HUMAN and len(both) > 1:
             sides = [human[name] for name in both], [ours[name] for name in both]
             found = _agreement(*sides)
             arms = [[cell.arm for cell in side] for side in sides]
             known = {"method": method, "source": "run", "assistants": both, "arms": arms}
-            shown = title, str(len(both)), *map(_with_interval, found.values())
-            rows.append((shown, known | _as_json(found)))
+            rows.append(
+                ((title, str(len(both)), *map(_with_interval, found.values())), known | _as_json(found))
+            )
         if method in TABLE_2 and not ASSISTANTS.keys().isdisjoint(ours):
             rows += _beside_published(method, title, human, ours)
     header = ("user", "assistants", "ICC3", "R")
     title = "Table 2. Agreement with human evaluation, over assistants"
-    return [_table(cells, title, header, rows)] if rows else []
+    return [_table(cells, title, header, rows, _files_note(cells))] if rows else []
+
+
+def _files_note(cells: Sequence[Cell]) -> str:
+    """Which files table 2 is made of, where there are others of the same assistants and users."""
+    others = [cell.arm for cell in cells if not cell.is_published]
+    if not others:
+        return ""
+    return (
+        "Table 2 is made of the files that the paper used, and of no other of the same assistant and user:"
+        f" {len(others)} arms stand in the other tables alone ({', '.join(others[:3])}"
+        f"{', …' if len(others) > 3 else ''})."
+    )
 
 
 def _beside_published(
     method: str, title: str, human: Mapping[str, Cell], ours: Mapping[str, Cell]
-) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
+) -> Iterator[Row]:
     """The paper's row, and one of all its assistants, with the paper's F1 for the cells that are missing."""
     sides = {HUMAN: human, method: ours}
     missing = [(name, way) for way, cells in sides.items() for name in ASSISTANTS if name not in cells]
@@ -215,9 +239,10 @@ def _beside_published(
             for way, cells in sides.items()
         ]
         found = {name: float(measure(*f1)) for name, measure in agreement.MEASURES.items()}
-        known = {"method": method, "source": "run and paper", "from_paper": [list(each) for each in missing]}
-        shown = f"{title}, {len(missing)} of {2 * len(ASSISTANTS)} cells from the paper", str(len(ASSISTANTS))
-        yield (*shown, *(f"{value:.4f}" for value in found.values())), known | found
+        pairs = [list(pair) for pair in missing]
+        known = {"method": method, "source": "run and paper", "from_paper": pairs}
+        text = f"{title}, {len(missing)} of {2 * len(ASSISTANTS)} cells from the paper", str(len(ASSISTANTS))
+        yield (*text, *(f"{value:.4f}" for value in found.values())), known | found
     paper = TABLE_2[method]
     cited = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
     yield (f"{title} (paper)", str(len(ASSISTANTS)), *paper), cited
@@ -231,43 +256,48 @@ def _f1(cells: Mapping[str, Cell], assistant: str, method: str) -> float:
 
 def _case_study(cells: Sequence[Cell]) -> TextTable:
     """What the paper's case study counts, and by how much it differs from static evaluation."""
-    names = ("reluctant", "illusory", "malformed", "gave_up", "user_failed", "messages")
     static = _by_method(cells).get(STATIC, {})
-    rows: list[tuple[tuple[str, ...], JsonObject]] = []
+    rows: list[Row] = []
     for cell in cells:
-        total = [sum(c.get(name, 0) for each in cell.by_task.values() for c in each) for name in names[:-1]]
-        length = cell.mean("messages")
-        other = static.get(cell.assistant)
-        against = {name: cell.mean(name) - other.mean(name) for name in names} if other else {}
-        is_static = cell.method == STATIC
-        gaps = [
-            "" if not against or is_static else _gap(name, against[name])
-            for name in ("reluctant", "illusory", "messages")
-        ]
-        shown = (
-            cell.label,
-            _named(METHODS, cell.method),
-            *(f"{count:g}" for count in total),
-            f"{length:.4f}",
-            *gaps,
+        played = len(cell.by_task) * cell.trials
+        totals = {
+            name: sum(counts.get(name, 0) for trials in cell.by_task.values() for counts in trials)
+            for name in OUTCOMES
+        }
+        other = static.get(cell.assistant) if cell.method != STATIC else None
+        against = (
+            {name: cell.mean(name) - other.mean(name) for name in (*OUTCOMES, "messages")} if other else {}
         )
-        data = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method, "length": length}
-        counted = dict(zip(names[:-1], total, strict=True))
-        rows.append((shown, {**data, **counted, "against_static": {} if is_static else against}))
+        intervals = _differences(cell, other) if other else {}
+        text = (
+            *(cell.label, METHODS.get(cell.method, cell.method), cell.size),
+            *(f"{count:g} ({100 * count / played:.1f}%)" for count in totals.values()),
+            f"{cell.mean('messages'):.4f}",
+            *(_gap(name, against[name], intervals[name]) if against else "" for name in AGAINST_STATIC),
+        )
+        data = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method}
+        data |= {
+            "length": cell.mean("messages"),
+            **totals,
+            "dialogues": len(cell.by_task),
+            "trials": cell.trials,
+        }
+        rows.append((text, {**data, **totals, "against_static": against, "intervals": _as_json(intervals)}))
     header = (
-        "assistant",
-        "user",
-        "reluctant",
-        "illusory",
-        "malformed",
-        "gave up",
-        "user failed",
-        "length",
-        "reluctance against static",
-        "illusory against static",
-        "length against static",
+        *("assistant", "user", "dialogues", *(name.replace("_", " ") for name in OUTCOMES), "length"),
+        *(f"{name} against static" for name in ("reluctance", "illusory", "length")),
     )
     return _table(cells, "Case study. How dialogues ended", header, rows)
+
+
+def _differences(cell: Cell, other: Cell) -> dict[str, Interval]:
+    """How much a cell differs from another in the dialogues of both, with intervals over these."""
+    tasks = [task for task in cell.by_task if task in other.by_task]
+    return {
+        name: agreement.mean(cell.over_trials(name, tasks) - other.over_trials(name, tasks))
+        for name in AGAINST_STATIC
+        if tasks
+    }
 
 
 def _by_dialogue(cells: Sequence[Cell]) -> list[TextTable]:
@@ -275,52 +305,45 @@ def _by_dialogue(cells: Sequence[Cell]) -> list[TextTable]:
     by_assistant: dict[str, list[Cell]] = {}
     for cell in cells:
         by_assistant.setdefault(cell.assistant, []).append(cell)
-    rows: list[tuple[tuple[str, ...], JsonObject]] = []
-    for assistant, found in by_assistant.items():
-        for one, other in combinations(found, 2):
-            names = [name for name in one.by_task if name in other.by_task]
-            if len(names) < LEAST:
+    rows: list[Row] = []
+    for assistant, several in by_assistant.items():
+        for one, other in combinations(several, 2):
+            tasks = [task for task in one.by_task if task in other.by_task]
+            if len(tasks) < LEAST:
                 continue
-            measured = agreement.by_task(one.f1_of(names), other.f1_of(names))
-            shown = (
-                _named(ASSISTANTS, assistant),
-                f"{_way(one, other)}, {_way(other, one)}",
-                str(len(names)),
+            measured = agreement.by_task(one.over_trials("f1", tasks), other.over_trials("f1", tasks))
+            text = (
+                *(ASSISTANTS.get(assistant, assistant), f"{one.user}, {other.user}", str(len(tasks))),
                 *map(_with_interval, measured.values()),
             )
             known = {
                 "assistant": assistant,
                 "methods": [one.method, other.method],
                 "arms": [one.arm, other.arm],
-                "dialogues": len(names),
+                "dialogues": len(tasks),
             }
-            rows.append((shown, known | _as_json(measured)))
+            rows.append((text, known | _as_json(measured)))
     header = ("assistant", "users", "dialogues", "ICC3", "R")
     return [_table(cells, "Agreement dialogue by dialogue", header, rows)] if rows else []
 
 
-def _way(cell: Cell, other: Cell) -> str:
-    """How a cell was evaluated, by its arm where the other was evaluated in the same way."""
-    return cell.arm if cell.method == other.method else _named(METHODS, cell.method)
-
-
 def _agreement(human: Sequence[Cell], ours: Sequence[Cell]) -> dict[str, Interval]:
     """ICC3 and Pearson's R over assistants, with bootstrap intervals over the dialogues that all have."""
-    common = [name for name in human[0].by_task if all(name in each.by_task for each in (*human, *ours))]
-    first, second = ([cell.f1_of(common) for cell in side] for side in (human, ours))
+    common = [task for task in human[0].by_task if all(task in cell.by_task for cell in (*human, *ours))]
+    first, second = ([cell.over_trials("f1", common) for cell in side] for side in (human, ours))
     return agreement.over_groups(first, second)
 
 
 def _by_method(cells: Sequence[Cell]) -> dict[str, dict[str, Cell]]:
-    """A cell for each method and assistant: of several the one that the paper has, else the first."""
-    found: dict[str, dict[str, Cell]] = {}
-    for cell in sorted(cells, key=lambda cell: not cell.is_published):
-        found.setdefault(cell.method, {}).setdefault(cell.assistant, cell)
-    return found
+    """A cell for each method and assistant, the first of several.
 
-
-def _named(names: Mapping[str, str], name: str) -> str:
-    return names.get(name, name)
+    Of what the paper has, only the file that it was made of can stand for it.
+    """
+    by_method: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        if cell.is_published:
+            by_method.setdefault(cell.method, {}).setdefault(cell.assistant, cell)
+    return by_method
 
 
 def _with_interval(found: Interval) -> str:
@@ -328,8 +351,10 @@ def _with_interval(found: Interval) -> str:
 
 
 def _as_json(found: Mapping[str, Interval]) -> JsonObject:
-    return {name: each.as_json() for name, each in found.items()}
+    return {name: interval.as_json() for name, interval in found.items()}
 
 
-def _gap(name: str, difference: float) -> str:
-    return f"{difference:+.3f}" if name == "messages" else f"{100 * difference:+.2f}"
+def _gap(name: str, difference: float, interval: Interval) -> str:
+    scale, digits = (1, 3) if name == "messages" else (100, 2)
+    low, high = (f"{scale * bound:+.{digits - 1}f}" for bound in (interval.low, interval.high))
+    return f"{scale * difference:+.{digits}f} ({low} to {high})"

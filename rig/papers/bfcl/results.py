@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from rig.calls import Call, ExecutedCall, Outcome
 from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
+from rig.files import files_below
 from rig.methods.bfcl.answers import Undecodable, decode, output_of
 from rig.methods.bfcl.checker import is_calls
 from rig.methods.bfcl.data import Entry, lines
@@ -36,7 +37,7 @@ def read_results(place: Path, entries: Sequence[Entry]) -> list[tuple[Entry, dic
 def answered(place: Path, entries: Sequence[Named], *, of_turns: bool = False) -> list[tuple[Named, Any]]:
     """The entries that files of results have an answer to, with this. Raises RigError if there is none."""
     known = {entry.name: entry for entry in entries}
-    every = (line for path in files_of(place, of_turns=of_turns) for line in lines(path))
+    every = (line for path in files_of(place, of_turns=of_turns) for line, _ in lines(path))
     found = [(known[line["id"]], line.get("result")) for line in every if line["id"] in known]
     if not found:
         raise RigError(f"{place}: holds no answer to these entries (BFCL_v4_CATEGORY_result.json)")
@@ -59,8 +60,8 @@ def as_texts(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 def files_of(place: Path, *, of_turns: bool) -> list[Path]:
     """The files of results at a place: those of several turns, or the others."""
-    paths = [place] if place.is_file() else place.rglob("*_result.json")
-    return sorted(path for path in paths if path.is_file() and ("multi_turn" in path.name) is of_turns)
+    paths = [place] if place.is_file() else files_below(place, "_result.json")
+    return [path for path in paths if ("multi_turn" in path.name) is of_turns]
 
 
 def steps(result: Any, language: str = "python") -> Iterator[Step]:

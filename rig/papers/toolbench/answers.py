@@ -14,7 +14,8 @@ from rig.calls import Json
 from rig.errors import RigError
 from rig.papers.toolbench import converting
 from rig.solutions.judgements import SEED, Answers, Shape
-from rig.solutions.solution import Solution, parse
+from rig.solutions.reading import parse
+from rig.solutions.solution import Solution
 
 LARGEST = 256 << 20
 """Bytes of a file that is read."""
@@ -47,7 +48,7 @@ def load(
                 raise
             faults.append(str(error))
     if not found:
-        raise RigError(f"{place}: holds no answers, neither raw nor converted ones")
+        raise RigError(next(iter(faults or ()), f"{place}: holds no answers, neither raw nor converted ones"))
     return [Answers(*key, solutions) for key, solutions in found.items()]
 
 
@@ -129,6 +130,6 @@ def _files(place: Path) -> Iterator[Path]:
     if place.is_file():
         yield place
     elif place.is_dir():
-        yield from sorted(path for path in place.rglob("*.json") if path.is_file())
+        yield from files.files_below(place)
     else:
         raise RigError(f"{place}: no such folder or file")

@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile, zip_longest
 from random import Random
-from typing import Any, cast, get_args
+from typing import cast, get_args
+
+from pydantic import Field
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
+from rig.parsing import Foreign, Many, parsed
 from rig.solutions.judgements import SEED, Shape
 from rig.solutions.solution import FINISH, Node, Solution, begun, chain_of, counted, tool_node
 
@@ -43,113 +46,153 @@ def method_of(stem: str) -> str:
     return found.group() if found else rest
 
 
-def convert(data: JsonObject, method: str, where: str, shape: Shape = "seeded", seed: int = SEED) -> Solution:
+class _Call(Foreign):
+    name: str
+    arguments: Json = ""
+
+
+class _ToolCall(Foreign):
+    id: str | None = None
+    function: _Call
+
+
+class _Message(Foreign):
+    role: str
+    content: Json = None
+    function_call: _Call | None = None
+    tool_calls: Many[_ToolCall] | None = None
+    tool_call_id: str | None = None
+
+
+class _RawNode(Foreign):
+    node_type: str
+    description: Json = ""
+    observation: Json = ""
+    children: Many["_RawNode"] = Field([])
+
+
+class _Try(Foreign):
+    chain: Many[_RawNode]
+
+
+class _Root(Foreign):
+    children: Many[_RawNode] = Field([])
+
+
+class _Tree(Foreign):
+    tree: _Root
+
+
+class _Made(Foreign):
+    valid_data: bool
+    final_answer: Json = ""
+    query: str = ""
+    function: Many[JsonObject]
+    train_messages: Many[Many[_Message]] | None = None
+
+
+class _Raw(Foreign):
+    answer_generation: _Made
+    tree: _Tree | None = None
+    trys: Many[_Try] = Field([])
+
+
+def convert(data: Json, method: str, where: str, shape: Shape = "seeded", seed: int = SEED) -> Solution:
     """A raw answer as a solution. Raises RigError if it is not one.
 
-    Each answer has a walk by chance of its own, so that none depends on the files beside it.
+    The walk through each answer is seeded alone, so that none depends on the files beside it.
     """
+    raw = parsed(_Raw, data, where, "a raw answer")
+    made, messages = raw.answer_generation, raw.answer_generation.train_messages or []
+    is_valid = made.valid_data and bool(messages)
+    tree = raw.tree.tree.children if raw.tree is not None else []
     try:
-        return _convert(data, method, checked_shape(shape), Random(seed))
-    except KeyError as error:
-        raise RigError(f"{where}: not a raw answer: {error.args[0]} is missing") from error
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
-        raise RigError(f"{where}: not a raw answer: {error}") from error
-    except RecursionError as error:
-        raise RigError(f"{where}: not a raw answer: nested too deeply") from error
-
-
-def _convert(data: JsonObject, method: str, shape: Shape, random: Random) -> Solution:
-    made = data["answer_generation"]
-    messages = made.get("train_messages") or []
-    is_valid = bool(made["valid_data"]) and bool(messages)
-    if shape == "tree" and "tree" in data:
-        following = _tree(data["tree"]["tree"])
-    elif is_valid:
-        following = chain_of(list(_conversation(messages[-1])))
-    elif "tree" in data:
-        following = _path(_tree(data["tree"]["tree"]), shape, random)
-    else:
-        following = chain_of(_try(data["trys"], shape, random))
-    details = begun(following)
-    final = _text(made.get("final_answer") or "") if is_valid else ""
-    tools = tuple(dict(each) for each in made["function"])
-    return Solution(_text(made.get("query", "")), tools, method, counted(details), final, details)
-
-
-def _conversation(messages: Sequence[Any]) -> Iterator[Node]:
-    """The steps of a whole conversation, without its first two messages. A thought beside a call is lost."""
-    answers = {
-        message["tool_call_id"]: message
-        for message in messages
-        if message.get("role") == "tool" and "tool_call_id" in message
-    }
-    for number, message in enumerate(messages):
-        if number < 2 or message["role"] != "assistant":
-            continue
-        if message.get("function_call"):
-            call = message["function_call"]
-            following = messages[number + 1 : number + 2]
-            response = following[0].get("content") if following and call["name"] != FINISH else ""
-            yield tool_node(call["name"], _text(call["arguments"]), _text(response or ""))
-        elif message.get("tool_calls"):
-            behind = takewhile(lambda each: each.get("role") in ("tool", "function"), messages[number + 1 :])
-            unnamed = (each for each in behind if "tool_call_id" not in each)
-            yield from _calls(message["tool_calls"], answers, unnamed)
+        if checked_shape(shape) == "tree" and raw.tree is not None:
+            following = tuple(map(_step, tree))
+        elif is_valid:
+            following = chain_of(list(_conversation(messages[-1])))
+        elif raw.tree is not None:
+            following = _path(tuple(map(_step, tree)), shape, Random(seed))
         else:
-            yield Node("assistant", _text(message.get("content") or ""))
+            following = chain_of(_try(raw.trys, shape, Random(seed)))
+    except ValueError as error:
+        raise RigError(f"{where}: not a raw answer: {error}") from error
+    details = begun(following)
+    final = _text(made.final_answer or "") if is_valid else ""
+    return Solution(made.query, tuple(made.function), method, counted(details), final, details)
 
 
-def _calls(calls: Sequence[Any], answers: Mapping[str, Any], unnamed: Iterator[Any]) -> Iterator[Node]:
+def _conversation(messages: Sequence[_Message]) -> Iterator[Node]:
+    """The steps of a whole conversation, without its first two messages. A thought beside a call is lost."""
+    answers = {message.tool_call_id: message for message in messages if message.role == "tool"}
+    for number, message in enumerate(messages):
+        if number < 2 or message.role != "assistant":
+            continue
+        if message.function_call:
+            call = message.function_call
+            following = messages[number + 1 : number + 2]
+            response = following[0].content if following and call.name != FINISH else ""
+            yield tool_node(call.name, _text(call.arguments), _text(response or ""))
+        elif message.tool_calls:
+            behind = takewhile(lambda other: other.role in ("tool", "function"), messages[number + 1 :])
+            unnamed = (other for other in behind if other.tool_call_id is None)
+            yield from _calls(message.tool_calls, answers, unnamed)
+        else:
+            yield Node("assistant", _text(message.content or ""))
+
+
+def _calls(
+    calls: Sequence[_ToolCall], answers: Mapping[str | None, _Message], unnamed: Iterator[_Message]
+) -> Iterator[Node]:
     """The calls of one message in the newer shape, with what came of each: by its id, else in order.
 
     None counts behind a Finish.
     """
     for each in calls:
-        call = each["function"]
-        is_finish = call["name"] == FINISH
-        found: Mapping[str, Any] = {} if is_finish else answers.get(each.get("id")) or next(unnamed, {})
-        yield tool_node(call["name"], _text(call["arguments"]), _text(found.get("content") or ""))
+        call = each.function
+        is_finish = call.name == FINISH
+        by_id = answers.get(each.id) if each.id is not None else None
+        answer = None if is_finish else by_id or next(unnamed, None)
+        yield tool_node(call.name, _text(call.arguments), _text(answer.content or "") if answer else "")
         if is_finish:
             return
 
 
-def _try(tries: Sequence[Any], shape: Shape, random: Random) -> list[Node]:
+def _try(tries: Sequence[_Try], shape: Shape, random: Random) -> list[Node]:
     """One of several tries: by chance, or the longest of them."""
     if not tries:
         return []
     if shape == "longest":
-        return max((list(_steps(each["chain"])) for each in tries), key=len)
-    return list(_steps(random.choice(tries)["chain"]))
+        return max((list(_steps(each.chain)) for each in tries), key=len)
+    return list(_steps(random.choice(tries).chain))
 
 
-def _steps(chain: Sequence[Any]) -> Iterator[Node]:
+def _steps(chain: Sequence[_RawNode]) -> Iterator[Node]:
     for node, following in zip_longest(chain, chain[1:]):
-        if node["node_type"] == "Thought":
-            yield Node("assistant", node["description"])
-        elif node["node_type"] == "Action":
+        if node.node_type == "Thought":
+            yield Node("assistant", _message(node.description))
+        elif node.node_type == "Action":
             yield _called(node, following)
 
 
-def _tree(root: Any) -> tuple[Node, ...]:
-    """All below the root. An action and what it was given are one step."""
-    return tuple(_step(each) for each in root.get("children", ()))
+def _step(node: _RawNode) -> Node:
+    """A step with all below it. An action and what it was given are one."""
+    if node.node_type == "Thought":
+        return Node("assistant", _message(node.description), tuple(map(_step, node.children)))
+    if node.node_type != "Action":
+        raise ValueError(f"a {node.node_type} follows on no Action")
+    given = node.children[0] if node.children else None
+    return _called(node, given, tuple(map(_step, given.children)) if given else ())
 
 
-def _step(node: Any) -> Node:
-    if node["node_type"] == "Thought":
-        return Node("assistant", node["description"], _tree(node))
-    if node["node_type"] != "Action":
-        raise ValueError(f"a {node['node_type']} follows on no Action")
-    children = node.get("children", ())
-    given = children[0] if children else None
-    return _called(node, given, _tree(given) if given else ())
-
-
-def _called(node: Any, given: Any, following: tuple[Node, ...] = ()) -> Node:
+def _called(node: _RawNode, given: _RawNode | None, following: tuple[Node, ...] = ()) -> Node:
     """A call: its name from one node, its arguments and what was observed from the next, if there is one."""
-    given = given or {}
-    arguments, observed = given.get("description", ""), given.get("observation", "")
-    return tool_node(node["description"], _text(arguments), _text(observed), following)
+    arguments, observed = (given.description, given.observation) if given else ("", "")
+    return tool_node(_text(node.description), _text(arguments), _text(observed), following)
+
+
+def _message(value: Json) -> Json:
+    return value if isinstance(value, dict) else _text(value)
 
 
 def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[Node, ...]:

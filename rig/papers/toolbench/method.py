@@ -21,7 +21,8 @@ from rig.papers.toolbench import answers
 from rig.papers.toolbench.converting import checked_shape
 from rig.papers.toolbench.steps import calls_of, path_of, steps_of
 from rig.solutions.baselines import without_judge
-from rig.solutions.judgements import SEED, Answers, Judgement, Shape, judgements_of, parse_judgement
+from rig.solutions.judgements import SEED, Answers, Judgement, Shape, judgements_of
+from rig.solutions.reading import parse_judgement
 from rig.solutions.solution import Solution
 from rig.tasks import ExpectedTurn
 

@@ -6,13 +6,16 @@ The tables are separated by tabs and end their lines as `csv` does, byte for byt
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from statistics import fmean
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
 from rig.files import inert
+from rig.parsing import Foreign, parsed
 from rig.solutions.decisions import SCORES, AnswerStatus, Judged, Preference, RecordedPasses
 from rig.solutions.solution import Solution
 
@@ -98,45 +101,41 @@ def dialect_of(rows: Mapping[str, Json]) -> Dialect | None:
     return "stabletoolbench" if isinstance(first["is_solved"], dict) else "toolbench"
 
 
+_Votes = Annotated[float, Field(strict=True, ge=0, le=1_000_000, allow_inf_nan=False)]
+"""How many votes: whole or, where some were unsure, halves."""
+
+
+def _status(value: Json) -> Json:
+    return value.removeprefix("AnswerStatus.") if isinstance(value, str) else value
+
+
+class _Passes(Foreign):
+    passed: _Votes
+    failed: _Votes
+
+
+class _Statuses(Foreign):
+    is_solved: Annotated[dict[str, Annotated[AnswerStatus, BeforeValidator(_status)]], Field(min_length=1)]
+
+
 def read_passes(rows: Mapping[str, Json], where: str) -> RecordedPasses:
     """What a file of pass rates says. Raises RigError if it is not one."""
-    dialect = dialect_of(rows)
-    if dialect is None:
-        raise RigError(f"{where}: no file of pass rates")
-    try:
-        if dialect == "toolbench":
-            return RecordedPasses(
-                {name: _votes(row["failed"]) <= _votes(row["passed"]) for name, row in rows.items()}, {}
-            )
-        runs: dict[str, dict[str, AnswerStatus]] = {}
-        for name, row in rows.items():
-            for run, status in sorted(row["is_solved"].items()):
-                runs.setdefault(run, {})[name] = _status(status)
-        means = {name: _mean(row["is_solved"].values()) for name, row in rows.items()}
-        return RecordedPasses({name: mean >= 0.5 for name, mean in means.items()}, dict(sorted(runs.items())))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RigError(f"{where}: no file of pass rates: {error}") from error
-
-
-def _mean(statuses: Iterable[str]) -> float:
-    scores = [SCORES[_status(status)] for status in statuses]
-    if not scores:
-        raise TypeError("there are no votes on a query")
-    return sum(scores) / len(scores)
-
-
-def _status(text: str) -> AnswerStatus:
-    found = text.removeprefix("AnswerStatus.")
-    if found not in SCORES:
-        raise TypeError(f"{text!r} is no status of an answer")
-    return cast(AnswerStatus, found)
-
-
-def _votes(value: Json) -> float:
-    """How many votes: whole or, where some were unsure, halves."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise TypeError(f"{value!r} is no number of votes")
-    return value
+    what = "a file of pass rates"
+    if dialect_of(rows) == "toolbench":
+        counts = parsed(dict[str, _Passes], dict(rows), where, what)
+        return RecordedPasses({name: row.failed <= row.passed for name, row in counts.items()}, {})
+    statuses = parsed(dict[str, _Statuses], dict(rows), where, what) if dialect_of(rows) else {}
+    if not statuses:
+        raise RigError(f"{where}: not {what}")
+    rounds: dict[str, dict[str, AnswerStatus]] = {}
+    for name, row in statuses.items():
+        for number, status in row.is_solved.items():
+            rounds.setdefault(number, {})[name] = status
+    passes = {
+        name: fmean(SCORES[status] for status in row.is_solved.values()) >= 0.5
+        for name, row in statuses.items()
+    }
+    return RecordedPasses(passes, dict(sorted(rounds.items())))
 
 
 def preference_json(votes: Mapping[str, Preference], reference: str, candidate: str) -> str:
@@ -144,8 +143,8 @@ def preference_json(votes: Mapping[str, Preference], reference: str, candidate: 
     return _dump(
         {
             name: {
-                reference: each.reference,
-                candidate: each.candidate,
+                reference: _number(each.reference),
+                candidate: _number(each.candidate),
                 **{f"round_{number}": "complete" for number in range(each.rounds)},
             }
             for name, each in votes.items()
@@ -157,18 +156,17 @@ def read_preferences(
     rows: Mapping[str, Json], reference: str, candidate: str, where: str
 ) -> dict[str, Preference]:
     """The votes of a file of preferences. Raises RigError if it is not one of these two."""
-    found = {}
-    for name, row in rows.items():
-        try:
-            rounds = sum(key.startswith("round_") for key in row)
-            found[name] = Preference(_votes(row[reference]), _votes(row[candidate]), rounds=rounds)
-        except KeyError as error:
-            raise RigError(
-                f"{where}, {name}: no votes for {reference} and {candidate}: {error} is missing"
-            ) from error
-        except (TypeError, AttributeError) as error:
-            raise RigError(f"{where}, {name}: no votes for {reference} and {candidate}: {error}") from error
-    return found
+    what = f"votes on {reference} and {candidate}"
+    preferences = {}
+    for name, row in parsed(dict[str, JsonObject], dict(rows), where, what).items():
+        missing = next((model for model in (reference, candidate) if model not in row), None)
+        if missing is not None:
+            raise RigError(f"{where}, {name}: not {what}: {missing} is missing")
+        votes = {model: row[model] for model in (reference, candidate)}
+        counts = parsed(dict[str, _Votes], votes, f"{where}, {name}", what)
+        rounds = sum(key.startswith("round_") for key in row)
+        preferences[name] = Preference(counts[reference], counts[candidate], rounds=rounds)
+    return preferences
 
 
 def preference_table(

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +12,10 @@ import regex
 from rig.calls import Json, JsonObject
 from rig.documents import from_json, read, to_yaml
 from rig.errors import RigError
-from rig.files import filling, read_text, write
+from rig.files import filling, write
 from rig.methods.paper import Converted, Paper
 from rig.methods.tooltalk.written import read_written
+from rig.parsing import Foreign, Many, lines_of, parsed
 
 REPLACING_S = 1.0
 """Seconds that a rule may take for one text."""
@@ -20,12 +23,67 @@ TAG = "review"
 """What conversations are tagged with that nobody has reviewed."""
 
 
+class _Function(Foreign):
+    name: str
+    arguments: Json = None
+
+
+class _ToolCall(Foreign):
+    id: str | None = None
+    function: _Function
+
+
+class _Part(Foreign):
+    text: str = ""
+
+
+class _Message(Foreign):
+    role: str
+    content: str | Many[_Part] | None = None
+    tool_calls: Many[_ToolCall] | None = None
+    function_call: _Function | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What it says, its parts that are texts line by line."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.text)
+        return self.content or ""
+
+    @property
+    def calls(self) -> list[_ToolCall]:
+        """The calls in it, in either of the shapes that the API has had."""
+        old = [_ToolCall(id=call.name, function=call) for call in [self.function_call] if call]
+        return [*(self.tool_calls or []), *old]
+
+
+class _Request(Foreign):
+    messages: Many[_Message]
+    tools: Many[JsonObject] | None = None
+    functions: Many[JsonObject] | None = None
+
+
+class _Choice(Foreign):
+    message: _Message
+
+
+class _Answer(Foreign):
+    choices: Many[_Choice] | None = None
+
+
 class Chat(NamedTuple):
     """A logged chat: where it stands, its messages, and the tools that were on offer."""
 
     where: str
-    messages: list[JsonObject]
+    messages: list[_Message]
     tools: list[JsonObject]
+
+    @property
+    def key(self) -> str:
+        """All that was said, such that a chat that goes on from another begins with its key."""
+        return "\n".join(message.model_dump_json() for message in self.messages) + "\n"
 
 
 class _Replacement(NamedTuple):
@@ -43,72 +101,63 @@ class OpenAIChat(Paper):
         """Write a folder with the tools and conversations of logs. Raises RigError."""
         replacements = _replacements(rules)
         notes: list[str] = []
-        chats = [chat for file in files for chat in _chats(file, notes)]
-        chats = [Chat(chat.where, *_replaced([chat.messages, chat.tools], replacements)) for chat in chats]
-        chats = _whole(chats)
-        written = [(chat.where, _conversation(chat, notes)) for chat in chats]
-        kept = [(where, each) for where, each in written if each is not None]
-        if not kept:
-            raise RigError(f"{files[0]}: holds no chat with a message of a user")
+        faults: list[str] = []
+        chats = _longest([chat for file in files for chat in _chats(file, replacements, faults)])
+        conversations = [
+            conversation for chat in chats if (conversation := _conversation(chat, notes)) is not None
+        ]
+        if not conversations:
+            raise RigError(next(iter(faults), f"{files[0]}: holds no chat with a message of a user"))
         tools, target = _tools(chats, notes), directory / "conversations"
-        width = len(str(len(kept)))
+        width = len(str(len(conversations)))
         with filling(target) as folder:
             made = [
-                _write_conversation(each, folder / f"chat-{number:0{width}}.yaml")
-                for number, (_, each) in enumerate(kept, 1)
+                _write_conversation(conversation, folder / f"chat-{number:0{width}}.yaml")
+                for number, conversation in enumerate(conversations, 1)
             ]
             listed = [_write({"tools": tools}, directory / "tools.json")] if tools else []
-        return Converted((*listed, *(target / each.name for each in made)), len(kept), tuple(notes))
+        paths = (*listed, *(target / path.name for path in made))
+        return Converted(paths, len(conversations), tuple(notes), tuple(faults))
 
 
 PAPER: Paper = OpenAIChat()
 
 
-def _chats(file: Path, notes: list[str]) -> Iterator[Chat]:
-    for number, line in enumerate(read_text(file).splitlines(), 1):
-        where = f"{file}, line {number}"
-        if not line.strip():
-            continue
+def _chats(file: Path, replacements: Sequence[_Replacement], faults: list[str]) -> Iterator[Chat]:
+    for line in lines_of(file):
         try:
-            yield _chat(from_json(line, where, lines=False), where)
+            value = from_json(line.text, line.where, lines=False)
+            _chat(value, line.where)
         except RigError as error:
-            notes.append(str(error))
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
-            notes.append(f"{where}: no logged chat: {type(error).__name__}: {error}")
+            faults.append(str(error))
+        else:
+            yield _chat(_replaced(value, replacements), line.where)
 
 
 def _chat(entry: Json, where: str) -> Chat:
     """A line: messages alone, a request, or a request beside its answer."""
-    if isinstance(entry, list):
-        return Chat(where, _messages(entry, where), [])
-    request = entry.get("request", entry)
-    request = request.get("body", request)
+    what = "a logged chat"
+    entry = {"messages": entry} if isinstance(entry, list) else parsed(JsonObject, entry, where, what)
+    body = parsed(JsonObject, entry.get("request", entry), where, what)
+    request = parsed(_Request, body.get("body", body), where, what)
     answer = entry.get("response", entry)
     answer = answer.get("body", answer) if isinstance(answer, dict) else {}
-    messages = [*request["messages"]]
-    messages += [choice["message"] for choice in (answer.get("choices") or [])[:1]]
-    functions = [{"type": "function", "function": each} for each in request.get("functions") or []]
-    return Chat(where, _messages(messages, where), [*(request.get("tools") or []), *functions])
+    choices = parsed(_Answer, answer, where, what).choices or []
+    functions = [{"type": "function", "function": function} for function in request.functions or []]
+    messages = [*request.messages, *(choice.message for choice in choices[:1])]
+    return Chat(where, messages, [*(request.tools or []), *functions])
 
 
-def _messages(values: list[Json], where: str) -> list[JsonObject]:
-    for each in values:
-        if not isinstance(each, dict) or not isinstance(each.get("role"), str):
-            raise RigError(f"{where}: no logged chat: a message needs a role")
-    return values
-
-
-def _whole(chats: Sequence[Chat]) -> list[Chat]:
+def _longest(chats: Sequence[Chat]) -> list[Chat]:
     """The chats that no other goes on: each request of a chat has all that was said before."""
-    texts = [json.dumps(chat.messages)[:-1] for chat in chats]
+    keys = [chat.key for chat in chats]
+    ordered = sorted(set(keys))
+    # In this order a key stands right before one that goes on from it, if there is any.
+    begun = {key for key, following in pairwise(ordered) if following.startswith(key)}
     return [
         chat
         for number, chat in enumerate(chats)
-        if not any(
-            other.startswith(texts[number]) and (other != texts[number] or place < number)
-            for place, other in enumerate(texts)
-            if place != number
-        )
+        if keys[number] not in begun and keys.index(keys[number]) == number
     ]
 
 
@@ -116,75 +165,50 @@ def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
     """A chat as people write conversations; None if no user speaks."""
     system: list[str] = []
     turns: list[JsonObject] = []
-    made: dict[str, JsonObject] = {}
+    calls: dict[str, JsonObject] = {}
     for message in chat.messages:
-        role, text = message["role"], _text(message.get("content"))
+        role, text = message.role, message.text
         if role in ("system", "developer"):
             system.append(text)
         elif role == "user":
             if turns and not turns[-1].keys() & {"calls", "reply"}:
-                turns[-1]["user"] = [*_several(turns[-1]["user"]), text]
+                before = turns[-1]["user"]
+                turns[-1]["user"] = [*(before if isinstance(before, list) else [before]), text]
             else:
                 turns.append({"user": text})
         elif not turns:
             notes.append(f"{chat.where}: the {role} speaks before the user; that is left out")
         elif role == "assistant":
-            _take_answer(message, text, turns, made, chat.where, notes)
+            _add_answer(message, turns[-1], calls, chat.where, notes)
         elif role in ("tool", "function"):
-            call = made.pop(str(message.get("tool_call_id", message.get("name"))), None)
+            call = calls.pop(message.tool_call_id or message.name or "", None)
             if call is None:
                 notes.append(f"{chat.where}: a result belongs to no call; that is left out")
             else:
                 call["returns"] = _result(text)
-    if not any(turn["user"] for turn in turns):
+    turns = [turn for turn in turns if turn["user"]]
+    if not turns:
         return None
-    told = {"notes": "\n".join(system)} if any(system) else {}
-    return {
-        "tags": [TAG],
-        "scenario": f"From {chat.where}.",
-        **told,
-        "turns": [each for each in turns if each["user"]],
-    }
+    words = {"notes": "\n".join(system)} if any(system) else {}
+    return {"tags": [TAG], "scenario": f"From {chat.where}.", **words, "turns": turns}
 
 
-def _take_answer(
-    message: JsonObject,
-    text: str,
-    turns: list[JsonObject],
-    made: dict[str, JsonObject],
-    where: str,
-    notes: list[str],
+def _add_answer(
+    message: _Message, turn: JsonObject, calls: dict[str, JsonObject], where: str, notes: list[str]
 ) -> None:
-    if text.strip():
-        turns[-1]["reply"] = text
-    calls = [*(message.get("tool_calls") or [])]
-    if message.get("function_call"):
-        calls.append({"id": message["function_call"]["name"], "function": message["function_call"]})
-    for each in calls:
-        function = each["function"]
-        arguments = function.get("arguments") or "{}"
-        try:
-            arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
-        except (ValueError, RecursionError):
-            arguments = None
+    """Add what the assistant says and calls to a turn, and the calls to those that wait for a result."""
+    if message.text.strip():
+        turn["reply"] = message.text
+    for call in message.calls:
+        name, arguments = call.function.name, call.function.arguments or "{}"
+        with suppress(RigError):
+            arguments = from_json(arguments, where) if isinstance(arguments, str) else arguments
         if not isinstance(arguments, dict):
-            notes.append(
-                f"{where}: the arguments of {function['name']} are not an object; that call is left out"
-            )
+            notes.append(f"{where}: the arguments of {name} are not an object; that call is left out")
             continue
-        call = {"tool": function["name"], "arguments": arguments}
-        turns[-1].setdefault("calls", []).append(call)
-        made[str(each.get("id", function["name"]))] = call
-
-
-def _several(value: Json) -> list[str]:
-    return value if isinstance(value, list) else [value]
-
-
-def _text(content: Json) -> str:
-    if isinstance(content, list):
-        return "\n".join(part["text"] for part in content if isinstance(part, dict) and "text" in part)
-    return content if isinstance(content, str) else ""
+        written = {"tool": name, "arguments": arguments}
+        turn.setdefault("calls", []).append(written)
+        calls[call.id or name] = written
 
 
 def _result(text: str) -> Json:
@@ -195,20 +219,18 @@ def _result(text: str) -> Json:
 
 
 def _tools(chats: Sequence[Chat], notes: list[str]) -> list[JsonObject]:
-    found: dict[str, JsonObject] = {}
+    tools: dict[str, JsonObject] = {}
     for chat in chats:
         for tool in chat.tools:
-            name = str(tool.get("function", tool).get("name"))
-            if found.setdefault(name, tool) != tool:
+            function = tool.get("function", tool)
+            name = str(function.get("name") if isinstance(function, dict) else function)
+            if tools.setdefault(name, tool) != tool:
                 notes.append(f"{chat.where}: declares {name} differently from before; the first counts")
     called = {
-        call["function"]["name"]
-        for chat in chats
-        for message in chat.messages
-        for call in message.get("tool_calls") or []
+        call.function.name for chat in chats for message in chat.messages for call in message.tool_calls or []
     }
-    notes += [f"{name} is called, and no line declares it" for name in sorted(called - found.keys())]
-    return list(found.values())
+    notes += [f"{name} is called, and no line declares it" for name in sorted(called - tools.keys())]
+    return list(tools.values())
 
 
 def _replacements(rules: Path | None) -> list[_Replacement]:

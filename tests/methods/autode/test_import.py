@@ -42,12 +42,12 @@ def test_what_cannot_be_read_costs_a_line_and_nothing_else(
     (tmp_path / "u_gpt35_a_x.jsonl").write_text("\n".join(lines))
     done = rig("import", tmp_path / "u_gpt35_a_x.jsonl", "--format", "autode", "--suite", autode, "--json")
     assert done.json["arms"] == [{"arm": "u_gpt35_a_x", "episodes": 2}]
-    missing = [line for line in done.json["faults"] if "no result of dialogue" in line]
-    assert len(missing) == len(dialogues) - 2
-    others = [
-        line.partition(": ")[0].rpartition("/")[2] for line in done.json["faults"] if line not in missing
-    ]
-    assert others == ["u_gpt35_a_x.jsonl, line 2", "u_gpt35_a_x.jsonl, line 6", *["u_gpt35_a_x.jsonl"] * 2]
+    assert done.code == 1
+    missing, extra = done.json["notes"]
+    assert f"no result of {len(dialogues) - 2} dialogues, such as" in missing
+    assert "1 results beyond trial 1 are left out" in extra
+    places = [line.partition(": ")[0].rpartition("/")[2] for line in done.json["faults"]]
+    assert places == ["u_gpt35_a_x.jsonl, line 2", "u_gpt35_a_x.jsonl, line 6", "u_gpt35_a_x.jsonl"]
     (arm,) = rig("show", "latest", "--json").json["arms"]
     assert (arm["conversations"], arm["f1"]) == (2, 1)
 

@@ -216,7 +216,7 @@ def test_what_holds_no_calls_is_never_executed(result: Any) -> None:
     ("text", "fault"),
     [
         ("{", "line 1: not JSON"),
-        ("[]", "line 1: no object with an id"),
+        ("[]", "line 1: not an object of BFCL"),
         ('{"id": "simple_python_9", "question": [[]], "function": []}', "has no answer to simple_python_9"),
     ],
 )
@@ -340,10 +340,14 @@ def test_an_entry_that_cannot_be_played_is_named_and_the_others_are(
     _category(checkout, "live_parallel", {"live_parallel_0": right, **broken})
     found = data.load(checkout)
     assert [entry.name for entry in found if entry.suite == "live_parallel"] == ["live_parallel_0"]
-    assert [fault.split(": ")[1] for fault in found.faults] == ["line 2", "line 3", "line 4"]
+    assert [fault.split(": ")[0].rpartition(", ")[2] for fault in found.faults] == [
+        "line 2",
+        "line 3",
+        "line 4",
+    ]
     done = rig("run", "oracle", "--suite", checkout, "--display", "none", "--json")
     assert (done.code, done.json["arms"][0]["live_parallel"]) == (0, 1.0)
-    assert done.err.count("no entry of BFCL") == 3
+    assert done.err.count("not an entry of BFCL") == 3
 
 
 def test_a_truth_that_no_answer_meets_is_a_failure_and_ends_no_run(

@@ -261,8 +261,8 @@ def test_a_true_call_is_made_of_literals(text: str) -> None:
         ("func_source_code/ticket_api.py", "1 / 0", r"ticket_api\.py, line 1: ZeroDivisionError"),
         ("func_source_code/ticket_api.py", "x = 1", r"ticket_api\.py: has no class TicketAPI"),
         ("func_source_code/math_api.py", None, "holds none of BFCL's classes"),
-        ("data/multi_turn_func_doc/ticket_api.json", "{}", "line 1: no object with a name"),
-        ("data/possible_answer/BFCL_v4_multi_turn_miss_func.json", "", "no entry of BFCL"),
+        ("data/multi_turn_func_doc/ticket_api.json", "{}", "line 1: not an object of BFCL: name is missing"),
+        ("data/possible_answer/BFCL_v4_multi_turn_miss_func.json", "", "not an entry of BFCL"),
     ],
 )
 def test_a_checkout_with_something_wrong(

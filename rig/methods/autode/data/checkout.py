@@ -3,17 +3,18 @@
 Source: github.com/hlmu/AutoDE, `datasets/` and `API_list.xlsx` (MIT licence); paper arXiv 2403.11128.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rig.calls import Call, Json, JsonObject
+from pydantic import AliasChoices, Field
+
+from rig.calls import JsonObject
 from rig.errors import RigError
-from rig.files import read_text
 from rig.methods.autode.data.documents import ApiDocument
 from rig.methods.autode.data.scenarios import Scenario, Utterance, parse
 from rig.methods.base import Loaded
+from rig.parsing import Foreign, Many, json_of, lines_of, parsed
 from rig.paths import real
 
 WORKBOOK = "API_list.xlsx"
@@ -86,29 +87,17 @@ def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Rows:
     """
     scenarios: dict[str, Scenario] = {}
     faults = []
-    for number, line in enumerate(read_lines(dataset), start=1):
+    for line in lines_of(dataset):
         try:
-            scenario = _scenario(line, apis, f"{dataset}, line {number}")
+            row = parsed(_Row, json_of(line.text, line.where), line.where, "a dialogue")
+            scenario = _scenario(row, apis, line.where)
             if scenario.id in scenarios:
-                raise RigError(f"{dataset}, line {number}: the uuid {scenario.id} appears twice")
+                raise RigError(f"{line.where}: the uuid {scenario.id} appears twice")
         except RigError as error:
             faults.append(str(error))
         else:
             scenarios[scenario.id] = scenario
     return Rows(tuple(scenarios.values()), tuple(faults))
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a file that are not blank. Raises RigError if it cannot be read."""
-    return [line for line in read_text(path).split("\n") if line.strip()]
-
-
-def read_turns(content: Json) -> tuple[Utterance, ...]:
-    """What was said, from a row's `content`. Raises KeyError or TypeError for another shape.
-
-    One of the recorded files has the words under `content` instead of `message`.
-    """
-    return tuple(Utterance(each["role"], each.get("message", each.get("content"))) for each in content)
 
 
 def _of_sheet(sheet: Any) -> list[ApiDocument]:
@@ -118,35 +107,48 @@ def _of_sheet(sheet: Any) -> list[ApiDocument]:
     return [ApiDocument.from_row(*(row.get(name, "") for name in _COLUMNS)) for row in named]
 
 
-def _scenario(line: str, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
-    try:
-        row = json.loads(line)
-        character, background, purpose = _topic(row["background"])
-        name, api = row["uuid"], apis[row["api"]]
-        call = Call(api.name, row["slots"])
-        source: JsonObject = {
-            "name": f"{api.name}-{name[:8]}",
-            "id": name,
-            "character": character,
-            "background": background,
-            "purpose": purpose,
-            "history": read_turns(row["content"]),
-            "call": {"name": call.name, "arguments": call.arguments},
-            "apis": [api.as_json()],
-        }
-    except KeyError as error:
-        raise RigError(
-            f"{where}: {error.args[0]} is not a key of the row, or not a documented API"
-        ) from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise RigError(f"{where}: not a dialogue: {error}") from error
+class RowTurn(Foreign):
+    """What one of the two said. One of the recorded files has it under `content` instead of `message`."""
+
+    role: str
+    text: str = Field(validation_alias=AliasChoices("message", "content"))
+
+    def utterance(self) -> Utterance:
+        """As everything here reads it."""
+        return Utterance(self.role, self.text)
+
+
+class _Row(Foreign):
+    uuid: str
+    background: str
+    api: str
+    content: Many[RowTurn]
+    slots: JsonObject
+
+
+def _scenario(row: _Row, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
+    if row.api not in apis:
+        raise RigError(f"{where}: {row.api} is not a documented API")
+    character, background, purpose = _topic(row.background, where)
+    source: JsonObject = {
+        "name": f"{row.api}-{row.uuid[:8]}",
+        "id": row.uuid,
+        "character": character,
+        "background": background,
+        "purpose": purpose,
+        "history": [turn.utterance() for turn in row.content],
+        "call": {"name": row.api, "arguments": row.slots},
+        "apis": [apis[row.api].as_json()],
+    }
     return parse(source, where, suite="autode")
 
 
-def _topic(text: str) -> list[str]:
-    """Character, background and purpose. Raises ValueError if there are not those three lines."""
+def _topic(text: str, where: str) -> list[str]:
+    """Character, background and purpose. Raises RigError if there are not those three lines."""
     lines = text.split("\n")
     heads = ("Character: ", "Background: ", "Purpose: ")
     if len(lines) != 3 or not all(map(str.startswith, lines, heads)):
-        raise ValueError("background is not the three lines Character, Background and Purpose")
+        raise RigError(
+            f"{where}: not a dialogue: background is not the three lines Character, Background and Purpose"
+        )
     return [line.removeprefix(head) for line, head in zip(lines, heads, strict=True)]

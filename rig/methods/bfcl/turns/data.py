@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from rig.calls import Call, ExecutedCall, JsonObject, Outcome
 from rig.errors import RigError
-from rig.methods.bfcl.data import ANSWERS, lines
+from rig.methods.bfcl.data import ANSWERS, declared_in, lines
 from rig.methods.bfcl.turns.classes import FILES, TrueCall
+from rig.parsing import Foreign, Many, parsed
 from rig.tasks import ExpectedTurn, Task
 
 CATEGORIES = tuple(f"multi_turn_{name}" for name in ("base", "miss_func", "miss_param", "long_context"))
@@ -85,37 +88,60 @@ def load(file: Path) -> list[Talk]:
     category = category_of(file)
     if category is None or not file.is_file():
         raise RigError(f"{file}: is not a BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
-    answers = {each["id"]: each["ground_truth"] for each in lines(file.parent / ANSWERS / file.name)}
+    answers = {row["id"]: row.get("ground_truth") for row, _ in lines(file.parent / ANSWERS / file.name)}
     docs: dict[str, list[JsonObject]] = {}
     found = []
-    for number, entry in enumerate(lines(file), 1):
-        where = f"{file}: line {number}"
-        for name in entry.get("involved_classes", ()):
+    for entry, where in lines(file):
+        classes = parsed(_Classes, entry, where, "an entry of BFCL").involved_classes
+        for name in classes:
             if name not in docs:
                 docs[name] = _documentation(file.parent / DOCUMENTATION, name)
-        functions = [each for name in entry.get("involved_classes", ()) for each in docs[name]]
+        functions = [declared for name in classes for declared in docs[name]]
         source = {"entry": entry, "truth": answers.get(entry["id"]), "functions": functions}
         found.append(parse(source, where, category))
     return found
 
 
+class _Classes(Foreign):
+    involved_classes: Many[str]
+
+
+class _Message(Foreign):
+    role: str
+    content: str
+
+
+class _Entry(_Classes):
+    id: str
+    question: Many[Many[_Message]]
+    initial_config: JsonObject
+    missed_function: dict[int, list[str]] = Field({})
+
+
+class _Source(Foreign):
+    entry: _Entry
+    functions: Many[JsonObject]
+    truth: Many[Many[str]]
+
+
 def parse(source: JsonObject, where: str, suite: str) -> Talk:
     """An entry from what is stored of it. Raises RigError."""
+    row = parsed(_Source, source, where, "an entry of BFCL")
     try:
-        entry = source["entry"]
-        return Talk(
-            str(entry["id"]),
-            suite,
-            [list(turn) for turn in entry["question"]],
-            list(entry["involved_classes"]),
-            dict(entry["initial_config"]),
-            {int(turn): list(names) for turn, names in entry.get("missed_function", {}).items()},
-            list(source["functions"]),
-            [[true_call(text) for text in turn] for turn in source["truth"]],
-            source,
-        )
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-        raise RigError(f"{where}: no entry of BFCL: {type(error).__name__}: {error}") from error
+        truth = [[true_call(text) for text in turn] for turn in row.truth]
+    except (ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise RigError(f"{where}: not an entry of BFCL: {error}") from error
+    return Talk(
+        row.entry.id,
+        suite,
+        [[message.model_dump() for message in turn] for turn in row.entry.question],
+        row.entry.involved_classes,
+        row.entry.initial_config,
+        row.entry.missed_function,
+        row.functions,
+        truth,
+        source,
+    )
 
 
 def true_call(text: str) -> TrueCall:
@@ -133,8 +159,4 @@ def true_call(text: str) -> TrueCall:
 def _documentation(folder: Path, name: str) -> list[JsonObject]:
     if name not in FILES:
         raise RigError(f"{folder}: knows no class {name}; choose from: {', '.join(FILES)}")
-    return [_named(each) for each in lines(folder / f"{FILES[name]}.json", key="name")]
-
-
-def _named(declared: JsonObject) -> JsonObject:
-    return {**declared, "parameters": {"properties": {}, "required": [], **declared["parameters"]}}
+    return declared_in(folder / f"{FILES[name]}.json")
