@@ -275,7 +275,7 @@ def _case_study(cells: Sequence[Cell]) -> TextTable:
             f"{cell.mean('messages'):.4f}",
             *(_gap(name, against[name], intervals[name]) if against else "" for name in AGAINST_STATIC),
         )
-        data = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method}
+        data: JsonObject = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method}
         data |= {
             "length": cell.mean("messages"),
             **totals,
