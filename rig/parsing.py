@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 
@@ -72,7 +72,7 @@ def parsed(kind: type[Value], value: Json, where: str, what: str) -> Value:
     `what` says what it should have been: "a converted answer".
     """
     try:
-        found: Value = _adapter(kind).validate_python(value)
+        found: Value = _adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         raise RigError(f"{where}: not {what}: {_first(error)}") from None
     return found
