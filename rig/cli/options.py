@@ -188,12 +188,34 @@ class RolesCommand(Grouped):
         place = 1 + max((n for n, parameter in enumerate(parameters) if parameter.name == "role"), default=-1)
         return [*parameters[:place], *roles, *parameters[place:]]
 
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(context, formatter)
+        rows = [
+            (f"{option.name}={option.default}", f"{method}: {option.help}{_MARK if option.several else ''}")
+            for method, option in _own_options()
+        ]
+        if rows:
+            with formatter.section("Options of one method, for --set"):
+                formatter.write_dl(rows, col_max=_WIDEST)
+
 
 def _other_roles() -> tuple[str, ...]:
     # Kept from the verbs that play nothing.
     from rig import methods
 
     return methods.other_roles()
+
+
+def _own_options() -> list[tuple[str, Option]]:
+    """The options that one method alone has, with its name. Judging has verbs of its own."""
+    from rig import methods
+
+    return [
+        (method.name, option)
+        for method in methods.known().values()
+        for option in method.options
+        if option.name not in TABLE and option.help
+    ]
 
 
 def chosen_roles(context: click.Context) -> tuple[str, ...]:
