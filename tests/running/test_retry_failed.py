@@ -17,7 +17,7 @@ from rig.methods.scripted import Scripted, failed
 from rig.models import Prediction, Request
 from rig.running.control import Control
 from rig.running.runner import run
-from rig.store import FailedTurn, Runs, StoredRun
+from rig.store import FailedTurn, Runs, StoredRun, writer
 
 Rig = Callable[..., Any]
 
@@ -236,9 +236,16 @@ def test_a_store_error_while_turns_are_set_aside_leaves_them(
 ) -> None:
     play(path, Broken(("alarms", 1)))
     before = small_talks.answers(path)
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("CREATE TRIGGER full BEFORE DELETE ON scores BEGIN SELECT RAISE(ABORT, 'no'); END")
-    with pytest.raises((RigError, sqlite3.Error)):
+    set_aside = writer.set_aside
+
+    def fail(*arguments: Any) -> None:
+        set_aside(*arguments)
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(writer, "set_aside", fail)
+    with pytest.raises(RigError, match="disk is full; what was stored before is intact"):
         play(path, Broken(), resume=True, retry_failed=True)
     assert small_talks.answers(path) == before
     assert not attempts(path)

@@ -1,0 +1,201 @@
+"""What a run store holds of a run under way, and all that is written to it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+from rig import opening
+from rig.calls import JsonObject
+from rig.episodes import PlayedTurn
+from rig.events import ArmInfo, ConversationInfo, RunStarted, Where
+from rig.metrics import total
+from rig.models import Model
+from rig.running.fingerprints import fingerprint_of, of_model, regraded, require_same
+from rig.running.plan import Plan
+from rig.running.totals import Totals
+from rig.store import OWN, Cell, ConversationScore, FailedTurn, GraderInfo, Runs, RunWriter, StoredRun
+from rig.tasks import Task
+from rig.words import counted
+
+
+class StoredState:
+    """A run as it is stored. There is no writer until there is something to store."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.grader: GraderInfo = plan.grader
+        self.writer: RunWriter | None = None
+        self.cells: dict[Where, Cell] = {}
+        self._run: StoredRun | None = None
+        self._again: dict[Where, FailedTurn] = {}
+        self._totals: dict[int, Totals] = {}
+        self._fingerprints: dict[int, JsonObject] = {}
+        self._load_s: dict[int, float] = defaultdict(float)
+        self._rescored: set[int] = set()
+
+    def claim(self) -> None:
+        """Take over a run that was begun before. Raises StoreError, and RigError if another writes it."""
+        self.writer = RunWriter.claim(self.plan.store, self.plan.run)
+        self.read()
+        self._remind()
+
+    def read(self) -> None:
+        """Take in what the store holds of the run."""
+        with Runs.open(self.plan.store, OWN) as runs:
+            self._run = runs.get(self.plan.run)
+            self.cells = {
+                Where(cell.arm, cell.conversation, cell.repeat): cell for cell in runs.cells(self._run)
+            }
+            self._again = runs.failed_turns(self._run) if self.plan.retry_failed else {}
+
+    def _remind(self) -> None:
+        """Tell a setup that remembers what was played of each task before."""
+        tasks = {task.name: task for task in self.plan.tasks}
+        for where in self.cells if self.plan.setup.remembers else ():
+            again = self._again.get(where)
+            # What is played again is not to be known from when it failed.
+            kept = [played for played in self.played(where) if again is None or played.turn < again.turn]
+            self.plan.setup.remember(tasks[where.conversation], kept)
+
+    @property
+    def started(self) -> RunStarted:
+        """The event that the run starts with."""
+        plan, run = self.plan, self._run
+        fingerprints = [arm.fingerprint or {} for arm in run.arms] if run else [{} for _ in plan.arms]
+        anew = sum(failed.turns for failed in self._again.values())
+        return RunStarted(
+            run=plan.run,
+            store=str(plan.store),
+            arms=tuple(map(ArmInfo, (arm.name for arm in plan.arms), fingerprints)),
+            conversations=tuple(
+                ConversationInfo(task.name, len(task.known_turns), task.ground_truth_count, task.known_turns)
+                for task in plan.tasks
+            ),
+            repeats=plan.repeats,
+            finished_turns=run.turns_done - anew if run else 0,
+            finished_conversations=sum(map(self.is_finished, self.cells)),
+            declaration=plan.declaration,
+        )
+
+    def is_finished(self, where: Where) -> bool:
+        """Whether nothing of a task is left to be played."""
+        is_over = where in self.cells and self.cells[where].state == "finished"
+        return is_over and where not in self._again
+
+    def left(self, position: int) -> list[tuple[Where, Task]]:
+        """What is left to be played of an arm."""
+        return [
+            (where, task)
+            for repeat in range(self.plan.repeats)
+            for task in self.plan.tasks
+            if not self.is_finished(where := Where(position, task.name, repeat))
+        ]
+
+    def played(self, where: Where) -> list[PlayedTurn]:
+        """The turns of a task that are in the store, in order."""
+        if where not in self.cells or not self.cells[where].turns_done:
+            return []
+        assert self._run is not None
+        with Runs.open(self.plan.store, OWN) as runs:
+            transcript = runs.transcript(self._run, where.conversation, where.arm, where.repeat)
+        return list(transcript.turns.values())
+
+    def failure(self, position: int) -> str | None:
+        """Why an arm failed before, if it is to be left at that."""
+        return self._run.arms[position].failure if self._run and self.plan.retry_failed is False else None
+
+    def totals(self, position: int) -> Totals:
+        """What an arm has achieved so far."""
+        if position not in self._totals:
+            self._totals[position] = self._stored_totals(position)
+        return self._totals[position]
+
+    def _stored_totals(self, position: int) -> Totals:
+        if self._run is None:
+            return Totals()
+        arm = self._run.arms[position]
+        return Totals(arm.counts, arm.speed, Counter(arm.errors))
+
+    def slots(self) -> int | None:
+        """How many steps the arms predicted at once when the run was interrupted; None if nobody knows."""
+        stored = [arm.fingerprint or {} for arm in self._run.arms] if self._run else []
+        return next((values["model.n_seq"] for values in stored if "model.n_seq" in values), None)
+
+    def model_fingerprint(self, position: int) -> JsonObject | None:
+        """What the model of an arm was when it was loaded last, None before."""
+        return of_model(self._fingerprint(position) or {})
+
+    def _fingerprint(self, position: int) -> JsonObject | None:
+        stored = self._run.arms[position].fingerprint if self._run else None
+        return self._fingerprints.get(position, stored)
+
+    def is_ready(self, position: int) -> bool:
+        """Whether the arm was made ready in this process."""
+        return position in self._fingerprints
+
+    def ready(
+        self, position: int, models: Mapping[str, Model], seconds: float, failures: Mapping[int, str]
+    ) -> tuple[RunWriter, JsonObject]:
+        """Store what exactly an arm is; for the first arm that can be loaded, store the run.
+
+        Raises Changed if a resumed arm is not what it was.
+        """
+        arm = self.plan.arms[position]
+        fingerprint = fingerprint_of(self.plan, arm, models)
+        require_same(arm.name, self._fingerprint(position), fingerprint)
+        self._fingerprints[position] = fingerprint
+        self._load_s[position] += seconds
+        if self.writer is None:
+            self.writer = RunWriter.create(self.plan.store, self.plan.as_new_run())
+            opening.note_started(self.plan.run, self.plan.recipe)
+            for failed, failure in failures.items():
+                self.writer.arm_failed(failed, failure)
+        self.writer.arm_ready(position, fingerprint, self._load_s[position])
+        return self.writer, fingerprint
+
+    def set_aside(self, position: int, writer: RunWriter) -> str | None:
+        """Make room for the turns of an arm that are played again, now that its model is loaded.
+
+        Returns what a person should know of that.
+        """
+        failed = {where: turn.turn for where, turn in self._again.items() if where.arm == position}
+        if not failed:
+            return None
+        turns = sum(self._again[where].turns for where in failed)
+        writer.set_aside(failed)
+        self.read()
+        totals, again = self.totals(position), self._stored_totals(position)
+        totals.counts, totals.speed, totals.errors = again.counts, again.speed, again.errors
+        what = f"{counted(turns, 'turn')} of {counted(len(failed), 'conversation')}"
+        return f"{self.plan.arms[position].name}: playing {what} again"
+
+    def rescore(self, position: int) -> str | None:
+        """Score an arm's finished tasks again where another version of the grader scored them.
+
+        Those that an earlier start of the run left. Returns what a person should know of that.
+        """
+        arm = self._run.arms[position] if self._run else None
+        fingerprint = regraded(arm, self.plan) if arm else None
+        if arm is None or arm.grader is None or fingerprint is None or position in self._rescored:
+            return None
+        self._rescored.add(position)
+        settings = self.plan.arms[position].settings
+        score, tasks = self.plan.setup.score, {task.name: task for task in self.plan.tasks}
+        scores = {
+            where: ConversationScore(
+                self.grader, score(tasks[where.conversation], self.played(where), settings)
+            )
+            for where in self.cells
+            if where.arm == position and self.is_finished(where)
+        }
+        assert self.writer is not None
+        self.writer.rescore(position, fingerprint, scores)
+        self.totals(position).counts = total(score.counts for score in scores.values())
+        return (
+            f"{arm.name}: what was finished is scored again by version {self.grader.grader_version} of the"
+            f" grader; the scores by version {arm.grader.grader_version} stay beside"
+        )
+
+    def close(self) -> None:
+        """Give up the claim on the run."""
+        if self.writer is not None:
+            self.writer.close()
