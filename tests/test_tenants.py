@@ -318,6 +318,38 @@ def test_an_answer_format_is_one_more_arm_of_the_same_file(
     assert "tagged" in fault
 
 
+TOY_TEMPLATE = (
+    "{% if tools %}A toy may call {{ tools | tojson }}\n{% endif %}"
+    "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant: "
+)
+
+
+@pytest.mark.slow
+@live
+def test_a_preset_is_the_form_of_the_templates_it_is_for(
+    call: Call, tmp_path: Path, terminal: Terminal
+) -> None:
+    model = tiny_gguf.write(tmp_path / "tiny.gguf")
+    (tmp_path / "toy.jinja").write_text(TOY_TEMPLATE)
+    asked = ("--limit", 1, "--max-calls", 1, "--max-tokens", 24, "--threads", 1, "--tools", "exact")
+    forms = ("--format", "native", "--format", "toy", "--format", "rig", "--chat-template", "toy.jinja")
+    played = json.loads(
+        call("run", model, *asked, *forms, "--display", "none", "--json", plugins=("preset.py",))
+    )
+    assert [arm["arm"] for arm in played["arms"]] == [
+        f"tiny format={form}" for form in ("native", "toy", "rig")
+    ]
+    assert "format=toy" in call("compare", "latest")
+    assert "format=toy" in call("show", "latest")
+    call("report", "latest", "-o", "report.html")
+    assert "format=toy" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    terminal.resize(120, 40)
+    terminal.type(f"{RIG} watch latest --runs runs.sqlite --speed 64")
+    terminal.wait("format=native", "format=toy")
+    fault = call("run", model, *asked, "--format", "native", "--chat-template", "toy.jinja", code=2)
+    assert "does not show the calls of earlier messages" in fault
+
+
 @pytest.mark.slow
 @live
 def test_the_live_view_shows_both_voices_and_the_methods_own_metrics(

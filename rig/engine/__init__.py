@@ -22,13 +22,22 @@ if "OMP_WAIT_POLICY" not in os.environ:
 if TYPE_CHECKING:
     from rig.engine.files.adapters import Adapter
 
+_FAMILIES = (
+    *("gpt-oss", "hermes", "smollm2", "llama3", "granite3", "phi4", "functools", "lfm2", "llama4"),
+    *("deepseek-r1", "mistral", "gemma"),
+)
+"""Presets, in the order in which a template is compared with them."""
+
 __all__ = ["EngineSettings", "check", "has_room", "keeping", "load", "reading_ahead", "register", "wear"]
 
 
 def register(registry: Registry) -> None:
-    """Offer rig's own forms of answers (`rig.plugins`)."""
+    """Offer rig's own answer formats, and its presets of families (`rig.plugins`)."""
     registry.formats.later("rig", "rig.engine.formats.rig:RigFormat")
     registry.formats.later("object", "rig.engine.formats.object:ObjectFormat")
+    for name in _FAMILIES:
+        constant = name.upper().replace("-", "_")
+        registry.presets.later(name, f"rig.engine.native.presets:{constant}")
 
 
 def check(settings: EngineSettings) -> None:

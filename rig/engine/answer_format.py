@@ -30,10 +30,8 @@ class Chosen(NamedTuple):
 
 def names() -> list[str]:
     """What `--format` takes."""
-    from rig.engine.native.presets import PRESETS
-
-    known = dict[str, object].fromkeys(plugins.registered().formats)
-    return ["auto", "native", *known, *(name for name in PRESETS if name not in known)]
+    registry = plugins.registered()
+    return list(dict.fromkeys(("auto", "native", *registry.formats, *registry.presets)))
 
 
 def check_name(name: str) -> None:
@@ -74,7 +72,6 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | str:
     from rig.engine.grammar.spelling import Tags
     from rig.engine.native.form import NativeFormat
     from rig.engine.native.found import Unsupported, family_native, native_of
-    from rig.engine.native.presets import PRESETS
 
     name = settings.format
     try:
@@ -85,7 +82,7 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | str:
             return f"{why}: it answers in rig's form"
         raise RigError(
             f"--format native: the chat template {error}; use --format rig, a family"
-            f" ({', '.join(PRESETS)}), or another template with --chat-template"
+            f" ({', '.join(plugins.registered().presets)}), or another template with --chat-template"
         ) from error
     if name == "auto" and not native.is_supported:
         return "no tools in its chat template: it answers in rig's form"

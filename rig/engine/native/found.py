@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from rig import plugins
 from rig.calls import Json, JsonObject
 from rig.engine.core.settings import ThinkingArm
 from rig.engine.native.derive import NotDerived, derive
-from rig.engine.native.presets import PRESETS, preset_for
+from rig.engine.native.presets import Preset, preset_for
 from rig.engine.native.probe import (
     ANSWER,
     FIRST,
@@ -121,7 +122,7 @@ def native_of(template: ChatTemplate) -> Native:
         if chosen is None or (first is None and not fixable):
             twice = error.shown and _encodes_twice(probe)
             raise Unsupported(_TWICE if twice else str(error), shown=error.shown) from error
-        found = preset_native(chosen[0], template)
+        found = preset_native(chosen)
         if first is None:
             found = replace(found, shows_calls=False, faults=(_fault(error),))
     return with_template(found, probe)
@@ -136,16 +137,15 @@ def _fault(error: NotDerived) -> str:
     return f"the template {error}; rig writes them as their family does"
 
 
-def preset_native(name: str, template: ChatTemplate) -> Native:
+def preset_native(preset: Preset) -> Native:
     """A family's form, for any template."""
-    preset = PRESETS[name]
-    return Native(preset.shape, name, thinking=preset.thinking or NONE, words=preset.words)
+    return Native(preset.shape, preset.name, thinking=preset.thinking or NONE, words=preset.words)
 
 
 def family_native(name: str, template: ChatTemplate) -> Native:
     """A family's form with this template: what it declares is taken, calls are written as the family does."""
     probe = Probe(template)
-    found = with_template(preset_native(name, template), probe)
+    found = with_template(preset_native(plugins.registered().presets[name]), probe)
     try:
         same = _derived(template)[0] == found.shape
     except NotDerived:

@@ -9,9 +9,9 @@ from rig.engine.core.settings import GrammarArm
 from rig.engine.formats.base import AnswerError, Reading
 from rig.engine.native.form import NativeFormat
 from rig.engine.native.found import family_native
-from rig.engine.native.presets import PRESETS
 from rig.engine.templates.template import ChatTemplate
 from rig.models import ToolDoc
+from rig.plugins import registered
 
 PARAMETERS = {
     "type": "object",
@@ -31,7 +31,7 @@ HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n
 
 
 def form(name: str, grammar: GrammarArm = "json", **choices: str) -> NativeFormat:
-    if name in PRESETS:
+    if name in registered().presets:
         template = known("undeclared").template
         return NativeFormat(TOOLS, grammar, template, native=family_native(name, template))
     return known(name).form(TOOLS, grammar=grammar, **choices)

@@ -1,0 +1,19 @@
+"""A toy preset: the form of a family whose templates declare tools and show no calls."""
+
+from rig.engine.grammar.spelling import JSON
+from rig.engine.native.presets import Preset
+from rig.engine.native.shape import CallShape
+from rig.plugins import Registry
+
+SHAPE = CallShape(
+    open="<toy>",
+    after_name=" with ",
+    arguments=JSON,
+    close="</toy>",
+    between="</toy><toy>",
+    trigger="<toy>",
+)
+
+
+def register(registry: Registry) -> None:
+    registry.add_preset(Preset("toy", SHAPE, marks=(("A toy may call",),)))
