@@ -65,8 +65,8 @@ class StepKey:
     """
 
     conversation: str
-    turn: int
-    step: int
+    turn: int = 0
+    step: int = 0
     repeat: int = 0
 
 
@@ -90,10 +90,10 @@ class Request:
     """
 
     key: StepKey
-    instructions: str
-    tools: tuple[ToolDoc, ...]
-    context: str
-    messages: tuple[Message, ...]
+    instructions: str = ""
+    tools: tuple[ToolDoc, ...] = ()
+    context: str = ""
+    messages: tuple[Message, ...] = ()
     tools_are_shared: bool = True
     several_calls: bool = False
     sibling: Sibling | None = None

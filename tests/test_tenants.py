@@ -52,7 +52,7 @@ def call(tmp_path: Path) -> Call:
 @pytest.fixture
 def secrets(tmp_path: Path) -> Path:
     (tmp_path / "secrets").mkdir()
-    numbers = {f"number {number}": number for number in (1, 3, 6, 8, 13, 15)}
+    numbers = [{"name": f"number {number}", "number": number} for number in (1, 3, 6, 8, 13, 15)]
     (tmp_path / "secrets" / "secrets.json").write_text(json.dumps(numbers))
     return tmp_path / "secrets"
 

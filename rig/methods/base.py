@@ -7,6 +7,7 @@ docs/methods.md how one is written. The defaults of these classes are what is no
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -14,11 +15,12 @@ from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.errors import RigError
 from rig.events import Emit, Where
+from rig.files import read_json
 from rig.methods.checking import Report
 from rig.methods.episode import Episode
-from rig.methods.scripted import Oracle
+from rig.methods.scripted import Oracle, true_step
 from rig.metrics import Declaration, Score
-from rig.models import Model, Request, StepKey
+from rig.models import Model, Prediction, Request, StepKey
 from rig.options import Option as Option
 from rig.solutions.solution import Solution
 from rig.solutions.trajectory import Searched
@@ -175,6 +177,12 @@ class Method:
     episode: Callable[..., Episode] = Episode
     """Begins an episode of a setup: a subclass of `Episode`."""
 
+    file = ""
+    """The name of the file in which a folder has its tasks, as a JSON list of what is stored of each."""
+
+    oracles: Mapping[str, Callable[[Any, Request], Prediction]] = {"oracle": true_step}
+    """Models that need no weights, by name: what each predicts of a task when it is asked this."""
+
     knowing: Mapping[str, str] = {}
     """One of its `models` for each role that knows what is right; empty if none does. Together they make the
     true course that others are measured by."""
@@ -188,14 +196,21 @@ class Method:
 
     def recognises(self, place: Path) -> bool:
         """Whether a folder or file holds tasks of this method, told from a glance."""
-        return False
+        return bool(self.file) and (place / self.file).is_file()
 
     def load(self, place: Path) -> Sequence[Any]:
         """The tasks of a folder or file, in order; as `Loaded` where some of them could not be read.
 
         Raises RigError if it is not one.
         """
-        raise RigError(f"{place}: the method {self.name} reads no tasks from files")
+        path = place / self.file
+        if not self.file:
+            raise RigError(f"{place}: the method {self.name} reads no tasks from files")
+        sources = read_json(path)
+        if not isinstance(sources, list) or not all(isinstance(source, dict) for source in sources):
+            raise RigError(f"{path}: not a list of objects, one for each task")
+        named = ((source, f"{path}, task {number}") for number, source in enumerate(sources, 1))
+        return [self.parse(source, where, place.name) for source, where in named]
 
     def parse(self, source: JsonObject, where: str, suite: str) -> Any:
         """A task of a suite from its source. `where` names it in errors. Raises RigError."""
@@ -209,8 +224,8 @@ class Method:
         return self.declaration
 
     def models(self, tasks: Sequence[Any]) -> Mapping[str, Callable[[], Model]]:
-        """Models that need no weights, by name: those that know the tasks, such as an oracle."""
-        return {"oracle": lambda: Oracle(tasks)}
+        """What makes the models that need no weights, by name: those that know the tasks."""
+        return {name: partial(Oracle, tasks, answer, name) for name, answer in self.oracles.items()}
 
     def cast(self, settings: Any) -> Mapping[str, str]:
         """The roles that these settings ask besides the evaluated one, each with who plays it by default."""
@@ -222,7 +237,7 @@ class Method:
 
     def opening(self, task: Any, settings: Any, role: str) -> Request:
         """How every request to this role begins in this task: without messages."""
-        return Request(StepKey(task.name, 0, 0), "", (), "", ())
+        return Request(StepKey(task.name))
 
     def ready(self, values: Mapping[str, Any]) -> Setup:
         """Get ready for a run with these options. Raises RigError for what would stop it."""

@@ -113,6 +113,12 @@ class Episode:
     # What is the same in every method.
 
     @property
+    def words(self) -> list[str]:
+        """What was said so far, in order."""
+        steps = (step for steps in (*(turn.steps for turn in self.played), self.steps) for step in steps)
+        return [step.prediction.reply for step in steps if step.prediction.reply is not None]
+
+    @property
     def next_turn(self) -> int | None:
         """The number of the turn to be played next, as the task counts them; None once the task has ended."""
         if self.is_over:
@@ -127,6 +133,7 @@ class Episode:
         for step in played.steps:
             self.steps.append(step)
             self.add(step)
+        self.steps = []
         self.played.append(played)
 
     def play(self) -> Playing:
@@ -141,6 +148,7 @@ class Episode:
         yield from self.speak()
         seconds = perf_counter() - began, self.tools_s, self.scoring_s
         self.played.append(PlayedTurn(turn, tuple(self.steps), *seconds))
+        self.steps = []
         return self.played[-1]
 
     def ask(self, role: str) -> Asking:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rig.calls import Call, Json, JsonObject, without_token
 from rig.errors import ErrorKind
-from rig.models import OneByOne, OnPiece, Piece, Prediction, Request, StepKey
+from rig.models import CallMessage, OneByOne, OnPiece, Piece, Prediction, Request, StepKey
 
 
 def called(name: str, arguments: Json = None) -> Prediction:
@@ -29,6 +29,11 @@ def failed(kind: ErrorKind, detail: str = "", raw: str = "") -> Prediction:
         error_detail=detail,
         finish_reason="length" if kind is ErrorKind.TRUNCATED else "error",
     )
+
+
+def words(request: Request) -> list[str]:
+    """What was said up to a request, in order, without calls."""
+    return [message.text for message in request.messages if not isinstance(message, CallMessage)]
 
 
 def true_step(task: Any, request: Request) -> Prediction:

@@ -1,95 +1,39 @@
-"""A toy judge: it reads the dialogues of a stored run and says of each whether it was short.
+"""A toy judge: it reads the dialogues of a stored run and says of each whether it was short."""
 
-Its tasks are the finished episodes of a run store, so that judging is driven, stored and shown as playing is.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
 
-from rig.calls import JsonObject
-from rig.episodes import PlayedTurn, Step
-from rig.events import Emit, PredictionMade, TurnStarted, Where
-from rig.methods.base import Ask, Grading, Option, Playing
-from rig.methods.scripted import Scripted, replied
-from rig.metrics import Declaration, Metric, Score
-from rig.models import Model, Prediction, Request, StepKey, UserMessage
-from rig.plugins import Registry
-from rig.store import Runs
-from rig.tasks import ExpectedTurn
+from rig.methods import kit
+from rig.store import Runs, Transcript
 
 
 @dataclass(frozen=True)
-class Dialogue:
-    """A finished episode: what was said, in order."""
-
+class Dialogue(kit.Task):
     name: str
-    said: tuple[str, ...]
+    said: Sequence[str]
     suite: str = ""
-
     known_turns = (0,)
-    closing = ()
-    ground_truth_count = 0
 
-    @property
-    def source(self) -> JsonObject:
-        return {"name": self.name, "said": list(self.said)}
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        return {"task": self.name}
-
-    def expected(self, turn: int) -> ExpectedTurn:
-        return ExpectedTurn(said=(f"Was this short? {' '.join(self.said)}",))
+    def expected(self, turn: int) -> kit.ExpectedTurn:
+        return kit.ExpectedTurn((f"Was this short? {' '.join(self.said)}",))
 
 
-@dataclass(frozen=True)
-class NoSettings:
-    fingerprint: ClassVar[JsonObject] = {"protocol": "reviewing"}
+class Review(kit.Episode):
+    def score(self) -> kit.Score:
+        return kit.Score({"passes": int(self.words == ["short"])})
 
 
-class Review:
-    """An episode: one question to the judge."""
-
-    def __init__(self, task: Dialogue, where: Where, emit: Emit) -> None:
-        self.task, self.where, self.emit = task, where, emit
-        self.turns: list[PlayedTurn] = []
-
-    @property
-    def next_turn(self) -> int | None:
-        return None if self.turns else 0
-
-    def resume(self, played: PlayedTurn) -> None:
-        self.turns.append(played)
-
-    def play(self) -> Playing:
-        self.emit(TurnStarted(self.where, 0, *self.task.expected(0)))
-        prediction = yield Ask("judge", question(self.task))
-        self.emit(PredictionMade(self.where, 0, 0, prediction, "judge"))
-        self.turns.append(PlayedTurn(0, (Step(prediction, role="judge"),)))
-        return self.turns[0]
-
-    def score(self) -> Score:
-        [step] = self.turns[0].steps
-        return Score({"passes": float(step.prediction.reply == "short")})
+def verdict(most: int, task: Dialogue, request: kit.Request) -> kit.Prediction:
+    return kit.replied("short" if len(kit.words(request)[-1]) <= most else "long")
 
 
-def question(task: Dialogue) -> Request:
-    messages = tuple(map(UserMessage, task.expected(0).said))
-    return Request(StepKey(task.name, 0, 0), "You are a judge.", (), "", messages)
-
-
-class Reviewing:
-    """The method. Who is evaluated is the judge."""
-
-    name = "reviewing"
-    roles: tuple[str, ...] = ("judge",)
-    options: tuple[Option, ...] = ()
-    declaration = Declaration("reviewing", (Metric("pass_rate", "passes", "passes"),), "passes")
-
-    def suites(self) -> Mapping[str, Path]:
-        return {}
+class Reviewing(kit.Method):
+    name, task, episode = "reviewing", Dialogue, Review
+    roles = ("judge",)
+    oracles = {"patient": partial(verdict, 200), "hasty": partial(verdict, 40)}
+    declaration = kit.Declaration("reviewing", (kit.Metric("pass_rate", "passes", "passes"),), "passes")
 
     def recognises(self, place: Path) -> bool:
         return place.suffix == ".sqlite"
@@ -97,57 +41,16 @@ class Reviewing:
     def load(self, place: Path) -> Sequence[Dialogue]:
         with Runs.open(place) as runs:
             run = runs.get("latest")
-            transcripts = [runs.transcript(run, cell.conversation, cell.arm) for cell in runs.cells(run)]
-        return [
-            Dialogue(
-                f"{each.arm}: {each.conversation.name}",
-                tuple(step.prediction.raw for turn in each.turns.values() for step in turn.steps),
-            )
-            for each in transcripts
-        ]
+            stored = [runs.transcript(run, cell.conversation, cell.arm) for cell in runs.cells(run)]
+        return [Dialogue(f"{one.arm}: {one.conversation.name}", list(_words(one))) for one in stored]
 
-    def parse(self, source: JsonObject, where: str, suite: str) -> Dialogue:
-        return Dialogue(source["name"], tuple(source["said"]), suite)
-
-    def models(self, tasks: Sequence[Dialogue]) -> Mapping[str, Callable[[], Model]]:
-        return {
-            "patient": lambda: Scripted(lambda asked: verdict(asked, 200), name="patient"),
-            "hasty": lambda: Scripted(lambda asked: verdict(asked, 40), name="hasty"),
-        }
-
-    def settings(self, values: Mapping[str, Any]) -> NoSettings:
-        return NoSettings()
-
-    def ready(self, values: Mapping[str, Any]) -> "Ready":
-        return Ready()
+    def opening(self, task: Dialogue, settings: object, role: str) -> kit.Request:
+        return kit.Request(kit.StepKey(task.name), "You are a judge.")
 
 
-def verdict(asked: Request, most: int) -> Prediction:
-    [message] = asked.messages
-    assert isinstance(message, UserMessage)
-    return replied("short" if len(message.text) <= most else "long")
+def _words(stored: Transcript) -> Iterator[str]:
+    return (step.prediction.raw for turn in stored.turns.values() for step in turn.steps)
 
 
-class Ready:
-    """A judge needs no world."""
-
-    fingerprint: ClassVar[JsonObject] = {}
-    grader = Grading("own", "1", "", {"grader": "own"})
-
-    def check(self, task: Dialogue, settings: NoSettings) -> None:
-        pass
-
-    def opening(self, task: Dialogue, settings: NoSettings, role: str) -> Request:
-        return question(Dialogue(task.name, ()))
-
-    def start(self, task: Dialogue, settings: NoSettings, where: Where, emit: Emit, slot: int) -> Review:
-        return Review(task, where, emit)
-
-    def score(self, task: Dialogue, turns: Sequence[PlayedTurn]) -> Score:
-        review = Review(task, Where(0, task.name), lambda _event: None)
-        review.turns.extend(turns)
-        return review.score()
-
-
-def register(registry: Registry) -> None:
+def register(registry: kit.Registry) -> None:
     registry.add_method(Reviewing())

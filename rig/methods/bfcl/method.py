@@ -1,7 +1,7 @@
 """BFCL as a method: entries of one turn, checked as the leaderboard checks them, category by category."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,9 +15,8 @@ from rig.methods.bfcl.data import Entry
 from rig.methods.bfcl.episode import Answer, true_answer
 from rig.methods.bfcl.judgement import declaration_of, judge
 from rig.methods.bfcl.prompt import Settings, opening
-from rig.methods.scripted import Oracle
 from rig.metrics import Declaration, Score
-from rig.models import Model, Request
+from rig.models import Request
 from rig.tasks import Task
 
 
@@ -31,6 +30,7 @@ class BFCL(Method):
         Option("names", "underscores", several=True),
         Option("data", "", opens=True),
     )
+    oracles = MappingProxyType({"oracle": true_answer})
     episode = Answer
 
     def recognises(self, place: Path) -> bool:
@@ -45,9 +45,6 @@ class BFCL(Method):
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
         """A rate for each category that there is."""
         return declaration_of({task.suite for task in tasks})
-
-    def models(self, tasks: Sequence[Entry]) -> Mapping[str, Callable[[], Model]]:
-        return {"oracle": lambda: Oracle(tasks, true_answer)}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings(values["names"])

@@ -1,6 +1,6 @@
 """ToolEval as a method: queries, ways of searching for answers, and what a run needs of both."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from rig.calls import JsonObject
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.checking import Checked
-from rig.methods.scripted import Oracle, called
+from rig.methods.scripted import called
 from rig.methods.tooleval.check import check
 from rig.methods.tooleval.episode import Search
 from rig.methods.tooleval.judgement import DECLARATION, VERSION, Judgement
@@ -18,12 +18,20 @@ from rig.methods.tooleval.prompt import Settings, offered, opening
 from rig.methods.tooleval.queries import Query, holds_queries, load, parse
 from rig.methods.tooleval.steps import path_of, replayed
 from rig.metrics import Score
-from rig.models import CallMessage, Model, Prediction, Request
+from rig.models import CallMessage, Prediction, Request
 from rig.paths import CONVERSATIONS
 from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.solutions.trajectory import Searched
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.simulator import Simulator
+
+
+def next_call(query: Query, request: Request) -> Prediction:
+    """The next of the query's own calls, in any kind of search, and at last its answer."""
+    made = sum(isinstance(message, CallMessage) for message in request.messages)
+    if made < len(query.calls):
+        return called(query.calls[made].name, query.calls[made].arguments)
+    return called(FINISH, {"return_type": GIVE_ANSWER, "final_answer": query.answer})
 
 
 class ToolEval(Method):
@@ -39,6 +47,7 @@ class ToolEval(Method):
         Option("world", None, opens=True),
     )
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
+    oracles = MappingProxyType({"oracle": next_call})
     episode = Search
 
     def suites(self) -> Mapping[str, Path]:
@@ -56,9 +65,6 @@ class ToolEval(Method):
 
     def check(self, place: Path, world: Path | None = None, toolbox: str | None = None) -> Checked:
         return check(place, self.settings(_DEFAULTS))
-
-    def models(self, tasks: Sequence[Query]) -> Mapping[str, Callable[[], Model]]:
-        return {"oracle": lambda: Oracle(tasks, next_call)}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         toolbox = find_toolbox(values["toolbox"])
@@ -129,11 +135,3 @@ class ToolEvalSetup(Setup):
 METHOD: Method = ToolEval()
 
 _DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in ToolEval.options}
-
-
-def next_call(query: Query, request: Request) -> Prediction:
-    """The next of the query's own calls, in any kind of search, and at last its answer."""
-    made = sum(isinstance(message, CallMessage) for message in request.messages)
-    if made < len(query.calls):
-        return called(query.calls[made].name, query.calls[made].arguments)
-    return called(FINISH, {"return_type": GIVE_ANSWER, "final_answer": query.answer})

@@ -1,7 +1,7 @@
 """BFCL's categories of several turns as a method. The user names the classes that calls act in."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -20,9 +20,8 @@ from rig.methods.bfcl.turns.classes import FILES, Instances
 from rig.methods.bfcl.turns.data import Talk
 from rig.methods.bfcl.turns.episode import Dialogue, opening, true_step
 from rig.methods.bfcl.turns.judgement import VERSION, declaration_of, judge
-from rig.methods.scripted import Oracle
 from rig.metrics import Declaration, Score
-from rig.models import Model, Request
+from rig.models import Request
 from rig.tasks import Task
 
 _PLACES = ("func_source_code", "bfcl_eval/eval_checker/multi_turn_eval/func_source_code")
@@ -36,6 +35,7 @@ class BFCLTurns(Method):
     declaration = declaration_of()
     knowing: Mapping[str, str] = MappingProxyType({ASSISTANT: "oracle"})
     options: tuple[Option, ...] = (Option("code", "", opens=True), Option("data", "", opens=True))
+    oracles = MappingProxyType({"oracle": true_step})
     episode = Dialogue
 
     def recognises(self, place: Path) -> bool:
@@ -50,9 +50,6 @@ class BFCLTurns(Method):
     def declaration_of(self, tasks: Sequence[Task]) -> Declaration:
         """A rate for each category that there is."""
         return declaration_of({task.suite for task in tasks})
-
-    def models(self, tasks: Sequence[Talk]) -> Mapping[str, Callable[[], Model]]:
-        return {"oracle": lambda: Oracle(tasks, true_step)}
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings("dots")

@@ -1,0 +1,40 @@
+"""Everything that a method of your own is made of, in one place (docs/methods.md)."""
+
+from rig.calls import Call, ExecutedCall, Outcome
+from rig.methods.base import Method, Setup
+from rig.methods.episode import Asking, Episode
+from rig.methods.scripted import Oracle, called, replied, words
+from rig.metrics import TASKS, Declaration, Metric, Part, Score
+from rig.models import Prediction, Request, StepKey, ToolDoc
+from rig.options import Option
+from rig.plugins import Registry
+from rig.tasks import ExpectedTurn, Task
+from rig.verdicts import Verdict
+
+__all__ = [
+    "TASKS",
+    "Asking",
+    "Call",
+    "Declaration",
+    "Episode",
+    "ExecutedCall",
+    "ExpectedTurn",
+    "Method",
+    "Metric",
+    "Option",
+    "Oracle",
+    "Outcome",
+    "Part",
+    "Prediction",
+    "Registry",
+    "Request",
+    "Score",
+    "Setup",
+    "StepKey",
+    "Task",
+    "ToolDoc",
+    "Verdict",
+    "called",
+    "replied",
+    "words",
+]
