@@ -186,7 +186,9 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--presses", type=int, default=200, help="keys at each size (keys)")
     parser.add_argument("--conversations", type=int, default=500, help="how many (memory)")
-    parser.add_argument("--write", action="store_true", help="put the results into its page of the documentation")
+    parser.add_argument(
+        "--write", action="store_true", help="put the results into its page of the documentation"
+    )
     arguments = parser.parse_args()
     for part in arguments.parts:
         text = PARTS[part](arguments)

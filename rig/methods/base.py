@@ -2,7 +2,7 @@
 
 A method is a tenant of the house. The runner plays its episodes, the store keeps its turns and counts, and
 every display shows them, without knowing it by name. `rig.plugins` says how one registers, and
-docs/methods.md how one is written. The defaults of these classes are what is not offered.
+docs/tutorials/methods.md how one is written. The defaults of these classes are what is not offered.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Everything that a method of your own is made of, in one place (docs/methods.md)."""
+"""Everything that a method of your own is made of, in one place (docs/tutorials/methods.md)."""
 
 from rig.calls import Call, ExecutedCall, Outcome
-from rig.methods.base import Method, Setup
+from rig.methods.base import Method, OptionValues, Setup
 from rig.methods.episode import Asking, Episode
 from rig.methods.scripted import Oracle, called, replied, words
 from rig.metrics import TASKS, Declaration, Metric, Part, Score
@@ -22,6 +22,7 @@ __all__ = [
     "Method",
     "Metric",
     "Option",
+    "OptionValues",
     "Oracle",
     "Outcome",
     "Part",

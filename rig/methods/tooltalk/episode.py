@@ -110,6 +110,10 @@ class Dialogue(MatchedEpisode):
                 self._history.append(call_message(recorded if as_recorded else replayed))
             self._history.append(ReplyMessage(turn.text))
 
+    @property
+    def is_over(self) -> bool:
+        return len(self.played) >= len(self.task.known_turns)
+
     def begin(self) -> None:
         """Nothing is heard but the true history."""
 
