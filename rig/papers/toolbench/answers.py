@@ -102,7 +102,7 @@ def write(answers: Sequence[Answers], directory: Path) -> list[Path]:
     written = []
     for each in answers:
         path = directory / file_name(each.model) / f"{file_name(each.test_set)}.json"
-        write_text(path, json.dumps(each.as_json(), ensure_ascii=False))
+        write_text(path, json.dumps(each.as_json()))
         written.append(path)
     return written
 

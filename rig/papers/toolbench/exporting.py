@@ -32,7 +32,7 @@ def export(rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
                 place = folder / "answer" / file_name(each.model) / file_name(each.test_set)
                 method, raw = raw_of(solution, *tried[each.model, each.test_set, name])
                 path = place / f"{file_name(name).replace('_', '-')}_{method}.json"
-                write_text(path, json.dumps(raw, ensure_ascii=False, indent=2))
+                write_text(path, json.dumps(raw, indent=2))
                 written.append(path)
         for suite, known in ids.items():
             path = folder / "test_ids" / f"{file_name(suite)}.json"

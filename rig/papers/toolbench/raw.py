@@ -1,10 +1,14 @@
 """Solutions as raw answers, as ToolBench's inference would have written them: a chain, or a tree."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rig.calls import JsonObject
 from rig.solutions.solution import FINISH, Node, Solution, followed
 from rig.solutions.trajectory import Searched
+
+_WAY = re.compile(r"CoT@\d{1,6}|DFS\w*")
+"""What ToolBench calls its ways of search."""
 
 DEPTH = 12
 BUDGET = 200
@@ -17,18 +21,20 @@ def raw_of(
 ) -> tuple[str, JsonObject]:
     """A raw answer, and what ToolBench calls its way of search.
 
-    Without a `search`, a `tree` was searched depth first, and what has none is one chain. It converts to the
-    solution again but for thoughts beside calls.
+    Without a `search`, a `tree` was searched depth first, and so was an answer that says so of itself; what
+    has none is one chain. It converts to the solution again but for thoughts beside calls.
     """
-    roots = _below_user(tree)
-    is_tree = bool(search.width) if search else bool(roots)
+    way = solution.method if search is None and _WAY.fullmatch(solution.method) else ""
+    is_deep = way.startswith("DFS")
+    roots = _below_user(tree or (solution.details if is_deep else ()))
+    is_tree = bool(search.width) if search else bool(roots) or is_deep
     if is_tree and _levels(roots) <= DEEPEST:
         return _searched(solution, roots, search)
     chain = list(_nodes(solution.chain[2:]))
     is_valid = solution.is_finished and solution.final == "answer"
     chains = [list(_nodes(tuple(followed([root])))) for root in roots] if search and not is_tree else []
     tries = [{"chain": each, "win": is_valid and each == chain} for each in chains or [chain]]
-    name = search.name if search and not is_tree else "CoT@1"
+    name = search.name if search and not is_tree else way if way and not is_deep else "CoT@1"
     return name, {
         "win": is_valid,
         "try_count": len(tries),
@@ -51,7 +57,9 @@ def _searched(solution: Solution, roots: Sequence[Node], search: Searched | None
     nodes = list(_walk(whole))
     steps = sum(node.role in ("tool", "assistant") for root in roots for node in root.walk())
     widest = max(len(node["children"]) for node in nodes)
-    told = search or Searched(f"DFS_woFilter_w{widest}", (), steps, widest, budget=BUDGET)
+    is_named = _WAY.fullmatch(solution.method) and solution.method.startswith("DFS")
+    name = solution.method if is_named else f"DFS_woFilter_w{widest}"
+    told = search or Searched(name, (), steps, widest, budget=BUDGET)
     asked = {"tree_beam_size": told.width, "max_query_count": told.budget, "answer": 1}
     kind = "give_up" if solution.final == "give_up" else "give_answer"
     return told.name, {
