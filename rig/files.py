@@ -40,8 +40,13 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > largest:
-        raise RigError(f"{path}: larger than {largest >> 20} MiB")
+        raise RigError(f"{path}: larger than {size_text(largest)}")
     return data
+
+
+def size_text(size: int) -> str:
+    """A number of bytes in words."""
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:

@@ -26,8 +26,8 @@ OURS = Path(__file__).with_name("prompts")
 VARIABLE = "RIG_EVALUATORS"
 """The environment variable that names folders of the user's own evaluators."""
 
-LARGEST = 1 << 20
-"""Bytes of a file of an evaluator that is read."""
+LARGEST, LARGEST_YAML = 1 << 20, 1 << 15
+"""Bytes of a template and of a configuration, which is read slowly."""
 
 Kind: TypeAlias = Literal["status", "normalized", "chat", "rule"]
 """How votes are made: by the statuses of answers, by steps and details, by one question, or by a rule."""
@@ -166,7 +166,7 @@ class _Config(Foreign):
 def load(folder: Path) -> Evaluator:
     """The evaluator in a folder. Raises RigError if it is not one."""
     config_path = folder / "config.yaml"
-    config_text = read_text(config_path, LARGEST)
+    config_text = read_text(config_path, LARGEST_YAML)
     try:
         value = yaml.safe_load(config_text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:

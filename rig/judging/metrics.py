@@ -11,8 +11,8 @@ from rig.solutions.baselines import without_judge
 from rig.solutions.decisions import AnswerStatus, Rules, TaskStatus, tally
 from rig.solutions.judgements import Judgement
 
-VERSION = "1"
-"""Of the scores; to be raised with any change that can change one."""
+VERSION = "2"
+"""Of the scores; to be raised with any change that can change one. Since 2, only an answer is answered."""
 
 _STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 _TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
@@ -29,7 +29,7 @@ PASSES = Declaration(
         Metric("unsolved", "votes for unsolved", "votes_unsolved", "votes", "lower", place="tables"),
         Metric("passed_unsolvable", "passed as unsolvable", "passes_unsolvable", place="tables"),
         Metric("variance", "vote variance", "variance", TASKS, "lower", "number", place="tables"),
-        Metric("answered", "answered", "answered", place="tables"),
+        Metric("answered", "answered", "finished", place="tables"),
         Metric("keyword_pass_rate", "keyword pass rate", "keyword_passes", place="tables"),
         Metric("detail_score", "detail score", "detail_score", "answered", format="number", place="tables"),
         Metric("invented_rate", "invented tool names", "invented", better="lower", place="tables"),

@@ -6,6 +6,7 @@ files hold.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -119,6 +120,14 @@ class Standing(NamedTuple):
     win_rate: float
     std_error: float
     by_set: Mapping[str, tuple[float, float]]
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the win rate is about the mean over test sets, be it a share or in percent."""
+        if not self.by_set:
+            return True
+        mean = fmean(rate for rate, _ in self.by_set.values())
+        return abs(self.win_rate - mean) <= 0.02 * (100 if max(self.win_rate, mean) > 1 else 1)
 
 
 class Paper:

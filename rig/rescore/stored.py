@@ -58,6 +58,8 @@ def score_files(place: Path, method: Method, setup: Setup) -> dict[str, list[Sco
             settings, declaration = setup.settings, method.declaration
             of_it.append(score_turns(task, turns, setup, settings, declaration, seen[task.name]))
             seen[task.name] += 1
+    if not scored:
+        raise RigError(f"{place}: holds no predictions of the method {method.name}")
     return scored
 
 

@@ -24,9 +24,10 @@ def keyword_pass(solution: Solution) -> bool:
 def without_judge(solution: Solution | None) -> dict[str, float]:
     """What is counted of an answer that nobody has judged."""
     if solution is None:
-        return {"answered": 0}
+        return {"answered": 0, "finished": 0}
     return {
         "answered": 1,
+        "finished": int(solution.is_finished and solution.final == "answer"),
         "keyword_passes": int(keyword_pass(solution)),
         "detail_score": detail_score(solution),
         "invented": int(bool(solution.invented)),

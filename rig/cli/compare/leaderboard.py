@@ -103,6 +103,15 @@ def _print_file(file: Path, as_json: bool) -> None:
         return
     sets = list(dict.fromkeys(name for row in rows for name in row.by_set))
     print_table(("method", "win rate", "std error", *sets), [_cells(row, sets) for row in rows])
+    others = [row.method for row in rows if not row.is_consistent]
+    if others:
+        click.echo(
+            printable(
+                f"the test sets of {others[0]}{' and others' if others[1:] else ''} do not average to its win"
+                " rate, so these columns hold something else; in ToolBench's own table against ChatGPT-DFSDT"
+                " they are pass rates"
+            )
+        )
 
 
 def _cells(row: Standing, sets: list[str]) -> list[str]:

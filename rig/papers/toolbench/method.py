@@ -172,12 +172,11 @@ class ToolBenchSetup(Setup):
         """What can be counted of an answer without a judge."""
         found = self.solution(task, turns, settings)
         calls = calls_of(turns)
-        is_finished = found is not None and found.is_finished and found.final == "answer"
+        counts = without_judge(found)
         return Score(
             {
-                **without_judge(found),
-                "finished": int(is_finished),
-                "unfinished": int(not is_finished),
+                **counts,
+                "unfinished": 1 - counts["finished"],
                 "gave_up": int(found is not None and found.final == "give_up"),
                 "calls": len(calls),
                 "calls_failed": sum(each.exception is not None for each in calls),
