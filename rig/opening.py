@@ -79,19 +79,22 @@ def _digest(run: str, settings: Mapping[str, Any]) -> str:
 
 
 def _places(value: Any) -> Iterator[str]:
-    """The parts of a value that are there as files or folders, such as DIR in `distilbert:DIR`."""
+    """The parts of a value that are there as files or folders, such as DIR in `distilbert:DIR@0.5`."""
     if isinstance(value, list | tuple):
         for part in value:
             yield from _places(part)
     elif isinstance(value, str | Path):
-        text = str(value)
-        for part in (
-            text,
-            text.partition("=")[2],
-            text.partition("=")[2].partition(":")[2],
-            text.partition(":")[2],
-        ):
-            # A name that no file can have is none; neither is the folder that rig was started in.
+        for part in dict.fromkeys(_parts(str(value))):
+            # A name that no file can have is none.
             with suppress(OSError, ValueError):
-                if part and expanded(part).exists() and part not in (".", "/"):
+                if part and expanded(part).exists():
                     yield part
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A text, and what may be a path in it: `ROLE=PLACE`, `NAME=KIND:PLACE`, `PLACE:SCALE`, `PLACE@VALUE`."""
+    value = text.partition("=")[2]
+    for begun in (text, value, text.partition(":")[2], value.partition(":")[2]):
+        yield begun
+        yield begun.rpartition(":")[0]
+        yield begun.rpartition("@")[0]

@@ -40,8 +40,13 @@ def settings_of(run: StoredRun) -> tuple[Settings, ...]:
     opening.require_named(run.id, files_named(stored, method), plugins.registered().toolboxes)
     values = {name: several[0] for name, several in stored.values(method).items()}
     several = [option.name for option in method.options if option.several]
+    varied = [_varied(arm, several, values) for arm in run.arms]
+    opened = [option.name for option in method.options if option.opens]
+    for of_arm in varied:
+        named = {name: of_arm[name] for name in opened if name in of_arm}
+        opening.require_named(run.id, named, plugins.registered().toolboxes)
     try:
-        return tuple(method.settings({**values, **_varied(arm, several, values)}) for arm in run.arms)
+        return tuple(method.settings({**values, **of_arm}) for of_arm in varied)
     except (RigError, ValueError, TypeError, KeyError) as error:
         raise RigError(f"run {run.id}: its settings are damaged: {error}") from error
 

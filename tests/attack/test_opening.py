@@ -10,9 +10,27 @@ from pathlib import Path
 
 import pytest
 
+from rig import opening
 from rig.cli import VERBS
+from rig.errors import RigError
 
 CODE = "from pathlib import Path\nPath({marker!r}).write_text('run')\nraise SystemExit(3)\n"
+WATCHED = """
+import os, sys
+from pathlib import Path
+traps, marker = os.path.realpath("traps"), os.path.realpath("MARKER")
+def see(event, arguments):
+    if event in ("open", "os.listdir", "os.scandir", "sqlite3.connect", "shutil.copyfile", "import"):
+        place = arguments[0]
+        if isinstance(place, (str, bytes)) and os.path.realpath(os.fsdecode(place)).startswith(traps):
+            handle = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.write(handle, f"{event} {place}".encode())
+            os.close(handle)
+sys.addaudithook(see)
+from rig.cli import main
+main(sys.argv[1:])
+"""
+"""Runs a verb, and writes down every file or folder that it opens below `traps`."""
 UNREAD = {
     "bench": "measures the engine, and reads no store",
     "demo": "plays a store that comes with rig",
@@ -25,6 +43,7 @@ UNREAD = {
     "config": "shows settings",
     "bundle": "packs models that the user names",
     "doctor": "looks at what is installed",
+    "docs": "opens pages that come with rig",
     "noise": "plays models that the user names",
 }
 """Verbs that read nothing out of a run store, and why."""
@@ -61,48 +80,85 @@ def test_every_verb_is_tried_or_said_to_read_no_store() -> None:
     assert not CALLS.keys() & UNREAD.keys()
 
 
+TRAPS = {
+    "models": ["model.gguf"],
+    "lora": ["adapter.gguf:0.5"],
+    "draft": "draft.gguf",
+    "chat_template": "template.jinja",
+    "toolbox": "mine",
+    "world": "world",
+    "similarity": "distilbert:similar@0.5",
+}
+"""Options of a stored run that name a trap, by what they say of it."""
+
+
+def _rig(
+    place: Path, *arguments: str, watched: bool = False, **more: str
+) -> subprocess.CompletedProcess[str]:
+    program = ["-c", WATCHED] if watched else ["-m", "rig"]
+    return subprocess.run(
+        [sys.executable, *program, *arguments],
+        env={**os.environ, "RIG_CACHE": str(place / "cache"), "RIG_RUNS": str(place / "runs.sqlite"), **more},
+        cwd=place, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+    )  # fmt: skip
+
+
+def _change(place: Path, run: str, new: str | None, **settings: object) -> None:
+    """Change the settings of a stored run, or of a copy of it under another id."""
+    with sqlite3.connect(place / "runs.sqlite") as store:
+        if new is not None:
+            columns = [name for (_, name, *_) in store.execute("pragma table_info(runs)")][1:]
+            store.execute(
+                f"insert into runs select ?, {', '.join(columns)} from runs where id = ?", [new, run]
+            )
+        (before,) = store.execute("select settings from runs where id = ?", [run]).fetchone()
+        changed = json.dumps({**json.loads(before), **settings})
+        store.execute("update runs set settings = ? where id = ?", [changed, new or run])
+    store.close()
+
+
 @pytest.fixture(scope="module")
 def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A store whose run names a toolbox, a world, models and more, each of which is a trap by now."""
+    """A store whose runs name a toolbox, a world, models and more, each of which is a trap by now."""
     place = tmp_path_factory.mktemp("trapped")
-    tools = place / "mine"
-    environment = {**os.environ, "RIG_CACHE": str(place / "cache"), "RIG_RUNS": str(place / "runs.sqlite")}
-
-    def rig(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "rig", *arguments],
-            env=environment, cwd=place, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
-        )  # fmt: skip
-
-    assert rig("suites", "new", "mine", "--code").returncode == 0
-    played = rig("run", "oracle", "--toolbox", "mine", "--display", "none", "--json")
+    traps = place / "traps"
+    traps.mkdir()
+    assert _rig(place, "suites", "new", "traps/mine", "--code").returncode == 0
+    asked = ("--toolbox", "traps/mine", "--display", "none", "--json")
+    played = _rig(place, "run", "oracle", *asked)
     assert played.returncode == 0, played.stderr
+    first = json.loads(played.stdout)["run"]
+    assert _rig(place, "judge", first, "--evaluator", "truth", "--display", "none").returncode in (0, 2)
     # Only its author knows where it was played: whoever gets it has never started it.
     (place / "cache" / "started-runs").unlink()
-    for file in tools.glob("*.py"):
+    for file in (traps / "mine").glob("*.py"):
         file.write_text(CODE.format(marker=str(place / "MARKER")))
-    for pipe in ("model.gguf", "world"):
-        os.mkfifo(place / pipe)
-    with sqlite3.connect(place / "runs.sqlite") as store:
-        (settings,) = store.execute("select settings from runs").fetchone()
-        changed = {
-            **json.loads(settings),
-            "models": [str(place / "model.gguf")],
-            "world": str(place / "world"),
+    for name in ("model.gguf", "adapter.gguf", "draft.gguf", "template.jinja"):
+        (traps / name).write_bytes(b"GGUF")
+    for name in ("world", "similar"):
+        (traps / name).mkdir()
+        (traps / name / "modules.json").write_text("[]")
+
+    def named(value: object, folder: str) -> object:
+        if isinstance(value, list):
+            return [named(part, folder) for part in value]
+        kind, colon, rest = str(value).rpartition("distilbert:")
+        return f"{kind}{colon}{folder}/{rest}"
+
+    for run, folder in (("relative", "traps"), (None, str(traps))):
+        _change(place, first, run, **{name: named(value, folder) for name, value in TRAPS.items()})
+    for option, value in TRAPS.items():
+        others = {
+            "models": ["oracle"],
+            "toolbox": None,
+            "world": None,
+            "similarity": "exact",
+            "lora": [],
+            "draft": "none",
+            "chat_template": None,
         }
-        store.execute("update runs set settings = ?", [json.dumps(changed)])
-        changed["toolbox"] = "mine"
-        store.execute(
-            "insert into runs select 'relative', "
-            + ", ".join(
-                "?" if name == "settings" else name
-                for (_, name, *_) in store.execute("pragma table_info(runs)").fetchall()[1:]
-            )
-            + " from runs",
-            [json.dumps(changed)],
-        )
-    store.close()
-    return place
+        _change(place, first, f"only{option}", **{**others, option: named(value, "traps")})
+    yield place
 
 
 def _calls() -> list[tuple[str, tuple[str, ...]]]:
@@ -115,37 +171,64 @@ def test_no_verb_opens_what_a_store_names(trapped: Path, run: str) -> None:
     stored = sqlite3.connect(trapped / "runs.sqlite")
     (name,) = stored.execute("select name from conversations limit 1").fetchone()
     stored.close()
-    environment = {
-        **os.environ,
-        "RIG_CACHE": str(trapped / "other"),
-        "RIG_RUNS": str(trapped / "runs.sqlite"),
-    }
     for verb, call in _calls():
         words = {"RUN": run, "NAME": name, "MODEL": "oracle", "STORE": str(trapped / "runs.sqlite")}
         arguments = [words.get(word, word) for word in call]
-        done = subprocess.run(
-            [sys.executable, "-m", "rig", verb, *arguments],
-            env=environment, cwd=trapped, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert not (trapped / "MARKER").exists(), (verb, call, done.stderr)
+        done = _rig(trapped, verb, *arguments, watched=True, RIG_CACHE=str(trapped / "other"))
+        marker = trapped / "MARKER"
+        assert not marker.exists(), (verb, call, marker.read_text(), done.stderr)
         assert "Traceback" not in done.stderr, (verb, call, done.stderr)
         assert done.returncode in (0, 1, 2), (verb, call, done.stderr)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("option", TRAPS)
+def test_each_trap_alone_stops_what_would_open_it(trapped: Path, option: str) -> None:
+    run = f"only{option}"
+    for verb in (("run", "--resume", run, "--display", "none"), ("score", run)):
+        done = _rig(trapped, *verb, watched=True, RIG_CACHE=str(trapped / "other"))
+        assert not (trapped / "MARKER").exists(), (verb, done.stderr)
+        if verb[0] == "run" or option in ("toolbox", "world", "similarity"):
+            assert done.returncode == 2, (verb, done.stderr)
+            assert f"names files ({option})" in done.stderr
+
+
+@pytest.mark.slow
 def test_the_message_says_what_to_name_and_naming_it_opens_it(trapped: Path) -> None:
-    environment = {**os.environ, "RIG_RUNS": str(trapped / "runs.sqlite")}
-
-    def rig(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "rig", *arguments],
-            env=environment, cwd=trapped, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    refused = rig("score", "relative")
+    refused = _rig(trapped, "score", "onlytoolbox")
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
-    assert f"--open mine --open {trapped / 'world'}" in refused.stderr
-    opened = rig("--open", "mine", "--open", str(trapped / "world"), "score", "relative")
+    assert "--open traps/mine" in refused.stderr
+    opened = _rig(trapped, "--open", "traps/mine", "score", "onlytoolbox")
     assert (trapped / "MARKER").exists(), opened.stderr
     (trapped / "MARKER").unlink()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "trap",
+        "./trap",
+        "trap:0.5",
+        "user=trap",
+        "evaluator=trap",
+        "distilbert:trap",
+        "distilbert:trap@0.8",
+        "trap@0.8",
+        "similarity=distilbert:trap@0.5",
+        ".",
+        ["rig", "trap"],
+    ],
+)
+def test_a_path_is_found_in_every_form_that_options_have(
+    value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trap").mkdir()
+    opening.forget()
+    with pytest.raises(RigError, match="names files"):
+        opening.require_named("abcde", {"option": value})
+    opening.name(tmp_path)
+    opening.require_named("abcde", {"option": value})
+    opening.forget()
+    opening.require_named("abcde", {"option": ["rig", "user=scripted", "minilm@0.8", "cot@1", "none", ""]})
