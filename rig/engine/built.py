@@ -50,8 +50,8 @@ def built_for(site: Path | None = None) -> Build:
         )
         return Build(*json.loads(probe.stdout.splitlines()[-1]))
     except subprocess.CalledProcessError as error:
-        said = f"signal {-error.returncode}" if error.returncode < 0 else _last_line(error.stderr)
-        raise RigError(said) from error
+        reason = f"signal {-error.returncode}" if error.returncode < 0 else _last_line(error.stderr)
+        raise RigError(reason) from error
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
         raise RigError(str(error)) from error
 

@@ -461,15 +461,15 @@ class LlamaCppModel:
     def _form(self, request: Request) -> Form:
         several = request.several_calls and self._settings.several_calls
         key = several, tuple(tool.name for tool in request.tools)
-        known = self._forms.get(key)
-        if known is None or known.format.tools != request.tools:
-            made = self._chosen.make(request.tools, self._settings.grammar, self._template)
-            language = made.language()
+        form = self._forms.get(key)
+        if form is None or form.format.tools != request.tools:
+            format = self._chosen.make(request.tools, self._settings.grammar, self._template)
+            language = format.language()
             if language.schema is None:
                 separator = language.separator if several else ""
                 language = replace(language, separator=separator, choice=self._settings.tool_choice)
-            known = self._forms[key] = Form(made, language, self._tokenizer.ends_in(language.markers))
-        return known
+            form = self._forms[key] = Form(format, language, self._tokenizer.ends_in(language.markers))
+        return form
 
     def _prediction(self, lane: _Lane, failure: tuple[ErrorKind, str] | None) -> Prediction:
         generation = lane.generation

@@ -206,13 +206,13 @@ def _drafts(settings: EngineSettings) -> JsonObject:
         return {}
     if settings.draft in DRAFTS:
         return {"draft": settings.draft, "draft_noise": NOISE}
-    found = resolve(settings.draft)
-    gguf.inspect(found.path)  # what is no model may have no end
-    adapter = found.adapter.as_json() if found.adapter else {}
+    draft = resolve(settings.draft)
+    gguf.inspect(draft.path)  # what is no model may have no end
+    adapter = draft.adapter.as_json() if draft.adapter else {}
     return {
         "draft": "model",
         "draft_noise": NOISE,
-        "draft_sha256": sha256_of(found.path),
+        "draft_sha256": sha256_of(draft.path),
         **{f"draft_{name}": value for name, value in adapter.items()},
     }
 

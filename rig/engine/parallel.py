@@ -45,7 +45,7 @@ def measure(open_context: OpenContext, prefix: Segment, state: bytes) -> dict[in
             context.share(0, sequence, len(prefix))
         prompt = prefix[: min(PROMPT, context.n_batch)]
         # Each sequence has a token in every batch.
-        for count in reversed([each for each in CANDIDATES if each <= context.n_batch]):
+        for count in reversed([candidate for candidate in CANDIDATES if candidate <= context.n_batch]):
             context.drop_tail(most, count * _OWN)
             answering = [Chunk(sequence, prefix[-1:], True) for sequence in range(count)]
             reading = [Chunk(0, prompt, True)]

@@ -124,8 +124,8 @@ class PrefixTree:
         try:
             while path.lasting < len(segments):
                 segment = segments[path.lasting]
-                if found := self._adopt(sequence, segments) or self._restore(sequence, segment):
-                    cached += found
+                if restored := self._adopt(sequence, segments) or self._restore(sequence, segment):
+                    cached += restored
                 elif self._is_on_its_way(sequence, segments):
                     yield Feed((), logits=0)
                 else:
@@ -154,9 +154,9 @@ class PrefixTree:
 
     def _is_on_its_way(self, sequence: int, segments: Sequence[Segment]) -> bool:
         """Whether a sequence with a lower number is computing the very segment that is missing here."""
-        wanted = self._paths[sequence].lasting + 1
+        length = self._paths[sequence].lasting + 1
         return self._context.can_branch and any(
-            other.coming[:wanted] == list(segments[:wanted]) and other.lasting == wanted - 1
+            other.coming[:length] == list(segments[:length]) and other.lasting == length - 1
             for other in self._paths[:sequence]
         )
 

@@ -205,8 +205,8 @@ class LlamaContext:
         self._ids_each = 2 if model.has_window else 1
         parameters.n_seq_max = n_seq * self._ids_each
         # Room for the logits of a whole batch is large. llama.cpp wants it for every sequence.
-        wanted = min(n_outputs, n_batch) if n_outputs else 0
-        parameters.n_outputs_max = max(wanted, parameters.n_seq_max)
+        outputs = min(n_outputs, n_batch) if n_outputs else 0
+        parameters.n_outputs_max = max(outputs, parameters.n_seq_max)
         # Sequences then share the cells of a common prefix instead of each having a copy.
         parameters.kv_unified = True
         parameters.n_threads = parameters.n_threads_batch = n_threads

@@ -83,18 +83,18 @@ class Ahead:
 
         `answer` ends with these tokens; `left` is how many may still come.
         """
-        found = self._take(pending)
+        accepted = self._take(pending)
         batch = _Batch(pending, len(pending))
-        if found == len(pending):
-            logits = self._rows[found - 1]
-            del self._tokens[:found], self._rows[:found]
+        if accepted == len(pending):
+            logits = self._rows[accepted - 1]
+            del self._tokens[:accepted], self._rows[:accepted]
             self._since.append(batch)
         else:
-            self._drop(self._held + found)
+            self._drop(self._held + accepted)
             draft = self._propose(answer, left)
-            rows = yield Feed([*pending[found:], *draft], logits=1 + len(draft), generated=True)
+            rows = yield Feed([*pending[accepted:], *draft], logits=1 + len(draft), generated=True)
             assert rows is not None
-            if draft or found or self._since:
+            if draft or accepted or self._since:
                 self._since.append(batch)
             else:
                 self._sound += len(pending)
@@ -135,9 +135,9 @@ class Ahead:
 
     def _take(self, pending: Sequence[int]) -> int:
         """How many of these tokens were decoded ahead."""
-        found = common(pending, self._tokens)
-        self.accepted += found
-        return found
+        accepted = common(pending, self._tokens)
+        self.accepted += accepted
+        return accepted
 
     def _drop(self, position: int) -> None:
         """Forget all tokens from a position on, those decoded ahead among them."""

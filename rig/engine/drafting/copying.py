@@ -62,17 +62,17 @@ class Copying:
     def _looked_up(self, answer: Sequence[int], most: int) -> list[int]:
         """What followed the last tokens when they were there before."""
         text = np.concatenate([self._prompt, np.array(answer, dtype=np.int64)])
-        found = np.flatnonzero(text[:-1] == text[-1]) + 1
+        ends = np.flatnonzero(text[:-1] == text[-1]) + 1
         run = 1
         while run < min(_LONGEST, len(text) - 1):
-            longer = found[found > run]
+            longer = ends[ends > run]
             longer = longer[text[longer - run - 1] == text[-run - 1]]
             if not len(longer):
                 break
-            found, run = longer, run + 1
-        if run < _LEAST or not len(found):
+            ends, run = longer, run + 1
+        if run < _LEAST or not len(ends):
             return []
-        following: list[int] = text[found[-1] : found[-1] + most].tolist()
+        following: list[int] = text[ends[-1] : ends[-1] + most].tolist()
         return following[: self._worthwhile(run / (run + 3), [_COPIED] * len(following))]
 
     def _worthwhile(self, likely: float, steps: Sequence[float]) -> int:

@@ -72,15 +72,15 @@ class Continuing:
         return self._model.propose(self._slot, [*self._prompt, *answer], most, self._worth)
 
 
-def open_draft_model(found: ResolvedModel, of: Tokenizer, name: str, settings: EngineSettings) -> DraftModel:
+def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: EngineSettings) -> DraftModel:
     """Load a draft model for a model with this tokenizer and settings. Raises RigError if it cannot draft."""
-    model = open_weights(found.path, -1 if settings.n_gpu_layers else 0)
+    model = open_weights(draft.path, -1 if settings.n_gpu_layers else 0)
     try:
         if not model.can_branch:
-            raise RigError(f"--draft {found.path}: a recurrent model cannot take back a token; give another")
+            raise RigError(f"--draft {draft.path}: a recurrent model cannot take back a token; give another")
         if not _have_same_tokens(Tokenizer(model), of):
             raise RigError(
-                f"--draft {found.path}: its tokens are not those of {name}; give a model of the same family"
+                f"--draft {draft.path}: its tokens are not those of {name}; give a model of the same family"
             )
         context = LlamaContext(
             model,
@@ -91,8 +91,8 @@ def open_draft_model(found: ResolvedModel, of: Tokenizer, name: str, settings: E
             kv_type="f16",
             n_seq=settings.parallel or 1,
         )
-        if found.adapter is not None:
-            context.wear(model.adapter(found.adapter.path), found.adapter.scale)
+        if draft.adapter is not None:
+            context.wear(model.adapter(draft.adapter.path), draft.adapter.scale)
         return DraftModel(model, context)
     except BaseException:
         model.close()

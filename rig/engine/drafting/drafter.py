@@ -53,7 +53,7 @@ class Drafter:
             tokens = tuple(self._tokenizer.generated(sibling.raw))
             logprobs = (0.0,) * len(tokens)
         pairs = zip(tokens[:-1], logprobs, strict=False)
-        return [(token, math.exp(min(each, 0.0))) for token, each in pairs]
+        return [(token, math.exp(min(logprob, 0.0))) for token, logprob in pairs]
 
     def _spell(self, tokens: Sequence[int], marks: frozenset[int], text: str) -> bool:
         """Whether these are tokens of this vocabulary that stand for the text."""

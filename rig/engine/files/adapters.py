@@ -26,8 +26,8 @@ class Adapter:
         """What `FILE`, `FILE:SCALE` or `none` means. Raises RigError if there is no such file."""
         if text == NONE:
             return None
-        file, found, scale = text.rpartition(":")
-        if expanded(text).exists() or not found:
+        file, separator, scale = text.rpartition(":")
+        if expanded(text).exists() or not separator:
             return cls(expanded(text)).checked(text)
         try:
             value = float(scale)

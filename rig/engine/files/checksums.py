@@ -18,9 +18,9 @@ def sha256_of(path: Path, *, fresh: bool = False) -> str:
     the file to be read. One of these times is the kernel's own, of the last change of any kind: nobody who
     writes to a file can set it back.
     """
-    known = None if fresh else remembered_sha256(path)
-    if known:
-        return known
+    remembered = None if fresh else remembered_sha256(path)
+    if remembered:
+        return remembered
     try:
         with path.open("rb") as file:
             before = os.fstat(file.fileno())
@@ -36,10 +36,10 @@ def sha256_of(path: Path, *, fresh: bool = False) -> str:
 def remembered_sha256(path: Path) -> str | None:
     """The SHA-256 of a file if it is known without reading the file."""
     try:
-        known = _load().get(_key(path, path.stat()))
+        digest = _load().get(_key(path, path.stat()))
     except OSError:
         return None
-    return known if isinstance(known, str) else None
+    return digest if isinstance(digest, str) else None
 
 
 def _key(path: Path, status: os.stat_result) -> str:
@@ -52,10 +52,10 @@ def _file() -> Path:
 
 def _load() -> dict[str, object]:
     try:
-        known = json.loads(_file().read_text(encoding="utf-8"))
+        digests = json.loads(_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return digests if isinstance(digests, dict) else {}
 
 
 def _remember(key: str, digest: str) -> None:

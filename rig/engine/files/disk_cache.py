@@ -75,7 +75,7 @@ class DiskCache:
     def _make_room(self, size: int) -> None:
         """Remove the files that were not used for longest, until `size` bytes more are within the bound."""
         files = sorted(self._files())
-        total = size + sum(each for _, each, _ in files)
+        total = size + sum(bytes_of_file for _, bytes_of_file, _ in files)
         for used, freed, path in files:
             is_left_over = path.name.startswith(".") and time.time() - used > _LEFT_OVER_S
             if is_left_over or total > self.max_bytes:

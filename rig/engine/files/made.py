@@ -52,31 +52,31 @@ def origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None =
 
 def there_already(target: Path, origin: Origin) -> Made | None:
     """The file that is there, if it was made so before. Raises RigError for another one."""
-    known = local_registry()
+    registry = local_registry()
     if not target.exists():
         return None
-    found, entry = inspect(target), known.get(target.name)
-    if entry is None or found.origin != origin or sha256_of(target) != entry.sha256:
+    info, entry = inspect(target), registry.get(target.name)
+    if entry is None or info.origin != origin or sha256_of(target) != entry.sha256:
         raise RigError(
             f"{target}: is here already, and was not made of {origin.name} here; delete or rename it"
         )
-    return Made(entry, found, None)
+    return Made(entry, info, None)
 
 
-def entry_for(made: Path, found: GgufInfo, origin: Origin, fell_back: Counter[str]) -> LocalEntry:
+def entry_for(path: Path, info: GgufInfo, origin: Origin, fell_back: Counter[str]) -> LocalEntry:
     """What the local registry keeps about a file; its name is the file's stem."""
     from rig.engine.core.llama import versions
 
     return LocalEntry(
-        name=made.stem,
-        file=made.name,
-        sha256=sha256_of(made),
-        size=found.size,
-        quantization=found.quantization,
+        name=path.stem,
+        file=path.name,
+        sha256=sha256_of(path),
+        size=info.size,
+        quantization=info.quantization,
         parent=origin.name,
         parent_sha256=origin.sha256,
         requantized=origin.requantized,
-        tensors={kind: types.tensors for kind, types in found.tensor_types.items()},
+        tensors={kind: types.tensors for kind, types in info.tensor_types.items()},
         fell_back=dict(fell_back),
         llama_cpp=versions()["llama_cpp"],
     )

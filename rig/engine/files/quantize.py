@@ -47,16 +47,16 @@ def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callab
     origin = origin_of(parent, inspect(parent.path))
     name = f"{parent.name}-{kind}"
     target = place_for(name, parent.path)
-    if made := there_already(target, origin):
-        return made
+    if existing := there_already(target, origin):
+        return existing
     started = time.perf_counter()
     try:
         with temporary_folder(target.parent, "quantize") as folder:
             written, fell_back = _written(parent.path, folder / target.name, kind, origin, threads, progress)
-            found = inspect(written)
-            if found.origin != origin:
+            info = inspect(written)
+            if info.origin != origin:
                 raise RigError(f"{name}: llama.cpp wrote a file that does not say what it was made from")
-            entry = entry_for(written, found, origin, fell_back)
+            entry = entry_for(written, info, origin, fell_back)
             record(entry)
             put_in_place(written, target)
     except OSError as error:
@@ -69,7 +69,7 @@ def _written(
 ) -> tuple[Path, Counter[str]]:
     """The written file, and the tensors that fell back to another type, counted by which."""
     ftype = LlamaFileType["ALL_F32" if kind == "f32" else f"MOSTLY_{kind.upper()}"]
-    wanted = {
+    task = {
         "source": str(source),
         "target": str(target),
         "ftype": int(ftype),
@@ -77,8 +77,8 @@ def _written(
         "metadata": origin.metadata(),
     }
     fell_back: Counter[str] = Counter()
-    said, reason = None, "it gives no reason"
-    with _child(wanted) as child:
+    count, reason = None, "it gives no reason"
+    with _child(task) as child:
         assert child.stdout is not None
         for line in child.stdout:
             if match := _PROGRESS.search(line):
@@ -86,22 +86,22 @@ def _written(
             for match in _FALLBACK.finditer(line):
                 fell_back[f"{match[1].upper()} to {match[2].upper()}"] += 1
             if match := _FALLBACKS.search(line):
-                said = int(match[1])
+                count = int(match[1])
             if match := _FAILURE.search(line):
                 reason = match[1] or match[2]
     if child.returncode != 0 or not target.is_file():
         raise RigError(f"{source}: llama.cpp cannot make {kind} of it: {reason}")
-    if fell_back.total() != (said or 0):
+    if fell_back.total() != (count or 0):
         # The file still says which types they got; only the types they should have had are unknown.
-        fell_back = Counter({"types not told": said or 0})
+        fell_back = Counter({"types not told": count or 0})
     return target, fell_back
 
 
 @contextmanager
-def _child(wanted: dict[str, object]) -> Iterator[subprocess.Popen[str]]:
+def _child(task: dict[str, object]) -> Iterator[subprocess.Popen[str]]:
     """llama.cpp at work; it ends when the process that waits for it ends."""
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "rig.engine.files.quantize_child", json.dumps(wanted)],
+        [sys.executable, "-P", "-m", "rig.engine.files.quantize_child", json.dumps(task)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -34,9 +34,9 @@ def quantize(
     return int(C.llama_model_quantize(os.fsencode(source), os.fsencode(target), ctypes.byref(parameters)))
 
 
-def _main(wanted: dict[str, Any]) -> int:
+def _main(task: dict[str, Any]) -> int:
     with listening(lambda text: print(text, end="", flush=text.endswith("\n"))):
-        return quantize(**wanted)
+        return quantize(**task)
 
 
 if __name__ == "__main__":

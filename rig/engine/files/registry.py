@@ -121,13 +121,13 @@ class ResolvedModel:
             raise RigError(f"{self.name} has an adapter of its own; give --lora with {self.base}")
         for adapter in filter(None, asked or (self.adapter,)):
             adapter.check(self.path)
-        names = [named(self.base, each) for each in asked]
+        names = [named(self.base, adapter) for adapter in asked]
         if len(set(names)) < len(names):
             raise RigError(
                 f"--lora: several adapters would be called {max(names, key=names.count)}; rename one"
             )
         worn = zip(names, asked, strict=True)
-        return [replace(self, name=name, adapter=each, bare=self.base) for name, each in worn] or [self]
+        return [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in worn] or [self]
 
 
 def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
@@ -154,12 +154,12 @@ def _with_bases(data: dict[str, Any]) -> dict[str, Any]:
     models = data.get("model")
     if not isinstance(models, list):
         return data
-    known = {each["name"]: each for each in models if isinstance(each, dict) and "name" in each}
-    return {**data, "model": [_with_base(each, known) for each in models]}
+    bases = {model["name"]: model for model in models if isinstance(model, dict) and "name" in model}
+    return {**data, "model": [_with_base(model, bases) for model in models]}
 
 
-def _with_base(entry: Any, known: Mapping[str, Any]) -> Any:
-    base = known.get(str(entry.get("base"))) if isinstance(entry, dict) else None
+def _with_base(entry: Any, bases: Mapping[str, Any]) -> Any:
+    base = bases.get(str(entry.get("base"))) if isinstance(entry, dict) else None
     return entry if base is None else {**base, "notes": "", **entry}
 
 
@@ -198,15 +198,15 @@ def template_of(entry: Entry | None) -> str | None:
         raise RigError(f"{path}: the chat template of {entry.name} cannot be read: {error}") from error
 
 
-def template_source(info: GgufInfo, given: Path | None, *, own_format: bool) -> str | None:
+def template_source(info: GgufInfo, named_file: Path | None, *, own_format: bool) -> str | None:
     """The chat template (Jinja2 source) that a file is run with: the given one, its own, or the registry's.
 
     Some files have one for tools, which is taken for the model's `own_format`. None if there is none at
     all. Raises RigError for what cannot be read.
     """
-    if given is not None:
+    if named_file is not None:
         try:
-            return read_text(given)
+            return read_text(named_file)
         except RigError as error:
             raise RigError(f"--chat-template {error}") from error
     for_tools = info.other_templates.get("tool_use") if own_format else None

@@ -92,13 +92,13 @@ def check_fits(adapter: AdapterInfo, model: Path) -> None:
 
 
 def _pairs(path: Path, tensors: tuple[Tensor, ...]) -> dict[str, tuple[Tensor, Tensor]]:
-    found = {tensor.name: tensor for tensor in tensors}
-    names = sorted({name.rpartition(".")[0] for name in found})
-    wanted = {name + ending for name in names for ending in _ENDINGS}
-    if wanted != found.keys() or not names:
-        wrong = next(iter(wanted ^ found.keys()), "nothing")[:60]
+    by_name = {tensor.name: tensor for tensor in tensors}
+    names = sorted({name.rpartition(".")[0] for name in by_name})
+    expected = {name + ending for name in names for ending in _ENDINGS}
+    if expected != by_name.keys() or not names:
+        wrong = next(iter(expected ^ by_name.keys()), "nothing")[:60]
         raise RigError(f"{path}: damaged: its weights are not pairs of lora_a and lora_b ({wrong!r})")
-    return {name: (found[f"{name}.lora_a"], found[f"{name}.lora_b"]) for name in names}
+    return {name: (by_name[f"{name}.lora_a"], by_name[f"{name}.lora_b"]) for name in names}
 
 
 def _rank(path: Path, name: str, a: Tensor, b: Tensor) -> int:

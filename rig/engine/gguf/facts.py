@@ -50,8 +50,8 @@ class Facts:
         return f"{self.architecture}.{key}" in self._metadata
 
     def special_tokens(self) -> dict[str, int]:
-        found = ((_SPECIAL.fullmatch(key), value) for key, value in self._metadata.items())
-        return {match[1]: value for match, value in found if match and isinstance(value, int)}
+        matches = ((_SPECIAL.fullmatch(key), value) for key, value in self._metadata.items())
+        return {match[1]: value for match, value in matches if match and isinstance(value, int)}
 
     def other_templates(self) -> dict[str, str]:
         prefix = f"{TEMPLATE}."

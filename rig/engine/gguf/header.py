@@ -131,8 +131,10 @@ class _Reader:
             swapped = int.from_bytes(_U32.pack(version), "big")
             if swapped in SUPPORTED_VERSIONS:
                 raise _Broken("a big-endian GGUF file; convert it for this machine")
-            known = " and ".join(map(str, SUPPORTED_VERSIONS))
-            raise _Broken(f"GGUF version {version} is not supported (only {known}); convert the model again")
+            supported = " and ".join(map(str, SUPPORTED_VERSIONS))
+            raise _Broken(
+                f"GGUF version {version} is not supported (only {supported}); convert the model again"
+            )
         tensors = self._count(_SMALLEST_TENSOR, MAX_ENTRIES)
         entries = self._count(_SMALLEST_ENTRY, MAX_ENTRIES)
         metadata = self._metadata(entries)
