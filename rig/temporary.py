@@ -60,6 +60,13 @@ def remove_leftovers(directory: Path, purpose: str) -> None:
                     path.unlink(missing_ok=True)
 
 
+def put_in_place(finished: Path, target: Path) -> None:
+    """Rename a file within its file system once its content is on the disk. Raises OSError."""
+    _flush(finished)
+    os.replace(finished, target)
+    _flush(target.parent)
+
+
 def started_s(pid: int) -> float | None:
     """When a process started, in seconds since 1970; None for one that is gone or a zombie."""
     # Kept from whoever makes nothing: it takes a moment to load.
@@ -91,3 +98,11 @@ def _is_left(path: Path, name: re.Match[str]) -> bool:
 
 def _host() -> str:
     return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

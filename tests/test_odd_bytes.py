@@ -12,7 +12,7 @@ import pytest
 import small_talks
 import small_world
 
-from rig.engine.files.local_models import local_registry
+from rig.engine.files.derived import local_registry
 from rig.errors import RigError
 from rig.events import Event, TurnFinished
 from rig.running.control import Control

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from benchmarks.engine.contestants.engine import opening
 from benchmarks.engine.work import Work
-from rig.engine import wear
+from rig.engine import apply_adapter
 from rig.engine.core.llama import Chunk, LlamaContext
 from rig.engine.core.settings import EngineSettings
 from rig.engine.drafting.ahead import MOST
@@ -93,7 +93,7 @@ def main() -> None:
     found = resolve(given.model)
     settings = EngineSettings(n_threads=given.threads, max_tokens=LONGEST, parallel=1, kv_type=given.kv)
     model = load(found.path, settings, found.base, print, n_outputs=LONGEST)
-    wear(found.adapter, model)
+    apply_adapter(found.adapter, model)
     every = list(Work(limit=None, prefixes=None).requests().values())
     requests = every[:: max(1, len(every) // given.points)][: given.points]
     model.prepare(opening(requests[0]), None)

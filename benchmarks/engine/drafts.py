@@ -20,7 +20,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 from benchmarks.engine.contestants.engine import opening
 from benchmarks.engine.recorded import Recorded, recording
 from benchmarks.engine.work import Work
-from rig.engine import wear
+from rig.engine import apply_adapter
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.registry import resolve
 from rig.engine.loading import load
@@ -33,7 +33,7 @@ def answers(
     """The predictions, what llama.cpp had to do for them, and the CPU time that all of it took."""
     found = resolve(text)
     model = load(found.path, settings, found.base, lambda _: None)
-    wear(found.adapter, model)
+    apply_adapter(found.adapter, model)
     model.prepare(opening(requests[0]), None)
     tape = Recorded()
     with recording(tape, process_time):

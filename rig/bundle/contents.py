@@ -13,14 +13,13 @@ from rig.bundle.archive import SUFFIXES, Digest, Member, digest_of, leads_elsewh
 from rig.bundle.wheels import Wheel, wheels
 from rig.calls import JsonObject
 from rig.engine.built import built_for
-from rig.engine.files.atomic import put_in_place
-from rig.engine.files.pip import run_pip
+from rig.engine.files.pull import run_pip
 from rig.engine.files.registry import load_registry, resolve
 from rig.engine.gguf.adapter import inspect_adapter
 from rig.errors import RigError
 from rig.files import json_text
 from rig.paths import CHECKOUT, real
-from rig.temporary import temporary_folder
+from rig.temporary import put_in_place, temporary_folder
 from rig.toolbox.own.folder import holds_toolbox
 
 TOP = "rig-bundle"

@@ -28,7 +28,16 @@ _FAMILIES = (
 )
 """Presets, in the order in which a template is compared with them."""
 
-__all__ = ["EngineSettings", "check", "has_room", "keeping", "load", "reading_ahead", "register", "wear"]
+__all__ = [
+    "EngineSettings",
+    "apply_adapter",
+    "check",
+    "has_room",
+    "keeping",
+    "load",
+    "reading_ahead",
+    "register",
+]
 
 
 def register(registry: Registry) -> None:
@@ -86,9 +95,9 @@ def reading_ahead(path: Path | None) -> AbstractContextManager[None]:
     return reading_ahead(path)
 
 
-def wear(adapter: "Adapter | None", model: Model) -> None:
+def apply_adapter(adapter: "Adapter | None", model: Model) -> None:
     """Let a model that `load` has loaded predict with an adapter from now on, or without. Raises RigError."""
     from rig.engine.engine import LlamaCppModel
 
     assert isinstance(model, LlamaCppModel)
-    model.wear(adapter)
+    model.apply_adapter(adapter)

@@ -114,7 +114,7 @@ class LlamaCppModel:
         self._model = model
         self._tokenizer = tokenizer
         self._open_bare = open_context
-        self._worn: tuple[Any, float] | None = None
+        self._adapter: tuple[Any, float] | None = None
         self._settings = settings
         self._most_slots = most_slots
         self._open_store = open_store
@@ -174,7 +174,7 @@ class LlamaCppModel:
             self._settings,
         )
 
-    def wear(self, adapter: Adapter | None) -> None:
+    def apply_adapter(self, adapter: Adapter | None) -> None:
         """Predict with an adapter from now on, or without one, on the same weights.
 
         Nothing computed before is used again. Raises RigError if the adapter cannot be loaded.
@@ -183,7 +183,7 @@ class LlamaCppModel:
         if self._fingerprint == {**self._base_fingerprint, **told}:
             return
         slots = self.slots
-        self._worn = (self._model.adapter(adapter.path), adapter.scale) if adapter else None
+        self._adapter = (self._model.adapter(adapter.path), adapter.scale) if adapter else None
         self._context.close()
         self._context = self._open_context(slots, None)
         self._name = named(self._base_name, adapter)
@@ -199,8 +199,8 @@ class LlamaCppModel:
 
     def _open_context(self, n_seq: int, n_cells: int | None) -> LlamaContext:
         context = self._open_bare(n_seq, n_cells)
-        if self._worn is not None:
-            context.wear(*self._worn)
+        if self._adapter is not None:
+            context.apply_adapter(*self._adapter)
         return context
 
     def prepare(self, opening: Request, slots: int | None, before: Mapping[str, Json] | None = None) -> None:

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rig.engine import EngineSettings, load, wear
+from rig.engine import EngineSettings, apply_adapter, load
 from rig.errors import RigError
 from rig.methods.base import Method, Settings
 from rig.models import Model, Notify
@@ -157,7 +157,7 @@ def _engine_variants(
         _Variant(
             each.name.encode("utf-8", "backslashreplace").decode(),
             loaders,
-            partial(wear, each.adapter),
+            partial(apply_adapter, each.adapter),
             resolved.path,
         )
         for each in resolved.with_adapters(adapters)

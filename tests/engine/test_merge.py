@@ -8,8 +8,7 @@ import tiny_gguf
 
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.checksums import sha256_of
-from rig.engine.files.local_models import local_registry
-from rig.engine.files.made import Made
+from rig.engine.files.derived import DerivedModel, local_registry
 from rig.engine.files.merge import merge, read_pairs
 from rig.engine.files.quantize import quantize
 from rig.engine.files.registry import resolve
@@ -26,7 +25,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def _merge(models: Path, kind: str, scale: float = 1.0, target: Path | None = None) -> Made:
+def _merge(models: Path, kind: str, scale: float = 1.0, target: Path | None = None) -> DerivedModel:
     adapter = Adapter(models.parent / "a.lora", scale)
     (parent,) = resolve("tiny").with_adapters([adapter])
     return merge(parent, adapter, kind, target=target, progress=lambda _done, _of: None)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.engine import EngineSettings, load
-from rig.engine.files import local_models, registry
+from rig.engine.files import derived, registry
 from rig.engine.files import quantize as quantizing
 from rig.engine.files.checksums import sha256_of
-from rig.engine.files.local_models import LocalEntry, local_registry, record
-from rig.engine.files.quantize import TYPES, Made, quantize
+from rig.engine.files.derived import LocalEntry, local_registry, record
+from rig.engine.files.quantize import TYPES, DerivedModel, quantize
 from rig.engine.files.registry import Entry, Source, resolve
 from rig.engine.gguf.header import read_header
 from rig.engine.gguf.info import inspect
@@ -33,7 +33,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def make(kind: str, parent: str = "tiny", threads: int = 1) -> Made:
+def make(kind: str, parent: str = "tiny", threads: int = 1) -> DerivedModel:
     return quantize(resolve(parent), kind, threads=threads, progress=lambda _done, _of: None)
 
 
@@ -180,7 +180,7 @@ def test_any_name_is_read_as_it_was_written(name: str, parent: str) -> None:
         llama_cpp="1",
     )
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(local_models, "models_directory", lambda: Path(folder))
+        patch.setattr(derived, "models_directory", lambda: Path(folder))
         record(entry)
         assert local_registry() == {"x.gguf": entry}
 

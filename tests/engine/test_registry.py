@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-import time
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -268,13 +269,17 @@ def test_a_file_is_known_by_its_content(entry: Entry) -> None:
     assert entry_of("0" * 64) is None
 
 
-def test_what_a_killed_pull_left_is_swept_when_it_is_old(entry: Entry, models: Path) -> None:
-    for name, age in ((".pull-old", 2 * 86400), (".pull-new", 60)):
-        (models / name).mkdir()
-        (models / name / "part").write_bytes(b"x")
-        os.utime(models / name, (time.time() - age, time.time() - age))
-    pull(entry)
-    assert sorted(path.name for path in models.iterdir()) == [".pull-new", "Tiny-Model.gguf"]
+def test_what_a_killed_pull_left_is_removed_by_the_next(entry: Entry, models: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from rig.temporary import temporary_folder\n"
+        "with temporary_folder(Path(sys.argv[1]), 'pull') as folder:\n"
+        "    (folder / 'part').write_bytes(b'x'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script, models], check=False)
+    assert len(list(models.iterdir())) == 1
+    with temporary_folder(models, "pull") as at_work:
+        pull(entry)
+        assert {path.name for path in models.iterdir()} == {at_work.name, "Tiny-Model.gguf"}
 
 
 def test_pull_never_replaces_a_file_of_the_users(entry: Entry) -> None:

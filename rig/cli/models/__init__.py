@@ -18,7 +18,7 @@ from rig.displays.signals import endings_as_exceptions
 from rig.engine.core.settings import EngineSettings
 from rig.engine.files.adapters import Adapter
 from rig.engine.files.checksums import remembered_sha256, sha256_of
-from rig.engine.files.local_models import local_registry
+from rig.engine.files.derived import local_registry
 from rig.engine.files.pull import pull as pull_model
 from rig.engine.files.registry import (
     Entry,

@@ -11,7 +11,7 @@ from rig.cli.options import json_option
 from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import file_size
 from rig.displays.signals import endings_as_exceptions
-from rig.engine.files.made import Made
+from rig.engine.files.derived import DerivedModel
 from rig.engine.files.quantize import LADDER, TYPES
 from rig.engine.files.quantize import quantize as make
 from rig.engine.files.registry import ResolvedModel, resolve
@@ -103,7 +103,7 @@ def _is_asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _row(made: Made) -> tuple[str, ...]:
+def _row(made: DerivedModel) -> tuple[str, ...]:
     bits = made.info.bits_per_weight
     return (
         made.entry.name,
@@ -114,7 +114,7 @@ def _row(made: Made) -> tuple[str, ...]:
     )
 
 
-def _json(made: Made) -> JsonObject:
+def _json(made: DerivedModel) -> JsonObject:
     return {
         **made.entry.model_dump(),
         "path": str(made.entry.path),

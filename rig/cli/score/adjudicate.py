@@ -127,7 +127,7 @@ def _load(name: str) -> Model:
 
     model = resolve(name)
     loaded = load(model.path, EngineSettings(parallel=1), model.base, lambda _text: None)
-    loaded.wear(model.adapter)
+    loaded.apply_adapter(model.adapter)
     return loaded
 
 

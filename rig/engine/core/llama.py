@@ -270,7 +270,7 @@ class LlamaContext:
             raise DecodeError(ErrorKind.MEMORY, "no memory for the batch in the KV cache or on the device")
         raise DecodeError(ErrorKind.DECODE, f"llama_decode returned {code}: {_first_error(list(_log))}")
 
-    def wear(self, adapter: Any, scale: float) -> None:
+    def apply_adapter(self, adapter: Any, scale: float) -> None:
         """Decode with an adapter of the model from now on; for a context that is empty."""
         adapters, scales = (C.llama_adapter_lora_p_ctypes * 1)(adapter), (ctypes.c_float * 1)(scale)
         if C.llama_set_adapters_lora(self._pointer, adapters, 1, scales):

@@ -92,7 +92,7 @@ def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: E
             n_seq=settings.parallel or 1,
         )
         if draft.adapter is not None:
-            context.wear(model.adapter(draft.adapter.path), draft.adapter.scale)
+            context.apply_adapter(model.adapter(draft.adapter.path), draft.adapter.scale)
         return DraftModel(model, context)
     except BaseException:
         model.close()

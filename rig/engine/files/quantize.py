@@ -1,24 +1,32 @@
 """Make a smaller file of a model with llama.cpp's own quantizer, and say what really came out."""
 
+import ctypes
 import json
+import os
 import re
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from gguf.constants import LlamaFileType
 
-from rig.engine.files.atomic import put_in_place, temporary_folder
-from rig.engine.files.local_models import record
-from rig.engine.files.made import Made, entry_for, origin_of, place_for, there_already
+from rig.engine.files.derived import (
+    DerivedModel,
+    entry_for,
+    existing_model,
+    origin_of,
+    place_for,
+    record,
+)
 from rig.engine.files.registry import ResolvedModel
 from rig.engine.gguf.info import inspect
 from rig.engine.gguf.origin import Origin
 from rig.errors import RigError
+from rig.temporary import put_in_place, temporary_folder
 
 TYPES = (
     *("f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0", "q4_k_m", "q4_k_s"),
@@ -33,7 +41,9 @@ _FALLBACKS = re.compile(r"(\d+) of \d+ tensor\(s\) required fallback")
 _FAILURE = re.compile(r"failed to quantize: (.+)|error loading model: (.+)")
 
 
-def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callable[[int, int], None]) -> Made:
+def quantize(
+    parent: ResolvedModel, kind: str, *, threads: int, progress: Callable[[int, int], None]
+) -> DerivedModel:
     """Make `PARENT-KIND.gguf` in the models directory. `progress` gets the number of tensors done and of all.
 
     The file appears under its name only when it is complete and was read back. A file that was made from the
@@ -47,7 +57,7 @@ def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callab
     origin = origin_of(parent, inspect(parent.path))
     name = f"{parent.name}-{kind}"
     target = place_for(name, parent.path)
-    if existing := there_already(target, origin):
+    if existing := existing_model(target, origin):
         return existing
     started = time.perf_counter()
     try:
@@ -61,7 +71,7 @@ def quantize(parent: ResolvedModel, kind: str, *, threads: int, progress: Callab
             put_in_place(written, target)
     except OSError as error:
         raise RigError(f"{target.parent}: cannot be written: {error.strerror}") from error
-    return Made(entry, inspect(target), time.perf_counter() - started)
+    return DerivedModel(entry, inspect(target), time.perf_counter() - started)
 
 
 def _written(
@@ -101,7 +111,7 @@ def _written(
 def _child(task: dict[str, object]) -> Iterator[subprocess.Popen[str]]:
     """llama.cpp at work; it ends when the process that waits for it ends."""
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "rig.engine.files.quantize_child", json.dumps(task)],
+        [sys.executable, "-P", "-m", "rig.engine.files.quantize", json.dumps(task)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -115,3 +125,36 @@ def _child(task: dict[str, object]) -> Iterator[subprocess.Popen[str]]:
         child.kill()
         child.wait()
         raise
+
+
+def run_quantizer(
+    source: str, target: str, *, ftype: int, threads: int, metadata: Mapping[str, str | bool]
+) -> int:
+    """Write `target` from `source`, with these keys added to what it says of itself; llama.cpp's result.
+
+    In a process of its own: it can be stopped in the middle, and llama.cpp may end it over a damaged file.
+    """
+    import llama_cpp as C
+
+    parameters = C.llama_model_quantize_default_params()
+    parameters.ftype = ftype
+    parameters.nthread = threads
+    parameters.allow_requantize = True
+    overrides = (C.llama_model_kv_override * (len(metadata) + 1))()  # an empty key ends them
+    for override, (key, value) in zip(overrides, metadata.items(), strict=False):
+        override.key = key.encode()
+        if isinstance(value, bool):
+            override.tag, override.value.val_bool = C.LLAMA_KV_OVERRIDE_TYPE_BOOL, value
+        else:
+            override.tag, override.value.val_str = C.LLAMA_KV_OVERRIDE_TYPE_STR, value.encode()
+    parameters.kv_overrides = ctypes.cast(overrides, ctypes.POINTER(C.llama_model_kv_override))
+    return int(C.llama_model_quantize(os.fsencode(source), os.fsencode(target), ctypes.byref(parameters)))
+
+
+if __name__ == "__main__":
+    from rig.engine.core.llama import listening
+
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    with listening(lambda text: print(text, end="", flush=text.endswith("\n"))):
+        code = run_quantizer(**json.loads(sys.argv[1]))
+    sys.exit(code)

@@ -86,7 +86,7 @@ class Entry(BaseModel):
         return first if len(self.source) == 1 else f"{first} and {len(self.source) - 1} more"
 
 
-class _File(BaseModel):
+class _Registry(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     model: list[Entry]
@@ -126,14 +126,16 @@ class ResolvedModel:
             raise RigError(
                 f"--lora: several adapters would be called {max(names, key=names.count)}; rename one"
             )
-        worn = zip(names, asked, strict=True)
-        return [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in worn] or [self]
+        pairs = zip(names, asked, strict=True)
+        return [replace(self, name=name, adapter=adapter, bare=self.base) for name, adapter in pairs] or [
+            self
+        ]
 
 
 def load_registry(path: Path = REGISTRY) -> Mapping[str, Entry]:
     """The registry by name, in the file's order. Raises RigError when it cannot be read."""
     try:
-        entries = _File.model_validate(_with_bases(tomllib.loads(path.read_text(encoding="utf-8")))).model
+        entries = _Registry.model_validate(_with_bases(tomllib.loads(path.read_text(encoding="utf-8")))).model
     except OSError as error:
         raise RigError(f"{path}: the model registry cannot be read: {error.strerror}") from error
     except ValidationError as error:

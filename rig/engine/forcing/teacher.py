@@ -56,7 +56,7 @@ class Teacher:
 
         self._loaded = load(path, settings, name, notify, n_outputs=PIECE)
         try:
-            self._loaded.wear(adapter)
+            self._loaded.apply_adapter(adapter)
         except BaseException:
             self._loaded.close()
             raise

@@ -1,0 +1,179 @@
+"""Model files that rig makes from others: what they say of themselves, and the registry of those made here.
+
+`local.toml` lies beside the files, in the models directory, and belongs to whoever made them: what each was
+made from, and the SHA-256 it had then.
+"""
+
+import fcntl
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rig.engine.files.adapters import Adapter
+from rig.engine.files.checksums import sha256_of
+from rig.engine.files.registry import ResolvedModel, load_registry
+from rig.engine.gguf.info import GgufInfo, inspect
+from rig.engine.gguf.origin import Origin
+from rig.errors import RigError
+from rig.files import read_toml
+from rig.paths import models_directory
+from rig.temporary import put_in_place, temporary_folder
+
+_SHA256 = r"^[0-9a-f]{64}$"
+
+_WHOLE = frozenset({"F64", "F32", "F16", "BF16"})
+"""Types that are not quantized."""
+
+
+class LocalEntry(BaseModel):
+    """A file made here. `size` is in bytes; `tensors` are counts by the GGML type really used.
+
+    `fell_back` counts the tensors that could not have the type they were meant to have, by `WANTED to USED`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1)
+    file: str = Field(pattern=r"^[^/\\\x00]+\.gguf$")
+    sha256: str = Field(pattern=_SHA256)
+    size: int = Field(gt=0)
+    quantization: str
+    parent: str
+    parent_sha256: str = Field(pattern=_SHA256)
+    requantized: bool
+    tensors: dict[str, int]
+    fell_back: dict[str, int] = Field(default_factory=dict)
+    llama_cpp: str
+
+    @property
+    def path(self) -> Path:
+        return models_directory() / self.file
+
+
+class _LocalRegistry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    model: list[LocalEntry] = Field(default_factory=list)
+
+
+def local_registry() -> dict[str, LocalEntry]:
+    """What was made here, by file name. Raises RigError if the file cannot be understood."""
+    path = _place()
+    if not path.exists():
+        return {}
+    try:
+        entries = _LocalRegistry.model_validate(read_toml(path)).model
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise RigError(f"{path}: not a registry of local models: {place}: {first['msg']}") from error
+    return {entry.file: entry for entry in entries}
+
+
+def record(entry: LocalEntry) -> None:
+    """Add an entry, in the place of one for the same file. Raises RigError, OSError."""
+    with _alone():
+        entries = {**local_registry(), entry.file: entry}
+        text = "# Model files that `rig models quantize` made here.\n" + "".join(map(_toml, entries.values()))
+        with temporary_folder(models_directory(), "local") as folder:
+            finished = folder / _place().name
+            finished.write_text(text, encoding="utf-8")
+            put_in_place(finished, _place())
+
+
+def _place() -> Path:
+    return models_directory() / "local.toml"
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Only one process at a time adds entries, so that none is lost."""
+    directory = os.open(models_directory(), os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
+
+
+def _toml(entry: LocalEntry) -> str:
+    lines = [f"{key} = {_value(value)}" for key, value in entry.model_dump().items()]
+    return "\n".join(["", "[[model]]", *lines, ""])
+
+
+def _value(value: str | int | bool | Mapping[str, int]) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_value(key)} = {number}" for key, number in value.items()) + "}"
+    # JSON's strings are TOML's basic strings, but for one control character that JSON leaves as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedModel:
+    """A file that is there now. `seconds` is None if it was there before."""
+
+    entry: LocalEntry
+    info: GgufInfo
+    seconds: float | None
+
+
+def place_for(name: str, source: Path) -> Path:
+    """Where a file called `name` belongs. Raises RigError if the registry has a model of that name."""
+    registry = load_registry()
+    target = models_directory() / f"{name}.gguf"
+    if name in registry or target.name in {entry.file for entry in registry.values()}:
+        raise RigError(f"{name}: the registry has another model of this name; copy {source} under a new name")
+    return target
+
+
+def origin_of(parent: ResolvedModel, before: GgufInfo, adapter: Adapter | None = None) -> Origin:
+    """What a file says that was made from a model, and perhaps from an adapter."""
+    sha256 = sha256_of(parent.path)
+    older = before.origin
+    return Origin(
+        name=parent.base[:100],
+        sha256=sha256,
+        root_sha256=older.root_sha256 if older else sha256,
+        quantizations=(*(older.quantizations if older else ()), before.quantization),
+        requantized=not _WHOLE.issuperset(before.tensor_types) or bool(older and older.requantized),
+        adapters=(*(older.adapters if older else ()), *([adapter.name] if adapter else [])),
+        adapter_sha256=sha256_of(adapter.path) if adapter else older.adapter_sha256 if older else "",
+    )
+
+
+def existing_model(target: Path, origin: Origin) -> DerivedModel | None:
+    """The file that is there, if it was made so before. Raises RigError for another one."""
+    registry = local_registry()
+    if not target.exists():
+        return None
+    info, entry = inspect(target), registry.get(target.name)
+    if entry is None or info.origin != origin or sha256_of(target) != entry.sha256:
+        raise RigError(
+            f"{target}: is here already, and was not made of {origin.name} here; delete or rename it"
+        )
+    return DerivedModel(entry, info, None)
+
+
+def entry_for(path: Path, info: GgufInfo, origin: Origin, fell_back: Counter[str]) -> LocalEntry:
+    """What the local registry keeps about a file; its name is the file's stem."""
+    from rig.engine.core.llama import versions
+
+    return LocalEntry(
+        name=path.stem,
+        file=path.name,
+        sha256=sha256_of(path),
+        size=info.size,
+        quantization=info.quantization,
+        parent=origin.name,
+        parent_sha256=origin.sha256,
+        requantized=origin.requantized,
+        tensors={kind: types.tensors for kind, types in info.tensor_types.items()},
+        fell_back=dict(fell_back),
+        llama_cpp=versions()["llama_cpp"],
+    )
