@@ -17,6 +17,7 @@ from rig.engine.files.registry import Entry, check, entry_of, known_names, load_
 from rig.engine.gguf.adapter import inspect_adapter
 from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.errors import RigError
+from rig.temporary import temporary_folder
 
 WriteGguf = Callable[..., Path]
 MEMBER = "tiny_weights/tiny.gguf"
