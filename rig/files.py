@@ -22,6 +22,9 @@ LARGEST = 64 << 20
 
 DEEPEST = 500
 """Levels of lists and objects in a JSON file. Some more would stop Python's own writer of JSON."""
+HALVES = "backslashreplace"
+"""How half of a surrogate pair is written, which UTF-8 has no bytes for: as JSON escapes it."""
+
 MOST_ENTRIES = 50_000
 """Files and folders of a folder that is searched."""
 
@@ -36,9 +39,17 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
     """
     try:
         with _regular(path) as file:
-            data = file.read(largest + 1)
+            # In parts: to read at most so many bytes, Python first makes room for all of them.
+            parts, left = [], largest + 1
+            while left and (part := file.read(min(left, 1 << 20))):
+                parts.append(part)
+                left -= len(part)
+            data = b"".join(parts)
     except OSError as error:
         raise RigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        # The name has a null character, or half of a surrogate pair.
+        raise RigError(f"{path}: cannot be read: no file can have this name") from error
     if len(data) > largest:
         raise RigError(f"{path}: larger than {size_text(largest)}")
     return data
@@ -153,7 +164,7 @@ def writing(path: Path, *, force: bool = False, folders: bool = False) -> Iterat
         target = real(path)
         kind = _kind(target)
         if kind is not None and not stat.S_ISREG(kind):
-            with target.open("w", encoding="utf-8", newline="") as file:
+            with target.open("w", encoding="utf-8", errors=HALVES, newline="") as file:
                 yield file
             return
         if kind is not None and not force:
@@ -256,7 +267,7 @@ def _replacing(target: Path) -> Iterator[TextIO]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     handle = os.open(part, flags, 0o666)
     try:
-        with open(handle, "w", encoding="utf-8", newline="") as file:
+        with open(handle, "w", encoding="utf-8", errors=HALVES, newline="") as file:
             yield file
             file.flush()
             os.fsync(handle)

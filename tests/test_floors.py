@@ -237,7 +237,6 @@ UNSORTED = {
     "rig.cli",
     "rig.compare",
     "rig.displays",
-    "rig.judging",
     "rig.methods",
     "rig.methods.autode",
     "rig.methods.bfcl",

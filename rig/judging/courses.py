@@ -102,8 +102,6 @@ class Votes(Episode, Generic[Result]):
         self._evaluator: Evaluator = self.settings.evaluator
         self._reason: ReasonPlace = self.settings.reason
         self._memory: Memory = self.setup.memory
-        self._begin = self.setup.vote(self.task, self.settings)
-        self._conclude = self.setup.conclusion(self.task, self.settings)
         self.results: list[Result] = []
 
     @property
@@ -117,7 +115,8 @@ class Votes(Episode, Generic[Result]):
         self.played.append(played)
 
     def _putting(self, vote: int) -> Putting[Result]:
-        return putting(self._begin(vote), self._evaluator, self._reason)
+        asking = self.setup.vote(self.task, self.settings, vote)
+        return putting(asking, self._evaluator, self._reason)
 
     def speak(self) -> Asking:
         """Make the vote."""
@@ -177,16 +176,11 @@ class Votes(Episode, Generic[Result]):
             return
 
     def score(self) -> Score:
-        score: Score = self._conclude(self.results, self.played)
+        score: Score = self.setup.count(self.task, self.settings, self.results, self.played)
         return score
 
 
 def _note_of(cut: Cut) -> str:
     """What was cut, in words."""
-    whole = Cut()
-    parts = [
-        f"{name} after {most} characters"
-        for name, most, all_of_it in zip(Cut._fields, cut, whole, strict=True)
-        if most < all_of_it
-    ]
-    return ", ".join(parts)
+    parts = zip(Cut._fields, cut, Cut(), strict=True)
+    return ", ".join(f"{name} after {most} characters" for name, most, whole in parts if most < whole)

@@ -19,9 +19,9 @@ from rig.judging.courses import JUDGE, Memory, Votes, putting, replay
 from rig.judging.evaluators import DEFAULT, Evaluator, find
 from rig.judging.questions import Cut, Question, ReasonPlace, request
 from rig.judging.voting import (
+    SIDE_ORDERS,
     Orders,
     PreferenceVote,
-    Side,
     StatusVote,
     Verdict,
     vote_on_answer,
@@ -31,8 +31,8 @@ from rig.methods import paper
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.scripted import Scripted, failed
 from rig.metrics import Score
-from rig.models import Measuring, Model, Prediction, Request, StepKey
-from rig.solutions.decisions import DEFAULTS, Rules, Vote
+from rig.models import Measuring, Model, Request, StepKey
+from rig.solutions.decisions import DEFAULTS, Rules
 from rig.solutions.judgements import Judgement, judgements_of
 from rig.solutions.reading import parse_judgement
 
@@ -106,72 +106,62 @@ class JudgingSetup(Setup, ABC):
 
     def score(self, task: Judgement, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
         """Score votes again, by the rules of now."""
-        return self.conclusion(task, settings)(self.read(task, turns, settings), turns)
+        return self.count(task, settings, self.read(task, turns, settings), turns)
 
     def read(self, task: Judgement, turns: Sequence[PlayedTurn], settings: Settings) -> list[Any]:
         """The votes that were made, read again from their steps."""
-        begin = self.vote(task, settings)
-        return [
-            replay(putting(begin(each.turn), settings.evaluator, settings.reason), each.steps)
-            for each in turns
-        ]
+        votes = ((self.vote(task, settings, turn.turn), turn.steps) for turn in turns)
+        return [replay(putting(vote, settings.evaluator, settings.reason), steps) for vote, steps in votes]
 
     @abstractmethod
-    def vote(self, task: Judgement, settings: Settings) -> Callable[[int], Generator[Question, Verdict, Any]]:
-        """What makes the vote of a number."""
+    def vote(self, task: Judgement, settings: Settings, number: int) -> Generator[Question, Verdict, Any]:
+        """The vote of a number, as a generator of questions."""
 
     @abstractmethod
-    def conclusion(
-        self, task: Judgement, settings: Settings
-    ) -> Callable[[Sequence[Any], Sequence[PlayedTurn]], Score]:
-        """What counts votes."""
+    def count(
+        self, task: Judgement, settings: Settings, votes: Sequence[Any], turns: Sequence[PlayedTurn]
+    ) -> Score:
+        """What votes are counted as."""
 
 
 class PassSetup(JudgingSetup):
     """Votes on whether answers solve their queries."""
 
     def vote(
-        self, task: Judgement, settings: Settings
-    ) -> Callable[[int], Generator[Question, Verdict, StatusVote]]:
+        self, task: Judgement, settings: Settings, number: int
+    ) -> Generator[Question, Verdict, StatusVote]:
         solution, truth = task.answers[settings.answers], task.truths.get(settings.answers)
+        return vote_on_answer(settings.evaluator, solution, truth)
 
-        def begin(number: int) -> Generator[Question, Verdict, StatusVote]:
-            if solution is None:
-                return _absent()
-            return vote_on_answer(settings.evaluator, solution, truth)
-
-        return begin
-
-    def conclusion(
-        self, task: Judgement, settings: Settings
-    ) -> Callable[[Sequence[StatusVote], Sequence[PlayedTurn]], Score]:
-        return lambda votes, turns: metrics.pass_score(task, settings.answers, votes, turns, self.rules)
+    def count(
+        self, task: Judgement, settings: Settings, votes: Sequence[StatusVote], turns: Sequence[PlayedTurn]
+    ) -> Score:
+        return metrics.pass_score(task, settings.answers, votes, turns, self.rules)
 
 
 class WinSetup(JudgingSetup):
     """Votes on which of two answers is better."""
 
     def vote(
-        self, task: Judgement, settings: Settings
-    ) -> Callable[[int], Generator[Question, Verdict, PreferenceVote]]:
+        self, task: Judgement, settings: Settings, number: int
+    ) -> Generator[Question, Verdict, PreferenceVote]:
         names = settings.reference, settings.answers
         pair = task.answers[names[0]], task.answers[names[1]]
         passes = _both(task.passes, names)
         statuses = _both(task.statuses, names)
         truths = task.truths.get(names[0]), task.truths.get(names[1])
+        orders = SIDE_ORDERS if number % 2 == 0 else SIDE_ORDERS[::-1]
+        shown = orders if settings.orders == "both" else orders[:1]
+        return vote_on_pair(settings.evaluator, pair, passes, statuses, shown, truths)
 
-        def begin(number: int) -> Generator[Question, Verdict, PreferenceVote]:
-            first: Side = 0 if number % 2 == 0 else 1
-            second: Side = 1 if first == 0 else 0
-            orders = [(first, second), *([(second, first)] if settings.orders == "both" else [])]
-            return vote_on_pair(settings.evaluator, pair, passes, statuses, orders, truths)
-
-        return begin
-
-    def conclusion(
-        self, task: Judgement, settings: Settings
-    ) -> Callable[[Sequence[PreferenceVote], Sequence[PlayedTurn]], Score]:
-        return lambda votes, turns: metrics.win_score(votes, turns)
+    def count(
+        self,
+        task: Judgement,
+        settings: Settings,
+        votes: Sequence[PreferenceVote],
+        turns: Sequence[PlayedTurn],
+    ) -> Score:
+        return metrics.win_score(votes, turns)
 
 
 Value = TypeVar("Value")
@@ -182,12 +172,6 @@ def _both(found: Mapping[str, Value], names: tuple[str, str]) -> tuple[Value, Va
     return (found[names[0]], found[names[1]]) if names[0] in found and names[1] in found else None
 
 
-def _absent() -> Generator[Question, Verdict, StatusVote]:
-    """The vote on an answer that there is not."""
-    yield from ()
-    return StatusVote(Vote("Unsolved", is_certain=True), ("No answer", "Not asked"))
-
-
 class Judging(Method):
     """What the two methods have in common. The role that is evaluated is the judge's."""
 
@@ -196,8 +180,15 @@ class Judging(Method):
     def parse(self, source: JsonObject, where: str, suite: str) -> Judgement:
         return parse_judgement(source, where, suite)
 
+    def load(self, place: Path) -> Sequence[Judgement]:
+        return judgements_of(paper.toolbench().answers(place))
+
     def models(self, tasks: Sequence[Judgement]) -> Mapping[str, Callable[[], Model]]:
-        return {NOBODY: lambda: Scripted(_silent, name=NOBODY)}
+        return {
+            NOBODY: lambda: Scripted(
+                lambda _: failed(ErrorKind.INVALID, "nobody judges; name a judge"), name=NOBODY
+            )
+        }
 
     def opening(self, task: Judgement, settings: Settings, role: str) -> Request:
         function = next(iter(settings.evaluator.functions.values()), None)
@@ -208,13 +199,6 @@ class Judging(Method):
         asked = function._replace(prompt="")
         begun = request(asked, question, key, 0, settings.reason, Cut())
         return Request(key, begun.instructions, begun.tools, "", (), tools_are_shared=False)
-
-
-def _silent(asked: Request) -> Prediction:
-    return failed(ErrorKind.INVALID, "nobody judges; name a judge")
-
-
-_REASONS = get_args(ReasonPlace)
 
 
 class JudgePass(Judging):
@@ -234,9 +218,6 @@ class JudgePass(Judging):
 
     def recognises(self, place: Path) -> bool:
         return paper.toolbench().holds_answers(place)
-
-    def load(self, place: Path) -> Sequence[Judgement]:
-        return judgements_of(paper.toolbench().answers(place))
 
     def settings(self, values: Mapping[str, Any]) -> Settings:
         return Settings(values["answers_of"], find(values["evaluator"]), _reason(values["reason"]))
@@ -259,9 +240,6 @@ class JudgeWin(Judging):
         Option("orders", "both"),
     )
 
-    def load(self, place: Path) -> Sequence[Judgement]:
-        return judgements_of(paper.toolbench().answers(place))
-
     def settings(self, values: Mapping[str, Any]) -> Settings:
         if values["orders"] not in get_args(Orders):
             raise RigError(f"orders={values['orders']}: choose from: {', '.join(get_args(Orders))}")
@@ -278,6 +256,6 @@ WINS: Method = JudgeWin()
 
 
 def _reason(text: str) -> ReasonPlace:
-    if text not in _REASONS:
-        raise RigError(f"reason={text}: choose from: {', '.join(_REASONS)}")
+    if text not in get_args(ReasonPlace):
+        raise RigError(f"reason={text}: choose from: {', '.join(get_args(ReasonPlace))}")
     return cast(ReasonPlace, text)

@@ -7,12 +7,12 @@ from typing import Any
 
 from rig import methods
 from rig.errors import RigError
+from rig.judging.calibration import SUITE, caution_for
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.files import read_votes
 from rig.judging.method import NOBODY
 from rig.judging.questions import Question, variations
 from rig.judging.stored import judgements_of_run
-from rig.judging.trust.calibration import SUITE, caution_for
 from rig.judging.voting import StatusVote
 from rig.methods import paper
 from rig.running.options import Options

@@ -36,6 +36,9 @@ Side: TypeAlias = Literal[0, 1]
 SIDES: tuple[Side, Side] = (0, 1)
 """The reference, or the candidate."""
 
+SIDE_ORDERS: tuple[tuple[Side, Side], tuple[Side, Side]] = ((0, 1), (1, 0))
+"""Both orders in which two answers can be shown."""
+
 
 _HOPEFUL: tuple[AnswerStatus, ...] = ("Solved", "Unsure")
 
@@ -71,12 +74,14 @@ Asking: TypeAlias = Generator[Question, Verdict, Any]
 
 
 def vote_on_answer(
-    evaluator: Evaluator, solution: Solution, truth: bool | None = None
+    evaluator: Evaluator, solution: Solution | None, truth: bool | None = None
 ) -> Generator[Question, Verdict, StatusVote]:
-    """A vote on whether an answer solves its query. An answer without an end does not go to a judge.
+    """A vote on whether an answer solves its query. None, or one without an end, does not go to a judge.
 
     `truth` is what is known about the answer, for evaluators that are rules.
     """
+    if solution is None:
+        return StatusVote(Vote("Unsolved", is_certain=True), ("No answer", "Not asked"))
     if evaluator.kind == "rule":
         status: AnswerStatus = "Solved" if _standing(evaluator, solution, truth) > 0 else "Unsolved"
         return StatusVote(Vote(status, "Solvable"), (RULES[evaluator.name], "Not asked"))
@@ -89,41 +94,42 @@ def vote_on_answer(
     return StatusVote(Vote(status, task), (reason, why), invalid + more)
 
 
-class _Found(NamedTuple):
+class _Judged(NamedTuple):
     status: AnswerStatus
     reason: str
     invalid: int = 0
 
 
-def _status(evaluator: Evaluator, solution: Solution) -> Generator[Question, Verdict, _Found]:
+def _status(evaluator: Evaluator, solution: Solution) -> Generator[Question, Verdict, _Judged]:
     if solution.final != "answer":
-        return _Found("Unsolved", "Empty final answer!")
+        return _Judged("Unsolved", "Empty final answer!")
     if evaluator.kind == "normalized":
-        fields = {"query": solution.query, "final_answer": solution.final_answer}
-        verdict = yield Question("check_solve_query", lambda cut: fields)
-        return _solved(verdict)
+        return _solved((yield _solving(solution)))
     evaluator.function("check_answer_status")
     fields = {"query": solution.query, "answer": solution.final_answer}
     verdict = yield Question("check_answer_status", lambda cut: fields)
     if verdict is not None and verdict["answer_status"] != "Unsure":
-        return _Found(verdict["answer_status"], _reason(verdict))
+        return _Judged(verdict["answer_status"], _reason(verdict))
     invalid = int(verdict is None)
     if "parse_answer_status" not in evaluator.functions:
-        return _Found("Unsure", _reason(verdict), invalid)
-    again = yield Question("parse_answer_status", lambda cut: _whole(solution, cut))
+        return _Judged("Unsure", _reason(verdict), invalid)
+    again = yield Question(
+        "parse_answer_status", lambda cut: {"query": solution.query, "answer": answer_json(solution, cut)}
+    )
     if again is None:
-        return _Found("Unsure", _reason(verdict), invalid + 1)
-    return _Found(again["answer_status"], _reason(again), invalid)
+        return _Judged("Unsure", _reason(verdict), invalid + 1)
+    return _Judged(again["answer_status"], _reason(again), invalid)
 
 
-def _solved(verdict: Verdict) -> _Found:
+def _solving(solution: Solution) -> Question:
+    fields = {"query": solution.query, "final_answer": solution.final_answer}
+    return Question("check_solve_query", lambda cut: fields)
+
+
+def _solved(verdict: Verdict) -> _Judged:
     if verdict is None:
-        return _Found("Unsure", "", 1)
-    return _Found("Solved" if verdict["is_solved"] else "Unsolved", _reason(verdict))
-
-
-def _whole(solution: Solution, cut: Cut) -> Mapping[str, str]:
-    return {"query": solution.query, "answer": answer_json(solution, cut)}
+        return _Judged("Unsure", "", 1)
+    return _Judged("Solved" if verdict["is_solved"] else "Unsolved", _reason(verdict))
 
 
 def _task_status(
@@ -224,8 +230,7 @@ def _by_steps(
     if all(has_answer):
         solved = []
         for solution in pair:
-            fields = {"query": solution.query, "final_answer": solution.final_answer}
-            verdict = yield _solving(fields)
+            verdict = yield _solving(solution)
             invalid += int(verdict is None)
             solved.append(_solved(verdict).status == "Solved")
         if solved[0] != solved[1]:
@@ -236,10 +241,6 @@ def _by_steps(
             return vote._replace(invalid=vote.invalid + invalid)
     vote = yield from _details(pair)
     return vote._replace(invalid=vote.invalid + invalid)
-
-
-def _solving(fields: Mapping[str, str]) -> Question:
-    return Question("check_solve_query", lambda cut: fields)
 
 
 def _fewest_steps(
@@ -285,7 +286,7 @@ def _in_chat(
 
     def fields(shown: Both, cut: Cut) -> Mapping[str, str]:
         answers = [answer_json(each, cut, MOST_FINAL) for each in shown]
-        return {"task_description": names_json(pair[0], cut), "answers": _listed(answers)}
+        return {"task_description": names_json(pair[0], cut), "answers": f"[{', '.join(answers)}]"}
 
     return (yield from _compare(evaluator, "choose_preference", "preference", pair, fields, orders))
 
@@ -330,10 +331,6 @@ def _is_same(one: Solution, other: Solution) -> bool:
 
 
 _WHOLE = Cut(WHOLE, WHOLE, WHOLE)
-
-
-def _listed(items: Sequence[str]) -> str:
-    return f"[{', '.join(items)}]"
 
 
 def _reason(verdict: Verdict) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.judging.trust.agreement import accuracy, agreement, kappa, people, upstream
+from rig.judging.agreement import accuracy, agreement, kappa, people, upstream
 
 HUMANS = [[0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 1, 1]]
 

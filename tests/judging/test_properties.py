@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from tool_answers import TOOL, given_up, solution
 
 from rig.errors import RigError
+from rig.judging import agreement
 from rig.judging.evaluators import FIELDS, RULES, Evaluator, Function, find, load
+from rig.judging.labels import load_labels
 from rig.judging.planning import merged
 from rig.judging.questions import (
     Cut,
@@ -31,8 +33,6 @@ from rig.judging.questions import (
     task_json,
     variations,
 )
-from rig.judging.trust import agreement
-from rig.judging.trust.labels import load_labels
 from rig.judging.voting import PreferenceVote, Side, StatusVote, vote_on_answer, vote_on_pair
 from rig.models import StepKey, UserMessage
 from rig.papers.toolbench.tables import (

@@ -21,7 +21,7 @@ from tool_answers import solution
 
 from rig.errors import RigError
 from rig.judging import evaluators
-from rig.judging.trust.labels import load_labels
+from rig.judging.labels import load_labels
 from rig.methods.autode.data import checkout
 from rig.methods.bfcl import data
 from rig.methods.bfcl.turns.data import parse as parse_talk
@@ -215,7 +215,7 @@ def damaged(value: Any, path: tuple[Any, ...], junk: Any, *, is_gone: bool = Fal
     return value
 
 
-def check(kind: Kind, folder: Path, content: bytes) -> str:
+def check(kind: Kind, folder: Path, content: bytes, most_s: float = 2) -> str:
     """Read a file; the fault, which is one line."""
     folder.mkdir()
     file = folder / kind.name
@@ -229,7 +229,7 @@ def check(kind: Kind, folder: Path, content: bytes) -> str:
         assert fault
         assert "\n" not in fault
         assert len(fault) < 1000, fault
-    assert perf_counter() - began < 2
+    assert perf_counter() - began < most_s
     return fault
 
 
@@ -302,7 +302,7 @@ def test_a_file_of_something_else_is_one_line(kind: Kind, content: str, tmp_path
 def test_damage_takes_little_memory(kind: Kind, content: str, tmp_path: Path) -> None:
     tracemalloc.start()
     try:
-        check(kind, tmp_path / "a", CONTENTS[content])
+        check(kind, tmp_path / "a", CONTENTS[content], most_s=60)
         assert tracemalloc.get_traced_memory()[1] < 200e6
     finally:
         tracemalloc.stop()

@@ -12,11 +12,11 @@ from rig.cli.judge.rates import estimate as percent
 from rig.cli.options import Grouped, chosen_options, display_option, json_option, runs_option, table_options
 from rig.cli.output import print_json, print_table, printable
 from rig.errors import RigError
+from rig.judging import calibration
+from rig.judging.calibration import Measured
 from rig.judging.evaluators import DEFAULT, find
+from rig.judging.labels import OURS, load_labels
 from rig.judging.planning import PASS, VOTES, WIN, Wanted, can_judge, plan_votes
-from rig.judging.trust import calibration
-from rig.judging.trust.calibration import Measured
-from rig.judging.trust.labels import OURS, load_labels
 from rig.paths import runs_file
 from rig.words import counted
 

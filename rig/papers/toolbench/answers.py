@@ -5,7 +5,6 @@ Raw answers are in `MODEL/TEST_SET/ID_METHOD.json`, converted ones in `MODEL/TES
 
 import json
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -102,17 +101,9 @@ def write(answers: Sequence[Answers], directory: Path) -> list[Path]:
     written = []
     for each in answers:
         path = directory / file_name(each.model) / f"{file_name(each.test_set)}.json"
-        write_text(path, json.dumps(each.as_json()))
+        files.write(json.dumps(each.as_json()), path, folders=True)
         written.append(path)
     return written
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a new file, half of a surrogate pair as JSON escapes it. Raises RigError as writing does."""
-    files.write(_HALF.sub(lambda found: f"\\u{ord(found.group()):04x}", text), path, folders=True)
-
-
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 def file_name(name: str) -> str:

@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from rig import files
 from rig.files import filling
-from rig.papers.toolbench.answers import file_name, write, write_text
+from rig.papers.toolbench.answers import file_name, write
 from rig.papers.toolbench.raw import raw_of
 from rig.solutions.judgements import Answers, own_id
 from rig.solutions.solution import Solution
@@ -32,10 +33,10 @@ def export(rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
                 place = folder / "answer" / file_name(each.model) / file_name(each.test_set)
                 method, raw = raw_of(solution, *tried[each.model, each.test_set, name])
                 path = place / f"{file_name(name).replace('_', '-')}_{method}.json"
-                write_text(path, json.dumps(raw, indent=2))
+                files.write(json.dumps(raw, indent=2), path, folders=True)
                 written.append(path)
         for suite, known in ids.items():
             path = folder / "test_ids" / f"{file_name(suite)}.json"
-            write_text(path, json.dumps(known))
+            files.write(json.dumps(known), path, folders=True)
             written.append(path)
     return [directory / path.relative_to(folder) for path in written]

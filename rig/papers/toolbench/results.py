@@ -8,9 +8,9 @@ from typing import cast
 
 from rig.calls import Json, JsonObject
 from rig.errors import RigError
-from rig.files import filling
+from rig.files import filling, write
 from rig.methods.paper import Results
-from rig.papers.toolbench.answers import file_name, read_json, write_text
+from rig.papers.toolbench.answers import file_name, read_json
 from rig.papers.toolbench.tables import (
     dialect_of,
     pass_json,
@@ -93,7 +93,7 @@ def write_results(
                 else _pass_texts(cast(list[Judged], several), raw)
             )
             for name, text in zip((f"{stem}.json", f"{stem}.csv"), texts, strict=True):
-                write_text(folder / name, text)
+                write(text, folder / name, folders=True)
                 written.append(directory / name)
     return written
 

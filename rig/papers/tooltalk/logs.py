@@ -83,7 +83,7 @@ class Chat(NamedTuple):
     @property
     def key(self) -> str:
         """All that was said, such that a chat that goes on from another begins with its key."""
-        return "\n".join(message.model_dump_json() for message in self.messages) + "\n"
+        return "\n".join(json.dumps(message.model_dump()) for message in self.messages) + "\n"
 
 
 class _Replacement(NamedTuple):

@@ -10,10 +10,10 @@ from statistics import fmean
 from typing import Any, NamedTuple, cast
 
 from rig.calls import JsonObject
+from rig.judging import agreement
+from rig.judging.agreement import Label, Upstream
 from rig.judging.files import Votes, read_votes
 from rig.judging.rates import share
-from rig.judging.trust import agreement
-from rig.judging.trust.agreement import Label, Upstream
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.metrics import Remark
 from rig.rates import Estimate
@@ -93,7 +93,7 @@ def _of_pairs(rows: Sequence[Votes]) -> Measured:
         accuracy=agreement.accuracy(found, truth),
         kappa=agreement.kappa(found, truth),
         upstream=agreement.upstream([each for each, _ in both], [human for _, human in both]),
-        position_bias=_share(flips) if flips else None,
+        position_bias=share(flips) if flips else None,
         undecided=sum(each is None for each in found),
         invalid=sum(vote.invalid for each in votes for vote in each),
     )
@@ -117,10 +117,6 @@ def _winner(votes: Sequence[PreferenceVote]) -> Label:
 def _majority(votes: Iterable[int]) -> Label:
     found = agreement.majority(list(votes))
     return found.pop() if len(found) == 1 else None
-
-
-def _share(values: Sequence[float]) -> Estimate:
-    return share(values)
 
 
 def judge_of(settings: JsonObject) -> JsonObject:

@@ -1,1 +1,0 @@
-"""Whether a judge can be trusted: labels, agreement with them, and what is said about it."""
