@@ -70,7 +70,7 @@ RANKS = {
 """(floor, rank on it) of every room. A room imports rooms of a lower floor, or of a lower rank on its own."""
 
 UNRELATED = {
-    "rig.engine": {"rig.toolbox", "rig.tooltalk"},
+    "rig.engine": {"rig.tooltalk"},
     "rig.toolbox": {"rig.engine"},
     "rig.tooltalk": {"rig.engine"},
     "rig.scoring": {"rig.engine", "rig.tooltalk"},

@@ -129,21 +129,38 @@ def _is_flat(schema: JsonObject) -> bool:
 
 def _judged(schema: JsonObject, name: str, value: Json) -> Iterator[Misfit]:
     """The first thing that is wrong with a value by any other schema."""
-    errors = _validator()(schema).iter_errors(value)
+    errors = validator(schema).iter_errors(value)
     for error in islice(sorted(errors, key=lambda error: list(map(str, error.absolute_path))), 1):
         where = "".join(f".{step}" for step in error.absolute_path)
         said = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
         yield Misfit("choice", name, f"as declared ({name}{where}: {said})", value, value)
 
 
+def validator(schema: JsonObject, *, whole_patterns: bool = False) -> Any:
+    """A validator of JSON Schema (`jsonschema`'s) whose patterns come to an end.
+
+    With `whole_patterns`, which begin with ^ and end with $, they are of whole texts, as grammars enforce
+    them: Python's `$` would let a final line break through.
+    """
+    return _validator_class(whole_patterns)(schema)
+
+
+def fits(value: Json, schema: JsonObject) -> bool:
+    """Whether a value is one of a schema whose patterns are of whole texts."""
+    return bool(validator(schema, whole_patterns=True).is_valid(value))
+
+
 @cache
-def _validator() -> Any:
-    """A validator of JSON Schema whose patterns come to an end."""
+def _validator_class(whole_patterns: bool) -> Any:
     from jsonschema import Draft202012Validator, ValidationError  # loaded for those alone who have such tools
     from jsonschema.validators import extend
 
     def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
-        if isinstance(value, str) and not regexes.found(wanted, value):
+        if not isinstance(value, str):
+            return
+        if whole_patterns and not regexes.fits(wanted[1:-1], value):
+            yield ValidationError(f"{value!r} does not have the form that is asked for")
+        elif not whole_patterns and not regexes.found(wanted, value):
             yield ValidationError(f"{value!r} does not match {wanted!r}")
 
     return extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]

@@ -5,6 +5,7 @@ A format is one class and one registration. Prompt, grammar, reading and teacher
 about it.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
@@ -13,8 +14,10 @@ from rig.calls import Call, Json, JsonObject
 from rig.engine.core.assessment import Kind
 from rig.engine.core.settings import GrammarArm
 from rig.engine.grammar.language import Language
+from rig.engine.grammar.schema import narrow
 from rig.engine.templates.template import QUIET, ChatMessage, ChatTemplate
 from rig.models import Message, ToolDoc
+from rig.toolbox.schemas import validator
 
 
 class AnswerError(ValueError):
@@ -23,6 +26,55 @@ class AnswerError(ValueError):
     def __init__(self, message: str, salvage: str = "") -> None:
         super().__init__(message)
         self.salvage = salvage
+
+
+class CallChecker:
+    """Checks calls by what the grammar enforces of their tools' schemas, even after it has promised that.
+
+    `schemas` are these parts of the schemas, by tool. Raises SchemaError for what cannot be enforced.
+    """
+
+    def __init__(self, tools: Sequence[ToolDoc], grammar: GrammarArm) -> None:
+        self.schemas: Mapping[str, JsonObject] = {
+            tool.name: narrow(tool.parameters, tool.name, formats=grammar == "strict") for tool in tools
+        }
+        self._validators = {
+            name: validator(schema, whole_patterns=True) for name, schema in self.schemas.items()
+        }
+
+    def call(self, name: str, arguments: Json) -> Call:
+        """The call. Raises AnswerError if no tool takes it."""
+        if name not in self._validators:
+            raise AnswerError(f"no tool is called {name!r}")
+        fault = next(self._validators[name].iter_errors(arguments), None)
+        if fault is not None:
+            raise AnswerError(f"{name}: {fault.message[:200]}")
+        return Call(name, arguments)
+
+
+def check_unicode(text: str, answer: Json) -> None:
+    """Raise AnswerError for an answer that JSON's escapes in a text make something else than Unicode."""
+    if "\\u" not in text:
+        return
+    try:
+        json.dumps(answer, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text") from error
+
+
+def json_text(value: Json) -> str:
+    """JSON as it stands in prompts and answers."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def argument_spans(arguments: JsonObject, opening: str) -> list["Span"]:
+    """An object on one line, each name and each value for itself; `opening` is what stands before it."""
+    spans = []
+    between = f"{opening}{{"
+    for name, value in arguments.items():
+        spans += [Span(f"{between}{json_text(name)}: ", "parameter"), Span(json_text(value), "value")]
+        between = ", "
+    return spans
 
 
 class Reading(NamedTuple):

@@ -5,19 +5,25 @@ come in the order in which the function declares its parameters. They are descri
 that the same question with other choices is read from the cache.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import jsonschema
 
 from rig.calls import Call, JsonObject
 from rig.engine.core.settings import GrammarArm
-from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
+from rig.engine.formats.base import (
+    AnswerError,
+    AnswerFormat,
+    CallChecker,
+    Offer,
+    Reading,
+    Span,
+    argument_spans,
+    check_unicode,
+    json_text,
+)
 from rig.engine.formats.salvage import MARKS, JsonError, read_json
 from rig.engine.grammar.language import Language
-from rig.engine.grammar.schema import SchemaError, narrow
+from rig.engine.grammar.schema import SchemaError
 from rig.engine.templates.template import ChatMessage, ChatTemplate
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
 
@@ -33,9 +39,8 @@ class ObjectFormat(AnswerFormat):
         if len(tools) != 1:
             raise SchemaError(f"the form `object` is for one function; here there are {len(tools)}")
         [self._tool] = tools
-        schema = narrow(self._tool.parameters, self._tool.name, formats=grammar == "strict")
-        self._validator = jsonschema.Draft202012Validator(schema)
-        self._language = Language(schema, marks=MARKS)
+        self._checker = CallChecker(tools, grammar)
+        self._language = Language(self._checker.schemas[self._tool.name], marks=MARKS)
 
     def offer(self) -> Offer:
         return Offer()
@@ -62,47 +67,34 @@ class ObjectFormat(AnswerFormat):
                 case ReplyMessage(text):
                     chat.append(ChatMessage("assistant", (text,)))
                 case CallMessage(call, outcome):
-                    chat.append(ChatMessage("assistant", (_json(call.arguments),)))
-                    chat.append(ChatMessage("user", (_json(outcome.as_json()),)))
+                    chat.append(ChatMessage("assistant", (json_text(call.arguments),)))
+                    chat.append(ChatMessage("user", (json_text(outcome.as_json()),)))
         if chat and chat[-1].role == "user":
             chat[-1] = replace(chat[-1], parts=(*chat[-1].parts, f"\n\n{self._fields}"))
         return chat
 
     def read(self, text: str) -> Reading:
         try:
-            found: JsonObject = read_json(text)
-            _json(found).encode()
+            arguments: JsonObject = read_json(text)
         except JsonError as error:
             raise AnswerError(f"not JSON: {error}") from error
-        except UnicodeEncodeError as error:
-            raise AnswerError("a string holds half of a surrogate pair, which is no Unicode text") from error
-        fault = next(self._validator.iter_errors(found), None)
-        if fault is not None:
-            raise AnswerError(f"{self._tool.name}: {fault.message[:200]}")
-        return Reading((Call(self._tool.name, found),))
+        check_unicode(text, arguments)
+        return Reading((self._checker.call(self._tool.name, arguments),))
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         if isinstance(answer, str) or not isinstance(answer.arguments, dict):
-            return (Span(_json(answer if isinstance(answer, str) else answer.arguments), None),)
-        spans = []
-        between = "{"
-        for name, value in answer.arguments.items():
-            spans += [Span(f"{between}{_json(name)}: ", "parameter"), Span(_json(value), "value")]
-            between = ", "
-        return *spans, Span("}", "parameter")
+            return (Span(json_text(answer if isinstance(answer, str) else answer.arguments), None),)
+        spans = argument_spans(answer.arguments, "")
+        return *spans, Span("}" if spans else "{}", "parameter")
 
 
 def _described(schema: JsonObject) -> str:
     """What a field is, as a model reads it."""
     if "enum" in schema:
-        kind = " or ".join(map(_json, schema["enum"]))
+        kind = " or ".join(map(json_text, schema["enum"]))
     elif "maxLength" in schema:
         kind = f"{schema['type']}, at most {schema['maxLength']} characters"
     else:
         kind = str(schema.get("type", "any value"))
-    said = schema.get("description")
-    return f"{kind}. {said}" if said else kind
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    description = schema.get("description")
+    return f"{kind}. {description}" if description else kind

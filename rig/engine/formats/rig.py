@@ -4,15 +4,23 @@ The same form is described to the model, enforced by the grammar, checked after 
 model its own earlier answers. It needs nothing from a chat template but the roles.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from rig.calls import Call, JsonObject, Outcome
 from rig.engine.core.settings import GrammarArm
 from rig.engine.formats import salvage
-from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
-from rig.engine.formats.judging import Judge, check_unicode
+from rig.engine.formats.base import (
+    AnswerError,
+    AnswerFormat,
+    CallChecker,
+    Offer,
+    Reading,
+    Span,
+    argument_spans,
+    check_unicode,
+    json_text,
+)
 from rig.engine.formats.salvage import JsonError, Unreadable, read_json
 from rig.engine.grammar.language import Language
 from rig.engine.grammar.schema import holds_any_names
@@ -25,8 +33,6 @@ _RULES = (
     'To speak to the user: {"reply": "<your words>"}\n'
     "After a tool was used you are shown its result, and answer again."
 )
-
-_DOCUMENTATION = ("description", "x-format", "title")
 
 
 class RigFormat(AnswerFormat):
@@ -41,8 +47,8 @@ class RigFormat(AnswerFormat):
 
     def __init__(self, tools: tuple[ToolDoc, ...], grammar: GrammarArm, template: ChatTemplate) -> None:
         super().__init__(tools, grammar, template)
-        self._judge = Judge(tools, grammar)
-        schemas = self._judge.schemas
+        self._checker = CallChecker(tools, grammar)
+        schemas = self._checker.schemas
         self._repeats = any(map(holds_any_names, schemas.values()))
         calls = [_object({"tool": {"const": name}, "arguments": part}) for name, part in schemas.items()]
         schema: JsonObject = {"anyOf": [*calls, _object({"reply": {"type": "string"}})]}
@@ -71,32 +77,30 @@ class RigFormat(AnswerFormat):
     def _result(self, call: Call, outcome: Outcome) -> str:
         """What a tool gave back. Under the user's role it says that it is not the user who speaks."""
         failed = outcome.exception is not None
-        text = _json({"exception": outcome.exception} if failed else {"response": outcome.response})
+        text = json_text({"exception": outcome.exception} if failed else {"response": outcome.response})
         return text if self.template.tool else f"Result of {call.name}: {text}"
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         """Of a reply, whose words could be any, only the decision to reply counts."""
         if isinstance(answer, str):
-            return Span('{"r', "answer"), Span(f'eply": {_json(answer)}}}', None)
-        spans = [Span('{"tool": ', "answer"), Span(_json(answer.name), "tool")]
+            return Span('{"r', "answer"), Span(f'eply": {json_text(answer)}}}', None)
+        spans = [Span('{"tool": ', "answer"), Span(json_text(answer.name), "tool")]
         if not isinstance(answer.arguments, dict):
-            arguments = Span(f', "arguments": {_json(answer.arguments)}}}', "parameter")
+            arguments = Span(f', "arguments": {json_text(answer.arguments)}}}', "parameter")
             return *spans, arguments
-        between = ', "arguments": {'
-        for name, value in answer.arguments.items():
-            spans += [Span(f"{between}{_json(name)}: ", "parameter"), Span(_json(value), "value")]
-            between = ", "
-        return *spans, Span("}}" if answer.arguments else f"{between}}}}}", "parameter")
+        opening = ', "arguments": '
+        spans += argument_spans(answer.arguments, opening)
+        return *spans, Span("}}" if answer.arguments else f"{opening}{{}}}}", "parameter")
 
     def read(self, text: str) -> Reading:
         if self.grammar != "none":
             return self.parse(text)
         try:
-            found, how = salvage.salvage(text)
+            answer, how = salvage.salvage(text)
         except Unreadable as error:
             raise AnswerError(str(error), error.how) from error
         try:
-            return self._judged(text, found)._replace(salvage=how)
+            return self._checked(text, answer)._replace(salvage=how)
         except AnswerError as error:
             raise AnswerError(str(error), how) from error
 
@@ -106,24 +110,20 @@ class RigFormat(AnswerFormat):
             answer = read_json(text, repeats=self._repeats)
         except JsonError as error:
             raise AnswerError(f"not JSON: {error}") from error
-        return self._judged(text, answer)
+        return self._checked(text, answer)
 
-    def _judged(self, text: str, answer: Any) -> Reading:
+    def _checked(self, text: str, answer: Any) -> Reading:
         check_unicode(text, answer)
         match answer:
             case {"reply": str(reply), **rest} if not rest:
                 return Reading(content=reply)
             case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest:
-                return Reading((self._judge.call(name, arguments),))
+                return Reading((self._checker.call(name, arguments),))
         raise AnswerError("neither a tool call nor a reply")
 
 
 def _text(spans: Sequence[Span]) -> str:
     return "".join(span.text for span in spans)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def declarations_in_words(tools: Sequence[ToolDoc]) -> str:
@@ -149,11 +149,11 @@ def _declaration(tool: ToolDoc) -> str:
 
 def _type(schema: JsonObject) -> str:
     if "enum" in schema:
-        return " or ".join(map(_json, schema["enum"]))
+        return " or ".join(map(json_text, schema["enum"]))
     if schema.get("type") == "array" and "items" in schema:
         return f"list of {_type(schema['items'])}"
     if schema.get("type") == "object" or not isinstance(schema.get("type"), str):
-        return _json(_strip(schema, _DOCUMENTATION))
+        return json_text(_undocumented(schema))
     return str(schema["type"])
 
 
@@ -166,14 +166,12 @@ def _object(properties: JsonObject) -> JsonObject:
     }
 
 
-def _strip(node: Any, keywords: tuple[str, ...], *, names: bool = False) -> Any:
-    """A schema without some keywords. Under `properties`, the keys are names, and all of them stay."""
+def _undocumented(node: Any, *, names: bool = False) -> Any:
+    """A schema without its documentation. Under `properties` the keys are names, and all of them stay."""
     if isinstance(node, dict):
         return {
-            key: _strip(value, keywords, names=key == "properties" and not names)
+            key: _undocumented(value, names=key == "properties" and not names)
             for key, value in node.items()
-            if names or key not in keywords
+            if names or key not in ("description", "x-format", "title")
         }
-    if isinstance(node, list):
-        return [_strip(item, keywords) for item in node]
-    return node
+    return [_undocumented(item) for item in node] if isinstance(node, list) else node

@@ -1,6 +1,5 @@
 """A model's own form of answers: words, and calls as its template shows them."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -8,8 +7,16 @@ from typing import Any, ClassVar
 from rig.calls import Call, Json, JsonObject, Outcome
 from rig.engine.core.settings import GrammarArm, ThinkingArm
 from rig.engine.formats import salvage
-from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
-from rig.engine.formats.judging import Judge, check_unicode
+from rig.engine.formats.base import (
+    AnswerError,
+    AnswerFormat,
+    CallChecker,
+    Offer,
+    Reading,
+    Span,
+    check_unicode,
+    json_text,
+)
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.formats.salvage import Unreadable
 from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Thoughts
@@ -49,8 +56,8 @@ class NativeFormat(AnswerFormat):
         super().__init__(tools, grammar, template)
         self._native = native
         self._shape = native.shape
-        self._judge = Judge(tools, grammar)
-        self._schemas = {name: self._arranged(schema) for name, schema in self._judge.schemas.items()}
+        self._checker = CallChecker(tools, grammar)
+        self._schemas = {name: self._arranged(schema) for name, schema in self._checker.schemas.items()}
         self._check_names()
         self.variables = variables(native, thinking)
         self._off_word = native.thinking.off_word if thinking == "off" else ""
@@ -209,7 +216,7 @@ class NativeFormat(AnswerFormat):
         try:
             for each in found:
                 check_unicode(said, each.arguments)
-            calls = tuple(self._judge.call(*each) for each in found)
+            calls = tuple(self._checker.call(*each) for each in found)
         except AnswerError as error:
             raise AnswerError(str(error), how) from error
         return Reading(calls, content, reasoning, how)
@@ -235,7 +242,7 @@ class NativeFormat(AnswerFormat):
     def _calls(self, said: str, *, loose: bool) -> tuple[list[Found], str, list[str]]:
         """The calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
         shape = self._shape
-        reader = CallReader(shape, self._judge.schemas, loose=loose)
+        reader = CallReader(shape, self._checker.schemas, loose=loose)
         if shape.lead and not said.startswith(shape.lead) and (not loose or _NAME.match(said)):
             found, end = reader.read(said, 0, "")
             return self._ended(found, "", said[end:], reader, loose=loose)
@@ -292,13 +299,8 @@ class NativeFormat(AnswerFormat):
     def _salvaged_call(self, answer: JsonObject) -> Call:
         match answer:
             case {"tool": str(name), "arguments": dict(arguments)}:
-                return self._judge.call(name, arguments)
+                return self._checker.call(name, arguments)
         raise AnswerError("neither a tool call nor a reply")
-
-
-def json_text(value: Json) -> str:
-    """JSON as it stands in prompts."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 _RULES = (

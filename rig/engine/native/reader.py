@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rig.calls import Json, JsonObject
-from rig.engine.formats.judging import fits
 from rig.engine.formats.salvage import DEEPEST, JsonError, read_json_at
 from rig.engine.grammar.schema import holds_any_names
 from rig.engine.grammar.spelling import CDATA, Spelling, Tags
 from rig.engine.native.shape import HOLES, ID, CallShape
+from rig.toolbox.schemas import fits
 
 ID_REGEX, INDEX_REGEX = "[A-Za-z0-9_.:-]{1,64}", "[0-9]{1,4}"
 NAME = re.compile(r"[\w.-]{1,200}")
