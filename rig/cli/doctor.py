@@ -176,7 +176,7 @@ def _models() -> Iterator[Finding]:
 def _template(name: str, path: Path) -> Iterator[Finding]:
     """What is wrong with a chat template that knows of tools, and what rig does instead."""
     # Kept from the other checks: forms of answers take a moment to load.
-    from rig.engine.native.found import Unsupported, native_of
+    from rig.engine.native.detection import Unsupported, native_of
     from rig.engine.templates.template import ChatTemplate
 
     advice = "give another with --chat-template FILE, or see what rig makes of it: rig models info --tools"
@@ -189,7 +189,7 @@ def _template(name: str, path: Path) -> Iterator[Finding]:
         yield Finding("template", "warn", f"{name}: {error}", advice)
         return
     except Unsupported as error:
-        if error.shown:
+        if error.shows_calls:
             yield Finding(
                 "template", "warn", f"{name}: the template {error}; it answers in rig's form", advice
             )

@@ -16,7 +16,7 @@ from rig.models import ToolDoc
 Make: TypeAlias = Callable[[tuple[ToolDoc, ...], GrammarArm, ChatTemplate], AnswerFormat]
 
 
-class Chosen(NamedTuple):
+class FormatChoice(NamedTuple):
     """A form for one model: how it is made for a set of tools, and all of it that can change an answer.
 
     `remarks` are lines that a person should know before a run.
@@ -45,40 +45,40 @@ def is_own(name: str) -> bool:
     return name not in plugins.registered().formats
 
 
-def choose(settings: EngineSettings, template: ChatTemplate) -> Chosen:
+def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
     """The form that the settings ask for, for a model with this template. Raises RigError."""
     name = settings.format
-    known: Mapping[str, type[AnswerFormat]] = plugins.registered().formats
+    formats: Mapping[str, type[AnswerFormat]] = plugins.registered().formats
     check_name(name)
     remarks: tuple[str, ...] = ()
-    if name not in known:
-        found = _native(settings, template)
-        if isinstance(found, Chosen):
-            return found
-        name, remarks = RigFormat.name, (found,)
-    made = known[name]
-    if settings.tool_choice != "auto" and made is RigFormat:
+    if name not in formats:
+        choice = _native(settings, template)
+        if isinstance(choice, FormatChoice):
+            return choice
+        name, remarks = RigFormat.name, (choice,)
+    format_class = formats[name]
+    if settings.tool_choice != "auto" and format_class is RigFormat:
         raise RigError(
             f"--tool-choice {settings.tool_choice} is for models' own formats;"
             " in rig's form a model always chooses (--format native)"
         )
-    several = {} if settings.several_calls or made is RigFormat else {"several_calls": False}
-    fingerprint = {"prompt_format": f"{made.name}-{made.version}", **several}
-    return Chosen(made, fingerprint, made.salvage_rules, remarks)
+    several = {} if settings.several_calls or format_class is RigFormat else {"several_calls": False}
+    fingerprint = {"prompt_format": f"{format_class.name}-{format_class.version}", **several}
+    return FormatChoice(format_class, fingerprint, format_class.salvage_rules, remarks)
 
 
-def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | str:
+def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | str:
     """The model's own form, or that of a family; a line that says why `auto` takes none."""
     from rig.engine.grammar.spelling import Tags
+    from rig.engine.native.detection import Unsupported, family_native, native_of
     from rig.engine.native.form import NativeFormat
-    from rig.engine.native.found import Unsupported, family_native, native_of
 
     name = settings.format
     try:
         native = native_of(template) if name in ("auto", "native") else family_native(name, template)
     except Unsupported as error:
         if name == "auto":
-            why = f"its chat template {error}" if error.shown else "no tools in its chat template"
+            why = f"its chat template {error}" if error.shows_calls else "no tools in its chat template"
             return f"{why}: it answers in rig's form"
         raise RigError(
             f"--format native: the chat template {error}; use --format rig, a family"
@@ -100,4 +100,4 @@ def _native(settings: EngineSettings, template: ChatTemplate) -> Chosen | str:
         **thinking,
     }
     make = partial(NativeFormat, native=native, thinking=settings.thinking)
-    return Chosen(make, fingerprint, NativeFormat.salvage_rules, native.remarks(settings.thinking))
+    return FormatChoice(make, fingerprint, NativeFormat.salvage_rules, native.remarks(settings.thinking))

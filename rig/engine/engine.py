@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from rig.calls import Json
-from rig.engine.answer_format import Chosen
+from rig.engine.answer_format import FormatChoice
 from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree, Rows
 from rig.engine.cache.store import PrefixStore
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
@@ -103,7 +103,7 @@ class LlamaCppModel:
         tokenizer: Tokenizer,
         template: ChatTemplate,
         settings: EngineSettings,
-        chosen: Chosen,
+        chosen: FormatChoice,
         most_slots: int,
         open_store: OpenStore,
         drafter: Drafter,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rig.calls import Json, JsonObject
 from rig.engine import grammar
-from rig.engine.answer_format import Chosen, choose, is_own
+from rig.engine.answer_format import FormatChoice, choose, is_own
 from rig.engine.cache.store import PrefixStore
 from rig.engine.core import llama
 from rig.engine.core.llama import LlamaContext, LlamaModel
@@ -224,7 +224,7 @@ def _fingerprint(
     template_source: str,
     model: LlamaModel,
     template: ChatTemplate,
-    chosen: Chosen,
+    chosen: FormatChoice,
 ) -> JsonObject:
     """Everything of the engine that can change an answer, as flat JSON values."""
     versions = llama.versions()

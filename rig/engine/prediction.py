@@ -24,24 +24,24 @@ def predicted(
     form: Form, generation: Generation, usage: Usage, failure: tuple[ErrorKind, str] | None
 ) -> Prediction:
     """The outcome of a step: its text as the form reads it, or why it failed. A failure is never read."""
-    found = Reading()
+    reading = Reading()
     salvage = ""
     if failure is None:
         try:
-            found = form.format.read(generation.text)
-            salvage = found.salvage
+            reading = form.format.read(generation.text)
+            salvage = reading.salvage
         except AnswerError as error:
             failure, salvage = (ErrorKind.INVALID, str(error)), error.salvage
     several = bool(form.language.separator)
-    if len(found.calls) > 1 and not several:
-        salvage = ", ".join(filter(None, [salvage, f"first of {len(found.calls)}"]))
+    if len(reading.calls) > 1 and not several:
+        salvage = ", ".join(filter(None, [salvage, f"first of {len(reading.calls)}"]))
     kind, detail = failure or (None, "")
     incomplete = kind in (ErrorKind.TRUNCATED, ErrorKind.CONTEXT)
     return Prediction(
         raw=generation.text,
-        call=found.calls[0] if found.calls else None,
-        further=found.calls[1:] if several else (),
-        reply=None if failure or found.calls else found.content,
+        call=reading.calls[0] if reading.calls else None,
+        further=reading.calls[1:] if several else (),
+        reply=None if failure or reading.calls else reading.content,
         error=kind,
         error_detail=" ".join(detail.split())[:500],
         finish_reason="stop" if kind is None else "length" if incomplete else "error",
@@ -52,5 +52,5 @@ def predicted(
         token_forced=tuple(generation.token_forced),
         salvage=salvage,
         reasoning=form.format.reasoning(generation.text),
-        content=found.content if found.calls else "",
+        content=reading.content if reading.calls else "",
     )

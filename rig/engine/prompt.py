@@ -129,7 +129,7 @@ class Shield:
         calls = tuple(ToolCall(call.id, *self.value([call.name, call.arguments])) for call in message.calls)
         thoughts = message.thoughts[0], self.value(message.thoughts[1])
         shielded = replace(message, calls=calls, name=self.value(message.name), thoughts=thoughts)
-        return shielded.spelled()
+        return shielded.with_written_calls()
 
     def value(self, value: Json) -> Json:
         """A JSON value, every string in it shielded."""

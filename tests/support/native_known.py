@@ -8,8 +8,8 @@ from native_templates import OWN, REAL
 from rig.calls import Call, Outcome
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import Grammar
+from rig.engine.native.detection import Native, native_of
 from rig.engine.native.form import NativeFormat
-from rig.engine.native.found import Native, native_of
 from rig.engine.native.probe import MARKER, Probe
 from rig.engine.templates.template import ChatTemplate
 from rig.models import CallMessage, ToolDoc, UserMessage
@@ -39,7 +39,7 @@ class Known(NamedTuple):
     def shown(self, form: NativeFormat, calls: list[Call]) -> str:
         """The calls of an earlier message as they stand in the prompt, from where the assistant begins."""
         made = [CallMessage(call, Outcome("r"), joins=number > 0) for number, call in enumerate(calls)]
-        chat = [message.spelled() for message in form.write([UserMessage("quokka77"), *made])][:2]
+        chat = [message.with_written_calls() for message in form.write([UserMessage("quokka77"), *made])][:2]
         shown = [message.shown("".join(message.parts)) for message in chat]
         probe = Probe(self.template)
         tail = self.template.expand(shown, form.offer().declarations, variables=form.variables)

@@ -7,8 +7,8 @@ import click
 from rig.calls import Call, JsonObject, Outcome
 from rig.cli.output import printable
 from rig.engine.grammar.spelling import Tags
+from rig.engine.native.detection import Native, Unsupported, native_of
 from rig.engine.native.form import NativeFormat
-from rig.engine.native.found import Native, Unsupported, native_of
 from rig.engine.native.shape import ID, INDEX
 from rig.engine.templates.template import ChatTemplate, TemplateError
 from rig.errors import RigError
@@ -118,7 +118,7 @@ def _example(template: ChatTemplate, found: Native) -> str:
     """A prompt with a call and its result. Special tokens are spelled out."""
     form = NativeFormat((_TOOL,), "json", template, native=found)
     messages = (UserMessage("How is the weather in Paris?"), CallMessage(_CALL, Outcome({"sky": "clear"})))
-    chat = [message.spelled() for message in form.write(messages)]
+    chat = [message.with_written_calls() for message in form.write(messages)]
     offer = form.offer()
     try:
         fragments = template.render(chat, offer.declarations, form.variables)

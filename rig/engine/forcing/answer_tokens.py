@@ -85,7 +85,9 @@ def follow(
         mask = constraint.allowed()
         if not planned:
             planned = tokenizer.content(data[at:].decode("utf-8", "replace"))[::-1]
-        special = (each for each, piece in spelled if mask[each] and data.startswith(piece, at))
+        special = (
+            candidate for candidate, piece in spelled if mask[candidate] and data.startswith(piece, at)
+        )
         token = next(special, planned[-1] if planned else -1)
         if token < 0 or not mask[token] or not data.startswith(tokenizer.shown(token, marks), at):
             token = _longest(mask, tokenizer, data[at : at + _LONGEST_PIECE])
@@ -148,8 +150,8 @@ def kinds_of(spans: Sequence[Span]) -> Callable[[int], Kind]:
         # A token's leading space is a separator's; what it decides comes after.
         while start < len(text) - 1 and text[start : start + 1] == b" " and of(start) != "value":
             start += 1
-        found = of(start)
-        assert found is not None
-        return found
+        span_kind = of(start)
+        assert span_kind is not None
+        return span_kind
 
     return kind

@@ -129,12 +129,12 @@ class Teacher:
         language = self._parts.form(request).language
         trigger = "" if language.lead else language.trigger
         if trigger and trigger not in self._beginnings:
-            shown, opening = self._parts.tokenizer.shown, trigger.encode()
-            pieces = (shown(token) for token in range(self._parts.tokenizer.n_vocab))
-            found = [
+            piece_of, opening = self._parts.tokenizer.shown, trigger.encode()
+            pieces = (piece_of(token) for token in range(self._parts.tokenizer.n_vocab))
+            begins_call = [
                 bool(piece) and (opening.startswith(piece) or piece.startswith(opening)) for piece in pieces
             ]
-            self._beginnings[trigger] = np.array(found)
+            self._beginnings[trigger] = np.array(begins_call)
         return self._beginnings.get(trigger)
 
     def _assess(

@@ -123,27 +123,27 @@ def salvage_all(text: str) -> tuple[list[JsonObject], str]:
     """All answers in a text, and how the first was found; the rest is as in `salvage`."""
     if len(text) > LONGEST:
         raise Unreadable(f"an answer of {len(text):,} characters, more than {LONGEST:,}")
-    said, thought = _without_thoughts(text)
+    answer_text, thought = _without_thoughts(text)
     notes = ["after thoughts"] if thought else []
-    if not said:
+    if not answer_text:
         raise Unreadable(f"nothing was said{' after the thoughts' if thought else ''}", ", ".join(notes))
     answers: list[tuple[JsonObject, list[str]]] = []
     broken = ""
     try:
-        for found in _values(said):
-            answers += _answers(said, found)
+        for located in _values(answer_text):
+            answers += _answers(answer_text, located)
     except JsonError as error:
         broken = str(error)
     if answers:
         how = ", ".join(filter(None, [*notes, *answers[0][1], _CUT if broken else ""]))
         return [answer for answer, _ in answers], how
-    mark = next((mark for mark in _CALL_MARKS if mark in said), "")
-    if _PYTHON_CALL.match(said) and said.endswith(")]"):
+    mark = next((mark for mark in _CALL_MARKS if mark in answer_text), "")
+    if _PYTHON_CALL.match(answer_text) and answer_text.endswith(")]"):
         raise Unreadable("calls written as Python are not read", ", ".join(notes))
-    if mark or _LOOKS_LIKE_JSON.match(said) or _LOOKS_LIKE_A_CALL.search(said):
+    if mark or _LOOKS_LIKE_JSON.match(answer_text) or _LOOKS_LIKE_A_CALL.search(answer_text):
         reason = f"not JSON: {broken}" if broken else "neither a tool call nor a reply"
         raise Unreadable(reason, ", ".join(filter(None, [*notes, mark])))
-    return [{"reply": said}], ", ".join([*notes, "words"])
+    return [{"reply": answer_text}], ", ".join([*notes, "words"])
 
 
 def _without_thoughts(text: str) -> tuple[str, bool]:
@@ -179,30 +179,30 @@ def _values(text: str) -> Iterator[_Found]:
         place = end
 
 
-def _answers(text: str, found: _Found) -> list[tuple[JsonObject, list[str]]]:
+def _answers(text: str, located: _Found) -> list[tuple[JsonObject, list[str]]]:
     """The answers in a value, each with how it was recognised."""
-    before = text[max(0, found.start - _BEFORE) : found.start]
+    before = text[max(0, located.start - _BEFORE) : located.start]
     for mark, pattern in _NAMED:
         named = pattern.search(before)
-        if named and isinstance(found.value, dict):
-            return [({"tool": named[1], "arguments": found.value}, [mark])]
-    where = _where(text, before, found)
-    return [(answer, list(filter(None, [where, *notes]))) for answer, notes in _shapes(found.value)]
+        if named and isinstance(located.value, dict):
+            return [({"tool": named[1], "arguments": located.value}, [mark])]
+    where = _where(text, before, located)
+    return [(answer, list(filter(None, [where, *notes]))) for answer, notes in _shapes(located.value)]
 
 
-def _where(text: str, before: str, found: _Found) -> str:
+def _where(text: str, before: str, located: _Found) -> str:
     for mark in _CALL_MARKS:
         if before.rstrip().endswith(mark):
             return mark
     if _FENCE.search(before):
         return "fenced"
-    return "" if found.start == 0 and found.end == len(text) else "in prose"
+    return "" if located.start == 0 and located.end == len(text) else "in prose"
 
 
 def _shapes(value: Any) -> list[tuple[JsonObject, list[str]]]:
     """The answers that a JSON value is: one object, a list of them, or the list in an envelope."""
     if isinstance(value, list):
-        parts = [_shapes(each) if isinstance(each, dict) else [] for each in value]
+        parts = [_shapes(item) if isinstance(item, dict) else [] for item in value]
         return [(answer, ["list", *notes]) for part in parts for answer, notes in part] if all(parts) else []
     if not isinstance(value, dict):
         return []
@@ -221,17 +221,17 @@ def _call(value: JsonObject) -> list[tuple[JsonObject, list[str]]]:
     if len(names) != 1 or len(arguments) != 1:
         return []
     notes = [] if (names, arguments) == (["tool"], ["arguments"]) else [f"{names[0]}/{arguments[0]}"]
-    given = value[arguments[0]]
-    if isinstance(given, str):
+    arguments_value = value[arguments[0]]
+    if isinstance(arguments_value, str):
         try:
-            given = read_json(given)
+            arguments_value = read_json(arguments_value)
             notes.append("arguments as text")
         except JsonError:
             pass  # judged as the text that it is
     others = sorted(set(value) - {*names, *arguments})
     if others:
         notes.append("other keys")
-    return [({"tool": value[names[0]], "arguments": given}, notes)]
+    return [({"tool": value[names[0]], "arguments": arguments_value}, notes)]
 
 
 def _arguments_of(value: JsonObject) -> list[str]:
@@ -239,10 +239,10 @@ def _arguments_of(value: JsonObject) -> list[str]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise JsonError("a name comes twice in one object")
-    return made
+    return members
 
 
 def _finite(text: str) -> float:
@@ -263,11 +263,11 @@ _BRACKET = re.compile(r"[{\[]")
 
 def _check_depth(value: Any) -> None:
     level, depth = [value], 0
-    while level := [each for each in level if isinstance(each, dict | list)]:
+    while level := [node for node in level if isinstance(node, dict | list)]:
         depth += 1
         if depth > DEEPEST:
             raise JsonError(f"nested deeper than {DEEPEST} levels")
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+        level = [inner for node in level for inner in (node.values() if isinstance(node, dict) else node)]
 
 
 def _reason(error: Exception) -> str:

@@ -87,7 +87,7 @@ class FreeGrammar:
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
         self._text = np.array(
-            [bool(tokenizer.piece(each)) for each in range(tokenizer.n_vocab)], dtype=np.bool_
+            [bool(tokenizer.piece(token)) for token in range(tokenizer.n_vocab)], dtype=np.bool_
         )
         self._text[list(tokenizer.specials.values())] = False
         self._masks = lru_cache(maxsize=64)(self._mask)

@@ -76,7 +76,7 @@ class Writer:
 
     def body(self, schema: JsonObject, name: str, outermost: bool) -> str:
         if "anyOf" in schema:
-            return " | ".join(self.value(each, outermost=outermost) for each in schema["anyOf"])
+            return " | ".join(self.value(option, outermost=outermost) for option in schema["anyOf"])
         match schema.get("type"):
             case "object" if isinstance(schema.get("additionalProperties"), dict):
                 return self._any_names(schema["additionalProperties"], name)
@@ -189,8 +189,8 @@ def _steps(members: Sequence[Member], left: int, rule: str) -> list[tuple[Member
 def _holds(schema: Any, kind: str) -> bool:
     """Whether there is a value of this type anywhere in the values of a schema."""
     inner = [*schema.get("anyOf", []), *schema.get("properties", {}).values()]
-    inner += [each for each in (schema.get("items"), schema.get("additionalProperties")) if each]
-    return schema.get("type") == kind or any(_holds(each, kind) for each in inner)
+    inner += [part for part in (schema.get("items"), schema.get("additionalProperties")) if part]
+    return schema.get("type") == kind or any(_holds(part, kind) for part in inner)
 
 
 def literal(text: str) -> str:

@@ -18,7 +18,7 @@ from outlines.types import JsonSchema
 
 from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
-from rig.engine.grammar import calls, lark
+from rig.engine.grammar import lark, lark_calls
 from rig.engine.grammar.constraint import ConstraintError, Mask
 from rig.engine.grammar.language import Language
 from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
@@ -120,7 +120,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         schema = language.schema
         if schema is None:
             return _from_lark(
-                calls.grammar(language, self._specials, _SEPARATORS, free_order=self._free_order)
+                lark_calls.grammar(language, self._specials, _SEPARATORS, free_order=self._free_order)
             )
         if self._free_order or lark.is_needed(schema):
             return _from_lark(lark.grammar(schema, _SEPARATORS, free_order=self._free_order))

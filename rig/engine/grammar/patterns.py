@@ -94,13 +94,13 @@ def _members(part: str) -> Ranges:
         if high < low:
             raise ValueError(f"{item[0]!r} is not a range")
         ranges.append((low, high))
-    found = _without(((0, 0x10FFFF),), ranges) if negated else tuple(ranges)
-    return _without(found, _ESCAPED)
+    members = _without(((0, 0x10FFFF),), ranges) if negated else tuple(ranges)
+    return _without(members, _ESCAPED)
 
 
 def _shorthand(letter: str) -> Ranges:
-    known = _SHORTHANDS[letter.lower()]
-    return _without(_without(((0, 0x10FFFF),), known), _ESCAPED) if letter.isupper() else known
+    characters = _SHORTHANDS[letter.lower()]
+    return _without(_without(((0, 0x10FFFF),), characters), _ESCAPED) if letter.isupper() else characters
 
 
 def _plain(part: str, *, in_class: bool = False) -> str:

@@ -95,7 +95,7 @@ def _narrow(schema: Any, where: str, formats: bool, depth: int) -> JsonObject:
         return _values(node, where)
     kind = node.get("type")
     if isinstance(kind, list):
-        several = [_only(schema, each) for each in kind]
+        several = [_only(schema, one) for one in kind]
         return _any_of({"anyOf": several}, where, formats, depth)
     if not isinstance(kind, str) or kind not in _KEYWORDS:
         raise SchemaError(f"{where}: a type is needed, one of {', '.join(_KEYWORDS)}; got {_shown(kind)}")
@@ -123,24 +123,24 @@ def _any_of(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObje
         raise SchemaError(f"{where}: anyOf needs a list of schemas")
     # Two options that are equal would make a text that can be read in two ways, and no more texts.
     distinct = {
-        json.dumps(each, sort_keys=True): each
-        for each in (_narrow(option, where, formats, depth + 1) for option in options)
+        json.dumps(option, sort_keys=True): option
+        for option in (_narrow(option, where, formats, depth + 1) for option in options)
     }
     return {"anyOf": _told_apart(list(distinct.values()))}
 
 
 def _told_apart(options: list[JsonObject]) -> list[JsonObject]:
     """The options, without objects of any names beside other objects: a lexer cannot tell them apart."""
-    objects = [each for option in options for each in _objects(option)]
-    free = [each for each in objects if isinstance(each["additionalProperties"], dict)]
+    objects = [inner for option in options for inner in _objects(option)]
+    free = [inner for inner in objects if isinstance(inner["additionalProperties"], dict)]
     kept = free[:1] if len(free) == len(objects) else []
-    dropped = [each for each in free if each not in kept]
-    return [each for option in options for each in _without(option, dropped)] if dropped else options
+    dropped = [inner for inner in free if inner not in kept]
+    return [left for option in options for left in _without(option, dropped)] if dropped else options
 
 
 def _objects(schema: JsonObject) -> list[JsonObject]:
     """The objects that a narrowed schema may be."""
-    inner = [each for option in schema.get("anyOf", ()) for each in _objects(option)]
+    inner = [inner_object for option in schema.get("anyOf", ()) for inner_object in _objects(option)]
     return [schema] if schema.get("type") == "object" else inner
 
 
@@ -150,7 +150,7 @@ def _without(schema: JsonObject, dropped: list[JsonObject]) -> list[JsonObject]:
         return []
     if "anyOf" not in schema:
         return [schema]
-    left = [each for option in schema["anyOf"] for each in _without(option, dropped)]
+    left = [part for option in schema["anyOf"] for part in _without(option, dropped)]
     return [{"anyOf": left}] if left else []
 
 
@@ -174,7 +174,7 @@ def _values(node: JsonObject, where: str) -> JsonObject:
     kind = node.get("type", list(_PYTHON))
     kinds = kind if isinstance(kind, list) else [kind]
     for value in values:
-        if not any(_is_a(value, each) for each in kinds):
+        if not any(_is_a(value, one) for one in kinds):
             raise SchemaError(f"{where}: {_shown(value)} in enum is not of type {_shown(kind)}")
         if isinstance(value, str) and not _is_text(value):
             raise SchemaError(f"{where}: a value of enum is not Unicode text")
@@ -203,8 +203,8 @@ def _string(node: JsonObject, named: JsonObject, where: str) -> JsonObject:
     if named:
         ((keyword, name),) = named.items()
         if not isinstance(name, str) or name not in NAMED[keyword]:
-            known = ", ".join(NAMED[keyword])
-            raise SchemaError(f"{where}: {keyword} {_shown(name)} is not known; those known are {known}")
+            names = ", ".join(NAMED[keyword])
+            raise SchemaError(f"{where}: {keyword} {_shown(name)} is not known; those known are {names}")
         return {**node, "pattern": NAMED[keyword][name]}
     if "pattern" in node:
         if not isinstance(node["pattern"], str):
@@ -287,7 +287,7 @@ def _object(node: JsonObject, where: str, formats: bool, depth: int) -> JsonObje
     strange = [name for name in properties if not isinstance(name, str) or not _is_text(name)]
     if strange:
         raise SchemaError(f"{where}: the name {strange[0]!a} is not Unicode text")
-    inner = {name: _narrow(each, f"{where}.{name}", formats, depth + 1) for name, each in properties.items()}
+    inner = {name: _narrow(part, f"{where}.{name}", formats, depth + 1) for name, part in properties.items()}
     narrowed = {key: inner if key == "properties" else value for key, value in node.items()}
     return {**narrowed, "properties": inner, "additionalProperties": False}
 
@@ -296,7 +296,7 @@ def holds_any_names(schema: JsonObject) -> bool:
     """Whether a narrowed schema has an object whose names are not declared. They may come twice in a text."""
     inner = [*schema.get("anyOf", ()), *schema.get("properties", {}).values(), schema.get("items")]
     free = schema.get("additionalProperties")
-    return isinstance(free, dict) or any(holds_any_names(each) for each in inner if each)
+    return isinstance(free, dict) or any(holds_any_names(part) for part in inner if part)
 
 
 def _counts(node: JsonObject, lowest: str, highest: str, where: str) -> JsonObject:

@@ -50,8 +50,8 @@ class Spelling:
             case dict():
                 names = (key if self.bare_keys else self._json(key) for key in value)
                 inner = (
-                    f"{name}{self.between_key_and_value}{self.write(each)}"
-                    for name, each in zip(names, value.values(), strict=True)
+                    f"{name}{self.between_key_and_value}{self.write(member)}"
+                    for name, member in zip(names, value.values(), strict=True)
                 )
                 return f"{{{self.between_items.join(inner)}}}"
             case list() | tuple():
@@ -105,12 +105,12 @@ class Tags:
         """The arguments as text."""
         if not arguments:
             return self.empty
-        return self.join.join(self.argument(*each) for each in arguments.items())
+        return self.join.join(self.argument(*argument) for argument in arguments.items())
 
     def argument(self, name: str, value: object) -> str:
         """One argument as text."""
         if isinstance(value, str) and not self.quoted:
-            if self.wrapped and any(each in value for each in UNSAFE):
+            if self.wrapped and any(character in value for character in UNSAFE):
                 value = f"{CDATA[0]}{value}{CDATA[1]}"
             return f"{self.before_key}{name}{self.text_open}{value}{self.text_close}"
         return f"{self.before_key}{name}{self.other_open}{self.value(value)}{self.other_close}"

@@ -22,9 +22,9 @@ from rig.engine.formats.salvage import Unreadable
 from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Thoughts
 from rig.engine.grammar.schema import SchemaError
 from rig.engine.grammar.spelling import Tags
-from rig.engine.native.found import Native
+from rig.engine.native.detection import Native
 from rig.engine.native.probe import MARKER, Probe
-from rig.engine.native.reader import CallReader, Found, NotRead
+from rig.engine.native.reader import CallReader, NotRead, RawCall
 from rig.engine.native.shape import HOLES, ID
 from rig.engine.native.thinking import thoughts_of
 from rig.engine.templates.template import QUIET, ChatMessage, ChatTemplate, ToolCall
@@ -68,17 +68,17 @@ class NativeFormat(AnswerFormat):
         """A schema with its properties in the order in which the form writes them."""
         if not self._shape.sorts:
             return schema
-        made = {key: self._arranged_part(value) for key, value in schema.items()}
-        if isinstance(made.get("properties"), dict):
-            made["properties"] = {
-                name: made["properties"][name] for name in self._shape.names(made["properties"])
+        arranged = {key: self._arranged_part(value) for key, value in schema.items()}
+        if isinstance(arranged.get("properties"), dict):
+            arranged["properties"] = {
+                name: arranged["properties"][name] for name in self._shape.names(arranged["properties"])
             }
-        return made
+        return arranged
 
     def _arranged_part(self, part: Json) -> Json:
         if isinstance(part, Mapping):
             return self._arranged(dict(part))
-        return [self._arranged_part(each) for each in part] if isinstance(part, list) else part
+        return [self._arranged_part(item) for item in part] if isinstance(part, list) else part
 
     def _check_names(self) -> None:
         """Raise SchemaError for names that cannot be told from what stands around them."""
@@ -93,10 +93,10 @@ class NativeFormat(AnswerFormat):
                     )
 
     def offer(self) -> Offer:
-        shown = self._off_word
+        switch = self._off_word
         if self._native.declares:
-            return Offer(shown, "", declarations(self.tools), self._native.declared_as, context_apart=True)
-        rules = "\n\n".join(filter(None, (_RULES.format(example=_example(self._native)), shown)))
+            return Offer(switch, "", declarations(self.tools), self._native.declared_as, context_apart=True)
+        rules = "\n\n".join(filter(None, (_RULES.format(example=_example(self._native)), switch)))
         return Offer(rules, declarations_in_words(self.tools))
 
     def language(self) -> Language:
@@ -147,13 +147,13 @@ class NativeFormat(AnswerFormat):
                 case ReplyMessage(text, reasoning):
                     chat.append(ChatMessage("assistant", (text,), thoughts=self._shown(reasoning)))
                 case CallMessage(call, outcome):
-                    made = self._made(number, call)
+                    tool_call = self._made(number, call)
                     number += 1
                     if joins:
-                        chat[-1] = chat[-1].with_call(made)
+                        chat[-1] = chat[-1].with_call(tool_call)
                     else:
-                        chat.append(self._calling(message, made))
-                    results.append(self._result(made, outcome))
+                        chat.append(self._calling(message, tool_call))
+                    results.append(self._result(tool_call, outcome))
         return [*chat, *results]
 
     def _made(self, number: int, call: Call) -> ToolCall:
@@ -161,13 +161,13 @@ class NativeFormat(AnswerFormat):
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         return ToolCall(identity, call.name, json_text(arguments) if self._native.as_text else arguments)
 
-    def _calling(self, message: CallMessage, made: ToolCall) -> ChatMessage:
+    def _calling(self, message: CallMessage, tool_call: ToolCall) -> ChatMessage:
         return ChatMessage(
             "assistant",
             (message.content,),
-            (made,),
+            (tool_call,),
             thoughts=self._shown(message.reasoning),
-            spell=None if self._native.shows_calls else self._spelled,
+            write_calls=None if self._native.shows_calls else self._spelled,
         )
 
     def _spelled(self, calls: Sequence[ToolCall]) -> str:
@@ -177,12 +177,12 @@ class NativeFormat(AnswerFormat):
     def _shown(self, reasoning: str) -> tuple[str, str]:
         return (self._native.thinking.key, reasoning) if reasoning else ("", "")
 
-    def _result(self, made: ToolCall, outcome: Outcome) -> ChatMessage:
+    def _result(self, tool_call: ToolCall, outcome: Outcome) -> ChatMessage:
         failed = outcome.exception is not None
         text = json_text({"exception": outcome.exception} if failed else outcome.response)
         if not self.template.results:
-            text = f"Result of {made.name}: {text}"
-        return ChatMessage("tool", (text,), name=made.name, call_id=made.id)
+            text = f"Result of {tool_call.name}: {text}"
+        return ChatMessage("tool", (text,), name=tool_call.name, call_id=tool_call.id)
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:
         """Of a reply, whose words could be any, only the decision to reply counts."""
@@ -196,27 +196,27 @@ class NativeFormat(AnswerFormat):
         opened = "" if shape.lead else shape.fill(shape.open, 0)
         spans = [*closing, Span(opened, "answer"), Span(answer.name, "tool")]
         spans.append(Span(shape.fill(shape.after_name, 0), "parameter"))
-        spans += [Span(*each) for each in shape.parts(answer.arguments)]
+        spans += [Span(*part) for part in shape.parts(answer.arguments)]
         return tuple(span for span in (*spans, Span(shape.fill(shape.close, 0), "parameter")) if span.text)
 
     def read(self, text: str) -> Reading:
         loose = self.grammar == "none"
-        reasoning, said = self._apart(text)
+        reasoning, answer = self._apart(text)
         try:
-            found, content, notes = self._calls(said, loose=loose)
+            raw_calls, content, notes = self._calls(answer, loose=loose)
         except NotRead as error:
             if not loose:
                 raise AnswerError(str(error)) from error
-            return self._salvaged(said, reasoning, str(error))
+            return self._salvaged(answer, reasoning, str(error))
         how = ", ".join(dict.fromkeys(notes))
-        if found and all(call == (self._native.reply_tool, {}) for call in found):
+        if raw_calls and all(call == (self._native.reply_tool, {}) for call in raw_calls):
             return Reading((), content, reasoning, how)
-        if not found and loose:
-            return self._salvaged(said, reasoning, "")
+        if not raw_calls and loose:
+            return self._salvaged(answer, reasoning, "")
         try:
-            for each in found:
-                check_unicode(said, each.arguments)
-            calls = tuple(self._checker.call(*each) for each in found)
+            for each in raw_calls:
+                check_unicode(answer, each.arguments)
+            calls = tuple(self._checker.call(*call) for call in raw_calls)
         except AnswerError as error:
             raise AnswerError(str(error), how) from error
         return Reading(calls, content, reasoning, how)
@@ -236,38 +236,38 @@ class NativeFormat(AnswerFormat):
         if thinking.close not in text and self._shape.trigger in text:
             return "", text  # the thoughts were none, or have no end that tells them from the call
         inner = begun[len(thinking.open) :] if is_opened else text
-        reasoning, _, said = inner.partition(thinking.close)
-        return reasoning.strip(), said
+        reasoning, _, answer = inner.partition(thinking.close)
+        return reasoning.strip(), answer
 
-    def _calls(self, said: str, *, loose: bool) -> tuple[list[Found], str, list[str]]:
+    def _calls(self, answer: str, *, loose: bool) -> tuple[list[RawCall], str, list[str]]:
         """The calls in an answer, the words beside them, and what was overlooked. Raises NotRead."""
         shape = self._shape
         reader = CallReader(shape, self._checker.schemas, loose=loose)
-        if shape.lead and not said.startswith(shape.lead) and (not loose or _NAME.match(said)):
-            found, end = reader.read(said, 0, "")
-            return self._ended(found, "", said[end:], reader, loose=loose)
-        words, trigger, _ = said.partition(shape.trigger)
+        if shape.lead and not answer.startswith(shape.lead) and (not loose or _NAME.match(answer)):
+            raw_calls, end = reader.read(answer, 0, "")
+            return self._ended(raw_calls, "", answer[end:], reader, loose=loose)
+        words, trigger, _ = answer.partition(shape.trigger)
         if not trigger:
-            return [], self._words(said), []
+            return [], self._words(answer), []
         before = "" if shape.lead else shape.open.partition(shape.trigger)[0]
         opening = shape.trigger if shape.lead else shape.open[len(before) :]
         if loose and len(shape.trigger) == 1:  # a bracket; in words there may be others
-            place = reader.first(said, opening)
+            place = reader.first(answer, opening)
             if place is None:
-                return [], self._words(said), []
-            words = said[:place]
-        found, end = reader.read(said, len(words), opening)
-        return self._ended(found, words.removesuffix(before), said[end:], reader, loose=loose)
+                return [], self._words(answer), []
+            words = answer[:place]
+        raw_calls, end = reader.read(answer, len(words), opening)
+        return self._ended(raw_calls, words.removesuffix(before), answer[end:], reader, loose=loose)
 
     def _ended(
-        self, found: list[Found], words: str, rest: str, reader: CallReader, *, loose: bool
-    ) -> tuple[list[Found], str, list[str]]:
+        self, raw_calls: list[RawCall], words: str, rest: str, reader: CallReader, *, loose: bool
+    ) -> tuple[list[RawCall], str, list[str]]:
         notes = [*reader.notes]
         if rest.strip():
             if not loose:
                 raise NotRead(f"after the calls there is {rest.strip()[:30]!r}")
             notes.append("words after the calls")
-        return found, self._words(words), notes
+        return raw_calls, self._words(words), notes
 
     def _words(self, text: str) -> str:
         opened, closed = self._native.words
@@ -276,22 +276,22 @@ class NativeFormat(AnswerFormat):
             words = words.removeprefix(mark) if mark else words
         return (words.removesuffix(closed) if closed else words).strip()
 
-    def _salvaged(self, said: str, reasoning: str, fault: str) -> Reading:
+    def _salvaged(self, text: str, reasoning: str, fault: str) -> Reading:
         """An answer that is not in the form: another form that is known, or words."""
-        if not said.strip() and fault:
+        if not text.strip() and fault:
             raise AnswerError(fault)
         try:
-            found = salvage.salvage_all(said)
+            salvaged = salvage.salvage_all(text)
         except Unreadable as error:
             raise AnswerError(fault or str(error), error.how or ("own form" if fault else "")) from error
-        answers, how = found
+        answers, how = salvaged
         if "reply" in answers[0]:
             if fault:
                 raise AnswerError(fault, "own form")
-            return Reading((), self._words(said), reasoning, "")
+            return Reading((), self._words(text), reasoning, "")
         how = ", ".join(filter(None, ("another form", how)))
         try:
-            calls = tuple(self._salvaged_call(each) for each in answers)
+            calls = tuple(self._salvaged_call(answer) for answer in answers)
         except AnswerError as error:
             raise AnswerError(str(error), how) from error
         return Reading(calls, "", reasoning, how)
@@ -333,7 +333,7 @@ def _plain(schema: Any) -> Any:
     """A schema without the keywords that are rig's own."""
     if isinstance(schema, Mapping):
         return {key: _plain(value) for key, value in schema.items() if not str(key).startswith("x-")}
-    return [_plain(each) for each in schema] if isinstance(schema, list) else schema
+    return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from rig.calls import Json, JsonObject
 from rig.engine.grammar.spelling import JSON
@@ -36,12 +35,6 @@ def declaration(name: str) -> JsonObject:
 
 
 TOOLS = (declaration(FIRST), declaration(SECOND))
-
-
-class Shown(NamedTuple):
-    """What a template shows of an assistant's message, from where the assistant begins."""
-
-    text: str
 
 
 class Probe:
@@ -83,14 +76,14 @@ class Probe:
         except TemplateError as error:
             self.fault = str(error)
             return None
-        _, found, rest = text.rpartition(QUESTION)
-        return rest if found else None
+        _, question_there, rest = text.rpartition(QUESTION)
+        return rest if question_there else None
 
-    def call(self, name: str, arguments: JsonObject) -> Shown | None:
+    def call(self, name: str, arguments: JsonObject) -> str | None:
         """One call; None if the template refuses it, or shows no call of that name."""
         return self.calls((name, arguments))
 
-    def calls(self, *calls: tuple[str, JsonObject], following: Sequence[JsonObject] = ()) -> Shown | None:
+    def calls(self, *calls: tuple[str, JsonObject], following: Sequence[JsonObject] = ()) -> str | None:
         """Calls of one message, and what else follows on it."""
         text = self.after_question([self.message(*calls), *following])
         if text is None or calls[0][0] not in text:
@@ -98,14 +91,14 @@ class Probe:
         text = without_thoughts(self._without_header(text), self.thoughts_close)
         for number, (name, _) in enumerate(calls):
             text = text.replace(self.id_of(name, number), ID) if self.ids == "nine" else text
-        return Shown(text)
+        return text
 
     def message(self, *calls: tuple[str, JsonObject]) -> JsonObject:
         """An assistant's message with these calls."""
         return {
             "role": "assistant",
             "content": "",
-            "tool_calls": [self._made(*each) for each in enumerate(calls)],
+            "tool_calls": [self._made(*numbered) for numbered in enumerate(calls)],
         }
 
     def _made(self, number: int, call: tuple[str, JsonObject]) -> JsonObject:
@@ -135,8 +128,8 @@ class Probe:
     def header(self, text: str) -> int:
         """How many characters of a text are what prompts for an answer end with, where marks are in it."""
         most = min(len(text), len(self.prompt))
-        found = next((n for n in range(most, 0, -1) if self.prompt.endswith(text[:n])), 0)
-        return found if MARKER.search(text[:found]) else 0
+        length = next((n for n in range(most, 0, -1) if self.prompt.endswith(text[:n])), 0)
+        return length if MARKER.search(text[:length]) else 0
 
 
 def common_length(one: str, other: str) -> int:
@@ -157,7 +150,7 @@ _THOUGHTS = ("</think>", "[/THINK]", "<|END_THINKING|>", "</seed:think>", "<chan
 def without_thoughts(text: str, close: str = "") -> str:
     """What comes after empty thoughts, where a message begins with them. `close` is a mark of their end."""
     for mark in (*_THOUGHTS, *filter(None, [close])):
-        before, found, rest = text.partition(mark)
-        if found and FIRST not in before and SECOND not in before:
+        before, is_closed, rest = text.partition(mark)
+        if is_closed and FIRST not in before and SECOND not in before:
             return rest
     return text

@@ -34,7 +34,7 @@ class NotRead(ValueError):
     """A text that is not in the form; the message says in one line where it leaves it."""
 
 
-class Found(NamedTuple):
+class RawCall(NamedTuple):
     """A call in a text: its tool's name and its arguments, not yet judged."""
 
     name: str
@@ -55,13 +55,13 @@ class CallReader:
         self._repeats = any(map(holds_any_names, schemas.values()))
         self.notes: list[str] = []
 
-    def read(self, text: str, place: int, opening: str) -> tuple[list[Found], int]:
+    def read(self, text: str, place: int, opening: str) -> tuple[list[RawCall], int]:
         """The calls that begin at a place with this opening, and where they end. Raises NotRead."""
-        shape, calls = self._shape, list[Found]()
+        shape, calls = self._shape, list[RawCall]()
         place = self._over(text, place, opening)
         while True:
-            found, place = self._call(text, place)
-            calls.append(found)
+            call, place = self._call(text, place)
+            calls.append(call)
             place = (self._tried(text, place, shape.also_after) if shape.also_after else None) or place
             following = self._tried(text, place, shape.between) if shape.between else None
             if following is not None and NAME.match(text, following) and len(calls) < _MOST_CALLS:
@@ -78,13 +78,13 @@ class CallReader:
     def first(self, text: str, opening: str) -> int | None:
         """The first place at which this opening stands with a name behind it, and what follows on names."""
         shape = self._shape
-        for found in re.finditer(re.escape(opening), text):
+        for start in re.finditer(re.escape(opening), text):
             for after in (shape.after_name, *shape.also_after_name):
-                if _named(after, self._loose).match(text, found.end()):
-                    return found.start()
+                if _named(after, self._loose).match(text, start.end()):
+                    return start.start()
         return None
 
-    def _call(self, text: str, place: int) -> tuple[Found, int]:
+    def _call(self, text: str, place: int) -> tuple[RawCall, int]:
         shape = self._shape
         for loose in (False, True) if self._loose else (False,):
             for after in (shape.after_name, *shape.also_after_name):
@@ -92,7 +92,7 @@ class CallReader:
                 if name:
                     self._note_space(loose)
                     arguments, end = self._arguments(text, name.end(), name[1])
-                    return Found(name[1], arguments), end
+                    return RawCall(name[1], arguments), end
         raise NotRead(f"no tool's name with {shape.after_name.strip()!r} after it at {_at(text, place)}")
 
     def _arguments(self, text: str, place: int, tool: str) -> tuple[JsonObject, int]:
@@ -222,7 +222,7 @@ def cast(raw: str, schema: JsonObject | None, spelling: Spelling, *, repeats: bo
     A text that is not a value of any other type is a string.
     """
     options = [] if schema is None else schema.get("anyOf", [schema])
-    if schema is not None and all(each.get("type") == "string" for each in options):
+    if schema is not None and all(option.get("type") == "string" for option in options):
         return raw
     try:
         value, end = read_value(raw, 0, spelling.quote, repeats=repeats)
@@ -334,78 +334,78 @@ def read_value(
 
 def skip(text: str, place: int) -> int:
     """Where the white space ends."""
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
+    space = _SPACE.match(text, place)
+    return space.end() if space else place
 
 
 def _number(text: str, place: int) -> tuple[Json, int]:
-    found = _NUMBER.match(text, place)
-    if not found:
+    digits = _NUMBER.match(text, place)
+    if not digits:
         raise JsonError(f"no value at {text[place : place + 20]!r}")
-    whole = found[0].lstrip("-").isdigit()
-    number = int(found[0]) if whole else float(found[0])
+    whole = digits[0].lstrip("-").isdigit()
+    number = int(digits[0]) if whole else float(digits[0])
     if not whole and not math.isfinite(number):
         raise JsonError("a number is too large")
-    return number, found.end()
+    return number, digits.end()
 
 
 def _double(text: str, place: int) -> tuple[str, int]:
-    found = _DOUBLE.match(text, place)
-    if not found:
+    literal = _DOUBLE.match(text, place)
+    if not literal:
         raise JsonError("a string has no end")
     try:
-        return str(json.loads(found[0], strict=False)), found.end()
+        return str(json.loads(literal[0], strict=False)), literal.end()
     except ValueError:
-        return _ESCAPE.sub(_unescaped, found[0][1:-1]), found.end()
+        return _ESCAPE.sub(_unescaped, literal[0][1:-1]), literal.end()
 
 
 def _single(text: str, place: int) -> tuple[str, int]:
-    found = _SINGLE.match(text, place)
-    if not found:
+    literal = _SINGLE.match(text, place)
+    if not literal:
         raise JsonError("a string has no end")
-    return _ESCAPE.sub(_unescaped, found[1]), found.end()
+    return _ESCAPE.sub(_unescaped, literal[1]), literal.end()
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    escape = found[1]
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
     if escape[0] in "xu" and len(escape) > 1:
         return chr(int(escape[1:], 16))
     return _CONTROLS.get(escape, escape)
 
 
 def _object(text: str, place: int, quote: str, depth: int, repeats: bool) -> tuple[Json, int]:
-    made: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     place = skip(text, place)
     while not text.startswith("}", place):
         key, place = _object_key(text, place, quote)
         place = skip(text, place)
         if not text.startswith(":", place):
             raise JsonError(f"no colon after {key[:40]!r}")
-        if key in made and not repeats:
+        if key in members and not repeats:
             raise JsonError("a name comes twice in one object")
-        made[key], place = read_value(text, place + 1, quote, depth + 1, repeats=repeats)
+        members[key], place = read_value(text, place + 1, quote, depth + 1, repeats=repeats)
         place = _next(text, place, "}")
-    return made, place + 1
+    return members, place + 1
 
 
 def _object_key(text: str, place: int, quote: str) -> tuple[str, int]:
     if text[place : place + 1] in ('"', "'") or (quote and text.startswith(quote, place)):
         key, place = read_value(text, place, quote)
         return str(key), place
-    found = _BARE_KEY.match(text, place)
-    if not found:
+    bare = _BARE_KEY.match(text, place)
+    if not bare:
         raise JsonError(f"no name at {text[place : place + 20]!r}")
-    return found[0], found.end()
+    return bare[0], bare.end()
 
 
 def _list(text: str, place: int, quote: str, depth: int, repeats: bool) -> tuple[Json, int]:
-    made: list[Any] = []
+    items: list[Any] = []
     place = skip(text, place)
     while not text.startswith("]", place):
         value, place = read_value(text, place, quote, depth + 1, repeats=repeats)
-        made.append(value)
+        items.append(value)
         place = _next(text, place, "]")
-    return made, place + 1
+    return items, place + 1
 
 
 def _next(text: str, place: int, end: str) -> int:

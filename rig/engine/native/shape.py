@@ -83,7 +83,7 @@ class CallShape:
 
     def _sorted(self, value: Json) -> Json:
         if isinstance(value, list):
-            return [self._sorted(each) for each in value]
+            return [self._sorted(item) for item in value]
         if not isinstance(value, dict):
             return value
         return {name: self._sorted(value[name]) for name in self.names(value)}

@@ -116,9 +116,9 @@ def _differ(probe: Probe, on: JsonObject, off: JsonObject) -> bool:
 
 def _whole(probe: Probe, variables: JsonObject) -> str | None:
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
-    for given in (messages, messages[1:]):
+    for conversation in (messages, messages[1:]):
         try:
-            return probe.template.expand(given, TOOLS, generation=True, variables=variables)
+            return probe.template.expand(conversation, TOOLS, generation=True, variables=variables)
         except TemplateError:
             continue
     return None
@@ -169,11 +169,11 @@ def _closing(probe: Probe, after: str) -> str:
 def _kept(probe: Probe, key: str) -> Kept:
     if not key:
         return "never"
-    said = {"role": "assistant", "content": ANSWER, key: THOUGHT}
+    reply = {"role": "assistant", "content": ANSWER, key: THOUGHT}
     called = {**probe.message((FIRST, {"kappa": "x"})), key: THOUGHT}
     result = {"role": "tool", "name": FIRST, "tool_call_id": "k7Jq2Lx9A", "content": "found"}
     user = {"role": "user", "content": SYSTEM}
-    later = probe.after_question([said, user], generation=True, variables=_THINKING)
+    later = probe.after_question([reply, user], generation=True, variables=_THINKING)
     loop = probe.after_question([called, result], generation=True, variables=_THINKING)
     if later is not None and THOUGHT in later:
         return "always"

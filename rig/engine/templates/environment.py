@@ -35,9 +35,11 @@ class Compiled:
         # Templates of FireFunction's age take declarations as text, and do not ask whether there are any.
         self._has_functions = "functions" in self.undeclared and "functions is defined" not in source
 
-    def render(self, messages: Sequence[JsonObject], tools: Sequence[JsonObject], given: JsonObject) -> str:
+    def render(
+        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject], variables: JsonObject
+    ) -> str:
         """What it makes of messages and declarations. A template can raise anything."""
-        values: JsonObject = {**self._dated, **given}
+        values: JsonObject = {**self._dated, **variables}
         if tools:
             values["tools"] = _as_data(tools)
         if self._has_functions:
@@ -107,10 +109,10 @@ class _Namespace(jinja2.utils.Namespace):
 
     def __init__(*arguments: Any, **names: Any) -> None:
         self, *rest = arguments
-        made = dict(*rest, **names)
-        for name in made:
+        fields = dict(*rest, **names)
+        for name in fields:
             _refuse_hidden(name)
-        jinja2.utils.Namespace.__init__(self, made)
+        jinja2.utils.Namespace.__init__(self, fields)
 
     def __setitem__(self, name: str, value: Any) -> None:
         _refuse_hidden(name)

@@ -39,10 +39,10 @@ def compile(source: str) -> None:
 
 
 def render(
-    source: str, messages: Sequence[JsonObject], tools: Sequence[JsonObject], given: Mapping[str, Json]
+    source: str, messages: Sequence[JsonObject], tools: Sequence[JsonObject], variables: Mapping[str, Json]
 ) -> str:
     """What a template makes of messages and declarations, with these variables. Raises TemplateError."""
-    return _answer(source, {"messages": list(messages), "tools": list(tools), "given": dict(given)})
+    return _answer(source, {"messages": list(messages), "tools": list(tools), "given": dict(variables)})
 
 
 class _Process:

@@ -42,8 +42,8 @@ class ChatMessage:
     """A role and its content, in parts that are tokenised one by one.
 
     `calls` are those of an assistant's message, whose content templates may then leave out; where a template
-    shows none, `spell` makes a text of them. `name` and `call_id` say which call a tool's message answers.
-    `thoughts` are what came before an assistant's answer, with the key under which templates look for it.
+    shows none, `write_calls` makes a text of them. `name` and `call_id` say which call a tool's message
+    answers. `thoughts` are what came before an assistant's answer, with the key under which templates look for it.
     """
 
     role: Role
@@ -52,17 +52,19 @@ class ChatMessage:
     name: str = ""
     call_id: str = ""
     thoughts: tuple[str, str] = ("", "")
-    spell: Callable[[Sequence[ToolCall]], str] | None = None
+    write_calls: Callable[[Sequence[ToolCall]], str] | None = None
 
     def with_call(self, call: ToolCall) -> "ChatMessage":
         """The message with one more call."""
         return replace(self, calls=(*self.calls, call))
 
-    def spelled(self) -> "ChatMessage":
+    def with_written_calls(self) -> "ChatMessage":
         """The message with its calls as a text, where a template shows none."""
-        if self.spell is None:
+        if self.write_calls is None:
             return self
-        return replace(self, calls=(), spell=None, parts=(*self.parts, Markup(self.spell(self.calls))))
+        return replace(
+            self, calls=(), write_calls=None, parts=(*self.parts, Markup(self.write_calls(self.calls)))
+        )
 
     @property
     def is_bare(self) -> bool:
@@ -138,11 +140,11 @@ class ChatTemplate:
             self._takes(
                 [
                     ChatMessage("user", ("q",)),
-                    ChatMessage("assistant", ("",), (ToolCall("abcdefghi", "name", given),)),
+                    ChatMessage("assistant", ("",), (ToolCall("abcdefghi", "name", shape),)),
                     ChatMessage("tool", ("t",), name="name", call_id="abcdefghi"),
                 ]
             )
-            for given in (arguments, json.dumps(arguments))
+            for shape in (arguments, json.dumps(arguments))
         )
 
     def render(
@@ -168,8 +170,8 @@ class ChatTemplate:
         variables: Mapping[str, Json] = QUIET,
     ) -> str:
         """What the template makes of messages as they are, contents included. Raises TemplateError."""
-        given = {**self._variables, "add_generation_prompt": generation, **variables}
-        return process.render(self.source, messages, tools, given)
+        all_variables = {**self._variables, "add_generation_prompt": generation, **variables}
+        return process.render(self.source, messages, tools, all_variables)
 
     def _adapt(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         adapted: list[ChatMessage] = []
@@ -204,17 +206,17 @@ class ChatTemplate:
         # there are no calls and no declarations contents stay as they are: so prompts have always been.
         quote = '"' if tools or any(message.calls for message in messages) else ""
         markers = [f"[rig:{quote}content:{number}]" for number in range(len(messages))]
-        shown = [
+        views = [
             message.shown("" if message.is_bare else marker)
             for message, marker in zip(messages, markers, strict=True)
         ]
-        rest = self.expand(shown, tools, generation=True, variables=variables)
+        rest = self.expand(views, tools, generation=True, variables=variables)
         fragments: list[Fragment] = []
         for message, marker in zip(messages, markers, strict=True):
             escaped = marker.replace('"', '\\"')
             is_escaped = marker not in rest and escaped in rest
-            before, found, after = rest.partition(escaped if is_escaped else marker)
-            if not found:
+            before, marker_there, after = rest.partition(escaped if is_escaped else marker)
+            if not marker_there:
                 if message.calls:
                     continue  # many templates leave out what was said beside calls
                 raise TemplateError(f"a message of role {message.role} does not appear in the prompt")

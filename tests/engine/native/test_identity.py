@@ -17,7 +17,7 @@ from rig.engine.forcing.answer_tokens import NotInGrammar, follow
 from rig.engine.formats.base import AnswerError
 from rig.engine.grammar import ConstraintError, Grammar
 from rig.engine.grammar.language import Language
-from rig.engine.native.found import Unsupported, native_of
+from rig.engine.native.detection import Unsupported, native_of
 from rig.engine.native.shape import CallShape
 from rig.engine.templates.template import ChatTemplate
 from rig.models import ToolDoc

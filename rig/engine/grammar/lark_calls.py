@@ -20,7 +20,7 @@ from rig.engine.grammar.language import (
     as_pattern,
     spelling_of,
 )
-from rig.engine.grammar.spelled import SpelledWriter, TagsWriter, in_regex
+from rig.engine.grammar.lark_arguments import TagsWriter, ValueWriter, in_regex
 from rig.engine.grammar.spelling import Tags
 
 _ANY = "/(?s:.+)/"
@@ -33,12 +33,12 @@ def grammar(language: Language, specials: Mapping[str, int], options: JsonObject
 
     Raises ConstraintError as `rig.engine.grammar.lark` does.
     """
-    writer = SpelledWriter(options, free_order, spelling_of(language), specials)
+    writer = ValueWriter(options, free_order, spelling_of(language), specials)
     return _Calls(writer, specials).written(language)
 
 
 class _Calls:
-    def __init__(self, writer: SpelledWriter, specials: Mapping[str, int]) -> None:
+    def __init__(self, writer: ValueWriter, specials: Mapping[str, int]) -> None:
         self._writer = writer
         self._specials = specials
         writer.add("ANY", _ANY)
@@ -55,7 +55,7 @@ class _Calls:
         calls = language.calls + (() if language.choice == "required" else language.replies)
         self._writer.add("call", " | ".join(map(self._pattern, calls)) or '""')
         another = f"({self._pattern(as_pattern(language.separator))} call)*" if language.separator else ""
-        prefix, suffix = (self._pattern(as_pattern(each)) for each in (language.prefix, language.suffix))
+        prefix, suffix = (self._pattern(as_pattern(part)) for part in (language.prefix, language.suffix))
         self._writer.add("calls", " ".join((prefix, "call", another, suffix)))
 
     def _answer(self, language: Language) -> str:
@@ -77,9 +77,9 @@ class _Calls:
         marks = " | ".join(
             self._writer.literal(mark) for mark in sorted(language.marks) if mark in self._specials
         )
-        said = f"(WORDS? ({marks}))* " if marks else ""
+        marked = f"(WORDS? ({marks}))* " if marks else ""
         following = f" | {self._writer.until(language.trigger)} {calls}" if calls else ""
-        return f"{said}(WORDS?{following})"
+        return f"{marked}(WORDS?{following})"
 
     def _after_thoughts(self, language: Language, thoughts: Thoughts, answer: str) -> str:
         gap = ""

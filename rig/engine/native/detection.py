@@ -98,12 +98,12 @@ class Native:
 class Unsupported(Exception):
     """The template says nothing of tools that could be used; the message says in what respect.
 
-    `shown`: it does show calls, in a form that is not known.
+    `shows_calls`: it does show calls, in a form that is not known.
     """
 
-    def __init__(self, message: str, *, shown: bool) -> None:
+    def __init__(self, message: str, *, shows_calls: bool) -> None:
         super().__init__(message)
-        self.shown = shown
+        self.shows_calls = shows_calls
 
 
 @lru_cache(maxsize=32)
@@ -113,26 +113,26 @@ def native_of(template: ChatTemplate) -> Native:
     first = preset_for(template.source, always=True)
     try:
         if first:
-            raise NotDerived("", shown=False)
+            raise NotDerived("", shows_calls=False)
         shape, probe = _derived(template)
-        found = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
+        native = Native(shape, as_text=probe.as_text, ids="functions" if probe.ids != "nine" else "nine")
     except NotDerived as error:
         chosen = first or preset_for(template.source, always=False)
-        fixable = not error.shown or error.lossy or _encodes_twice(probe)
+        fixable = not error.shows_calls or error.lossy or _encodes_twice(probe)
         if chosen is None or (first is None and not fixable):
-            twice = error.shown and _encodes_twice(probe)
-            raise Unsupported(_TWICE if twice else str(error), shown=error.shown) from error
-        found = preset_native(chosen)
+            twice = error.shows_calls and _encodes_twice(probe)
+            raise Unsupported(_TWICE if twice else str(error), shows_calls=error.shows_calls) from error
+        native = preset_native(chosen)
         if first is None:
-            found = replace(found, shows_calls=False, faults=(_fault(error),))
-    return with_template(found, probe)
+            native = replace(native, shows_calls=False, faults=(_fault(error),))
+    return with_template(native, probe)
 
 
 _TWICE = "encodes arguments twice, as text within JSON"
 
 
 def _fault(error: NotDerived) -> str:
-    if error.shown and not error.lossy:
+    if error.shows_calls and not error.lossy:
         return f"the template {_TWICE}; rig writes calls as their family does"
     return f"the template {error}; rig writes them as their family does"
 
@@ -145,30 +145,30 @@ def preset_native(preset: Preset) -> Native:
 def family_native(name: str, template: ChatTemplate) -> Native:
     """A family's form with this template: what it declares is taken, calls are written as the family does."""
     probe = Probe(template)
-    found = with_template(preset_native(plugins.registered().presets[name]), probe)
+    native = with_template(preset_native(plugins.registered().presets[name]), probe)
     try:
-        same = _derived(template)[0] == found.shape
+        same = _derived(template)[0] == native.shape
     except NotDerived:
         same = False
-    return found if same else replace(found, shows_calls=False)
+    return native if same else replace(native, shows_calls=False)
 
 
-def with_template(found: Native, probe: Probe) -> Native:
+def with_template(native: Native, probe: Probe) -> Native:
     """A form with what the template does about it."""
     declared_as, place = _declared(probe)
     shown = probe.call(FIRST, {"kappa": "x"})
-    faults = [*found.faults]
+    faults = [*native.faults]
     if not place:
         faults.append("the template ignores declarations of tools; rig declares them in the system prompt")
-    if shown is None and not found.faults and found.shows_calls:
+    if shown is None and not native.faults and native.shows_calls:
         faults.append("the template does not show earlier calls; rig writes them as their family does")
     return replace(
-        found,
+        native,
         declared_as=declared_as,
         tools_in=place,
-        shows_calls=found.shows_calls and shown is not None,
-        thinking=found.thinking if found.thinking.known else find_thinking(probe),
-        words=found.words if any(found.words) else _words(probe),
+        shows_calls=native.shows_calls and shown is not None,
+        thinking=native.thinking if native.thinking.known else find_thinking(probe),
+        words=native.words if any(native.words) else _words(probe),
         reply_tool=(_REPLY_TOOL.findall(probe.template.source) or [""])[0],
         faults=tuple(faults),
     )
@@ -197,10 +197,10 @@ def _derived(template: ChatTemplate) -> tuple[CallShape, Probe]:
 def _declared(probe: Probe) -> tuple[str, Place]:
     """Under which name a template takes declarations, and where it puts them."""
     system = {"role": "system", "content": SYSTEM}
-    first, later = ({"role": "user", "content": each} for each in (QUESTION, "koala33"))
-    said = {"role": "assistant", "content": ANSWER}
+    first, later = ({"role": "user", "content": text} for text in (QUESTION, "koala33"))
+    reply = {"role": "assistant", "content": ANSWER}
     for name in ("tools", "xml_tools"):
-        for messages in ([system, first, said, later], [first, said, later]):
+        for messages in ([system, first, reply, later], [first, reply, later]):
             variables: dict[str, Json] = {} if name == "tools" else {name: list(TOOLS)}
             try:
                 text = probe.template.expand(messages, TOOLS if name == "tools" else (), variables=variables)

@@ -25,7 +25,7 @@ ASCII_CHARACTER = (
 )
 
 
-class SpelledWriter(Writer):
+class ValueWriter(Writer):
     """Writes values in a spelling. `specials` are the file's special tokens by how they are spelled."""
 
     def __init__(
@@ -50,7 +50,7 @@ class SpelledWriter(Writer):
             return super().body(schema, name, outermost)
         if "enum" in schema or "const" in schema:
             values = schema["enum"] if "enum" in schema else [schema["const"]]
-            return " | ".join(self.literal(spelling.write(each)) for each in values)
+            return " | ".join(self.literal(spelling.write(value)) for value in values)
         match schema.get("type"):
             case "string":
                 return self._string(schema)
@@ -85,7 +85,7 @@ class SpelledWriter(Writer):
         """A string as it is, and the text that closes it, which is not in it."""
         if "enum" in schema or "const" in schema:
             values = schema["enum"] if "enum" in schema else [schema["const"]]
-            return " | ".join(f"{self.literal(each)} {self.literal(close)}" for each in values)
+            return " | ".join(f"{self.literal(value)} {self.literal(close)}" for value in values)
         if "pattern" in schema:
             return self._closed(_in_slashes(schema["pattern"][1:-1]), close)
         low, high = schema.get("minLength", 0), schema.get("maxLength")
@@ -138,7 +138,7 @@ class SpelledWriter(Writer):
 class TagsWriter:
     """Writes arguments in tags, with the values that a writer writes."""
 
-    def __init__(self, writer: SpelledWriter, tags: Tags) -> None:
+    def __init__(self, writer: ValueWriter, tags: Tags) -> None:
         self._writer = writer
         self._tags = tags
 
@@ -161,7 +161,7 @@ class TagsWriter:
         """The rule of one argument: its name, and each way to write its value."""
         name = self._writer.fresh("a")
         options = schema.get("anyOf", [schema])
-        parts = [each for option in options for each in by_type(option)]
+        parts = [part for option in options for part in by_type(option)]
         self._writer.add(name, " | ".join(self._written(key, part) for part in parts))
         return name
 
@@ -182,7 +182,7 @@ class TagsWriter:
         values = {"boolean": (True, False), "null": (None,)}.get(str(schema.get("type")), ())
         if "enum" in schema or "const" in schema:
             values = tuple(schema["enum"] if "enum" in schema else [schema["const"]])
-            if not any(isinstance(each, bool) or each is None for each in values):
+            if not any(isinstance(value, bool) or value is None for value in values):
                 return ""
         spelled = [text for value in values for text in self._spellings(value, words)]
         return " | ".join(map(literal, dict.fromkeys(spelled)))
@@ -205,9 +205,9 @@ def by_type(schema: JsonObject) -> list[JsonObject]:
     values = schema.get("enum")
     if not isinstance(values, list):
         return [schema]
-    texts = [each for each in values if isinstance(each, str)]
-    others = [each for each in values if not isinstance(each, str)]
-    return [{"enum": each} for each in (texts, others) if each]
+    texts = [value for value in values if isinstance(value, str)]
+    others = [value for value in values if not isinstance(value, str)]
+    return [{"enum": group} for group in (texts, others) if group]
 
 
 def is_text(schema: JsonObject) -> bool:
