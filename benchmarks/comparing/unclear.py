@@ -85,9 +85,8 @@ def losses(arms: Sequence[Sequence[Counts]]) -> dict[str, bool]:
     found = {}
     for way, metric in zip(WAYS, (SUCCESS, RECALL), strict=False):
         difference = _difference(bootstrap, tallied, metric)
-        verdict = verdicts_of(
-            rows, tallied, [difference], bootstrap, ComparisonOptions(), DECLARATION, metric
-        )[0]
+        pairing = (rows[0], rows[1]), (tallied[0], tallied[1]), bootstrap
+        [verdict] = verdicts_of([pairing], [difference], ComparisonOptions(), DECLARATION, metric)
         found[way] = verdict.kind is VerdictKind.LOSS
     outcomes = [[[OutcomeBounds.of(DECLARATION, counts)] for counts in arm] for arm in arms]
     differences = DifferenceBounds.of_outcomes(zip(*outcomes, strict=True))

@@ -58,6 +58,10 @@ class ScoredArm:
         """The counts of these conversations, each by repeat."""
         return [[cell.counts for cell in self.cells[key].values()] for key in keys]
 
+    def suite(self, key: ConversationKey) -> str:
+        """The suite of this conversation."""
+        return next(iter(self.cells[key].values())).suite
+
     def successes(self, key: ConversationKey) -> list[bool]:
         """Whether this conversation succeeded, by repeat."""
         succeeded = self.chosen.run.declaration.succeeded
@@ -204,38 +208,75 @@ def _arm(run: StoredRun, name: str) -> StoredArm:
     return found[0]
 
 
-def common_conversations(scored: Sequence[ScoredArm]) -> tuple[tuple[ConversationKey, ...], list[str]]:
-    """The conversations that all these arms have finished, by suite and name, and lines on what is left out.
+class Shared(NamedTuple):
+    """What arms are compared by: the conversations that each shares with the baseline, in order.
 
-    Raises RigError if there are none.
+    Those of the baseline, the first, are all that it shares with another arm; `common` are those of all arms.
     """
-    keys = set.intersection(*(set(each.cells) for each in scored))
-    if not keys:
-        labels = ", ".join(each.chosen.label for each in scored)
+
+    by_arm: Sequence[Sequence[ConversationKey]]
+    common: Sequence[ConversationKey]
+    notes: Sequence[str]
+
+
+def shared_conversations(scored: Sequence[ScoredArm]) -> Shared:
+    """The conversations that every arm shares with the first, by suite and name. Each shares one at least."""
+    first, *others = scored
+    pairs = [first.cells.keys() & arm.cells.keys() for arm in others] or [set(first.cells)]
+    union, common = set.union(*pairs), set.intersection(*pairs)
+    order = sorted(union, key=lambda key: (first.suite(key), key))
+    by_arm = [[key for key in order if key in keys] for keys in (union, *(pairs if others else ()))]
+    notes = [*_unfinished(scored), *_left_out(scored, by_arm)]
+    repeats = {arm.chosen.label: _repeats(arm, keys) for arm, keys in zip(scored, by_arm, strict=True)}
+    if len(set(repeats.values())) > 1:
+        ranges = ", ".join(f"{label} {_range(*counts)}" for label, counts in repeats.items())
+        notes.append(f"conversations were repeated unequally often ({ranges}); each counts once for each arm")
+    return Shared(by_arm, [key for key in order if key in common], notes)
+
+
+def without_shared(scored: Sequence[ScoredArm]) -> dict[str, str]:
+    """By their labels, why arms are left out that share no conversation with the first.
+
+    Raises RigError if none does.
+    """
+    first, *others = scored
+    alone = [arm.chosen.label for arm in others if first.cells.keys().isdisjoint(arm.cells)]
+    if len(alone) == len(others) > 0:
+        labels = ", ".join(arm.chosen.label for arm in scored)
         raise RigError(f"{labels}: no conversation has been finished by all, so there is nothing to compare")
-    notes = []
-    for each in scored:
-        finished, planned = len(each.cells), len(each.chosen.run.conversations)
+    return dict.fromkeys(alone, f"has finished no conversation that {first.chosen.label} has finished")
+
+
+def _unfinished(scored: Sequence[ScoredArm]) -> Iterator[str]:
+    for arm in scored:
+        finished, planned = len(arm.cells), len(arm.chosen.run.conversations)
         if finished < planned:
-            run = each.chosen.run
+            run = arm.chosen.run
             rest = "the run is in progress" if run.is_running else f"`rig run --resume {run.id}` goes on"
-            rest = each.chosen.arm.decided or rest
-            notes.append(f"{each.chosen.label} has finished {finished} of {planned} conversations; {rest}")
-    every = set.union(*(set(each.cells) for each in scored))
-    others = every - keys
-    if others:
-        changed = {name for name, _ in others if sum(key.name == name for key in every) > 1}
-        reason = f", {len(changed)} of them because their texts differ between runs" if changed else ""
-        left_out = len({name for name, _ in others})
-        notes.append(
-            f"compared on the {len(keys)} conversations that all have finished; {left_out} are left out"
+            rest = arm.chosen.arm.decided or rest
+            yield f"{arm.chosen.label} has finished {finished} of {planned} conversations; {rest}"
+
+
+def _left_out(scored: Sequence[ScoredArm], by_arm: Sequence[Sequence[ConversationKey]]) -> Iterator[str]:
+    """Where the arms are not compared by all that they have finished, and by the same."""
+    every = set.union(*(set(arm.cells) for arm in scored))
+    others = every - set(by_arm[-1] if len({*map(len, by_arm)}) == 1 else by_arm[0])
+    changed = {name for name, _ in others if sum(key.name == name for key in every) > 1}
+    reason = f", {len(changed)} of them because their texts differ between runs" if changed else ""
+    names = len({name for name, _ in others})
+    if len({*map(len, by_arm)}) > 1:
+        numbers = ", ".join(
+            f"{arm.chosen.label} on {len(keys)}" for arm, keys in zip(scored[1:], by_arm[1:], strict=True)
+        )
+        yield (
+            f"each arm is compared on the conversations that it and {scored[0].chosen.label} have finished:"
+            f" {numbers}" + (f"; {names} are left out{reason}" if others else "")
+        )
+    elif others:
+        yield (
+            f"compared on the {len(by_arm[0])} conversations that all have finished; {names} are left out"
             + reason
         )
-    repeats = {each.chosen.label: _repeats(each, keys) for each in scored}
-    if len(set(repeats.values())) > 1:
-        said = ", ".join(f"{label} {_range(*counts)}" for label, counts in repeats.items())
-        notes.append(f"conversations were repeated unequally often ({said}); each counts once for each arm")
-    return tuple(sorted(keys, key=lambda key: (_suite(scored[0], key), key))), notes
 
 
 def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], dict[str, str]]:
@@ -251,17 +292,13 @@ def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], di
     return kept, left_out
 
 
-def _repeats(scored: ScoredArm, keys: set[ConversationKey]) -> tuple[int, int]:
+def _repeats(scored: ScoredArm, keys: Sequence[ConversationKey]) -> tuple[int, int]:
     counts = [len(scored.cells[key]) for key in keys]
     return min(counts), max(counts)
 
 
 def _range(least: int, most: int) -> str:
     return str(least) if least == most else f"{least} to {most}"
-
-
-def _suite(scored: ScoredArm, key: ConversationKey) -> str:
-    return next(iter(scored.cells[key].values())).suite
 
 
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:

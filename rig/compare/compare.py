@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,12 +14,13 @@ from rig.compare.arms import (
     ConversationKey,
     ScoredArm,
     choose,
-    common_conversations,
     common_declaration,
     common_graders,
     metric_named,
     pick_baseline,
     read,
+    shared_conversations,
+    without_shared,
     without_unfinished,
 )
 from rig.compare.findings import Agreement, ArmPair, ArmResult, Comparison, arm_result
@@ -33,7 +35,10 @@ from rig.rates.agreement import Interval
 from rig.rates.bootstrap import RESAMPLES, SEED
 from rig.rates.paired import PairedBootstrap, RateDifference, Sides
 from rig.rates.significance import detectable_success_loss, exact_mcnemar, holm
-from rig.store import GraderInfo, Runs, TurnSpeed
+from rig.store import GraderInfo, Runs
+
+Rows: TypeAlias = Sequence[Sequence[Counts]]
+"""Counts by conversation and repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +112,23 @@ def _compared(
     if len(chosen) < 2 and not question.one_will_do:
         others = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
         raise RigError(f"{first.label} is the only arm; name another run or arm to compare it with{others}")
-    ordered = [first, *(each for each in chosen if each is not first)]
+    ordered = [first, *(arm for arm in chosen if arm is not first)]
     declaration = common_declaration(ordered)
     metric = metric_named(declaration, question.metric)
     differing, notes = differing_from_first(ordered, across_settings=question.across_settings)
     graders, graded = common_graders(runs, ordered)
     scored = read(runs, ordered, graders)
-    keys, reduced = common_conversations(scored)
-    tallied = [Tallied.of(each.rows(keys), declaration) for each in scored]
-    pairs = _pairs(scored, tallied, keys, question, declaration, metric, runs)
+    alone = without_shared(scored)
+    rows = [row for row in zip(scored, graders, differing, strict=True) if row[0].chosen.label not in alone]
+    scored = [arm for arm, *_ in rows]
+    shared = shared_conversations(scored)
+    tallied = [
+        Tallied.of(arm.rows(keys), declaration) for arm, keys in zip(scored, shared.by_arm, strict=True)
+    ]
+    pairings = _pairings(scored, shared.by_arm, tallied, declaration, question)
     results = [
-        arm_result(each, _took(runs, each, grader, keys), declaration, found, question.alpha, keys)
-        for each, grader, found in zip(scored, graders, tallied, strict=True)
+        replace(_result(runs, arm, grader, keys, tally, declaration, question.alpha), factors=factors)
+        for (arm, grader, factors), keys, tally in zip(rows, shared.by_arm, tallied, strict=True)
     ]
     return Comparison(
         store=runs.path,
@@ -126,21 +136,66 @@ def _compared(
         metric=metric,
         alpha=question.alpha,
         grader=graders[0],
-        conversations=tuple((each.conversation, each.suite) for each in results[0].conversations),
-        arms=tuple(replace(result, factors=found) for result, found in zip(results, differing, strict=True)),
-        pairs=pairs,
+        conversations=tuple((key.name, scored[0].suite(key)) for key in shared.common),
+        arms=tuple(results),
+        pairs=_pairs(pairings, question, declaration, metric, runs),
         resamples=question.resamples,
         seed=question.seed,
-        notes=(*notes, *graded, *reduced, *_failed_by_machine(results)),
+        notes=(*notes, *graded, *shared.notes, *_failed_by_machine(results)),
         noise=noise,
-        left_out=left_out,
+        left_out={**left_out, **alone},
     )
 
 
-def _took(runs: Runs, scored: ScoredArm, grader: GraderInfo, keys: Sequence[ConversationKey]) -> TurnSpeed:
+class Pairing(NamedTuple):
+    """An arm beside the baseline, over the conversations that the two share.
+
+    `rows` are the counts by conversation and repeat, of the baseline and of the arm; `tallied` the same added
+    up, with unclear texts as wrong.
+    """
+
+    sides: tuple[ScoredArm, ScoredArm]
+    keys: Sequence[ConversationKey]
+    rows: tuple[Rows, Rows]
+    tallied: tuple[Tallied, Tallied]
+    bootstrap: PairedBootstrap
+
+
+def _pairings(
+    scored: Sequence[ScoredArm],
+    by_arm: Sequence[Sequence[ConversationKey]],
+    tallied: Sequence[Tallied],
+    declaration: Declaration,
+    question: ComparisonOptions,
+) -> list[Pairing]:
+    """Every arm beside the first. What pairs over the same conversations have in common is made once."""
+    baseline, bootstraps, pairings = scored[0], {}, []
+    all_rows = baseline.rows(by_arm[0])
+    for arm, keys, tally in zip(scored[1:], by_arm[1:], tallied[1:], strict=True):
+        rows, before = all_rows, tallied[0]
+        if keys != by_arm[0]:
+            rows = baseline.rows(keys)
+            before = Tallied.of(rows, declaration)
+        if len(keys) not in bootstraps:
+            bootstraps[len(keys)] = PairedBootstrap(len(keys), question.seed, question.resamples)
+        sides, counts = (baseline, arm), (rows, arm.rows(keys))
+        pairings.append(Pairing(sides, keys, counts, (before, tally), bootstraps[len(keys)]))
+    return pairings
+
+
+def _result(
+    runs: Runs,
+    scored: ScoredArm,
+    grader: GraderInfo,
+    keys: Sequence[ConversationKey],
+    tallied: Tallied,
+    declaration: Declaration,
+    alpha: float,
+) -> ArmResult:
     chosen, is_all = scored.chosen, len(keys) == len(scored.cells)
     names = None if is_all else [key.name for key in keys]
-    return runs.took(chosen.run, chosen.arm.position, grader, names)
+    took = runs.took(chosen.run, chosen.arm.position, grader, names)
+    return arm_result(scored, took, declaration, tallied, alpha, keys)
 
 
 def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
@@ -177,87 +232,87 @@ def differing_from_first(
 
 
 def _pairs(
-    scored: Sequence[ScoredArm],
-    tallied: Sequence[Tallied],
-    keys: Sequence[ConversationKey],
+    pairings: Sequence[Pairing],
     question: ComparisonOptions,
     declaration: Declaration,
     metric: Metric,
     runs: Runs,
 ) -> tuple[ArmPair, ...]:
-    bootstrap = PairedBootstrap(len(keys), question.seed, question.resamples)
-    others = range(1, len(scored))
     differences = {
-        each.name: _corrected(
+        compared.name: _corrected(
             [
                 _difference(
-                    bootstrap,
-                    each,
-                    tallied[0],
-                    tallied[arm],
+                    pairing.bootstrap,
+                    compared,
+                    *pairing.tallied,
                     question.alpha,
-                    len(others),
-                    is_success=declaration.is_of_success(each),
+                    len(pairings),
+                    is_success=declaration.is_of_success(compared),
                 )
-                for arm in others
+                for pairing in pairings
             ]
         )
-        for each in declaration.shown("tables")
+        for compared in declaration.shown("tables")
     }
-    rows = [each.rows(keys) for each in scored]
-    verdicts = verdicts_of(rows, tallied, differences[metric.name], bootstrap, question, declaration, metric)
+    judged = [(pairing.rows, pairing.tallied, pairing.bootstrap) for pairing in pairings]
+    verdicts = (
+        verdicts_of(judged, differences[metric.name], question, declaration, metric) if pairings else []
+    )
     pairs = []
-    for arm in others:
-        flipped, turns_flipped = flips(scored[0], scored[arm], keys, runs.path)
+    for place, pairing in enumerate(pairings):
+        (baseline, arm), tallied = pairing.sides, pairing.tallied
+        flipped, turns_flipped = flips(baseline, arm, pairing.keys, runs.path)
         pairs.append(
             ArmPair(
-                baseline=scored[0].chosen.label,
-                arm=scored[arm].chosen.label,
-                conversations=len(keys),
-                differences={name: found[arm - 1] for name, found in differences.items()},
-                agreement=_agreement(tallied[0], tallied[arm]),
-                correlation=_correlation(tallied[0], tallied[arm]),
-                alike=_alike(metric, tallied[0], tallied[arm], question.seed),
+                baseline=baseline.chosen.label,
+                arm=arm.chosen.label,
+                conversations=len(pairing.keys),
+                differences={name: by_arm[place] for name, by_arm in differences.items()},
+                agreement=_agreement(*tallied),
+                correlation=_correlation(*tallied),
+                alike=_alike(metric, *tallied, question.seed),
                 flips=flipped,
                 turn_flips=turns_flipped,
-                verdict=verdicts[arm - 1],
+                verdict=verdicts[place],
             )
         )
     return tuple(pairs)
 
 
 def verdicts_of(
-    rows: Sequence[Sequence[Sequence[Counts]]],
-    tallied: Sequence[Tallied],
+    pairings: Sequence[tuple[tuple[Rows, Rows], tuple[Tallied, Tallied], PairedBootstrap]],
     differences: Sequence[RateDifference],
-    bootstrap: PairedBootstrap,
     question: ComparisonOptions,
     declaration: Declaration,
     metric: Metric,
 ) -> list[ArmVerdict]:
-    """What is said of each arm but the first, however the texts are decided that nobody could judge.
+    """What is said of each arm beside the baseline, however the texts are decided that nobody could judge.
 
-    `rows` are the counts by arm, conversation and repeat, `differences` those with unclear texts as wrong.
+    Of each pair, the counts by conversation and repeat of both sides, and the same added up; `differences`
+    are those with unclear texts as wrong.
 
     All ways of deciding them lie between the ends: the texts of an arm are all wrong, or all right. A verdict
     holds if it holds at the four ends of the two arms, with the p-value corrected as if every other arm had
     the largest of its own.
     """
-    texts = [_unclear(each, metric, declaration) for each in rows]
-    sides = [
-        [tally, Tallied.of(_if_right(row), declaration)] if number else [tally]
-        for tally, row, number in zip(tallied, rows, texts, strict=True)
-    ]
     is_success = declaration.is_of_success(metric)
-    tests = len(differences)
     ends: list[list[tuple[Tallied, Tallied, RateDifference]]] = []
-    for arm, counted_wrong in zip(sides[1:], differences, strict=True):
-        pairs = list(product(sides[0], arm))
-        others = (
-            _difference(bootstrap, metric, *pair, question.alpha, tests, is_success=is_success)
-            for pair in pairs[1:]
+    texts = []
+    for (rows, tallied, bootstrap), counted_wrong in zip(pairings, differences, strict=True):
+        unclear = [_unclear(side, metric, declaration) for side in rows]
+        sides = [
+            [tally, Tallied.of(_if_right(side), declaration)] if number else [tally]
+            for tally, side, number in zip(tallied, rows, unclear, strict=True)
+        ]
+        (_, *pairs) = product(*sides)
+        others = [
+            _difference(bootstrap, metric, *pair, question.alpha, len(differences), is_success=is_success)
+            for pair in pairs
+        ]
+        ends.append(
+            [(*tallied, counted_wrong), *((*pair, end) for pair, end in zip(pairs, others, strict=True))]
         )
-        ends.append([(*pair, end) for pair, end in zip(pairs, (counted_wrong, *others), strict=True)])
+        texts.append(sum(unclear))
     largest = [_largest([end.p for *_, end in of_arm]) for of_arm in ends]
     verdicts = []
     for place, of_arm in enumerate(ends):
@@ -268,8 +323,7 @@ def verdicts_of(
             flipped = int((gains > 1e-12).sum()), int((gains < -1e-12).sum())
             judged = metric, before.rate(metric), replace(end, p_holm=p), before.conversations, flipped
             at_ends.append(verdict(*judged, question.alpha, is_success=is_success))
-        number = texts[0] + texts[place + 1]
-        verdicts.append(settled(at_ends, metric, number) if number else at_ends[0])
+        verdicts.append(settled(at_ends, metric, texts[place]) if texts[place] else at_ends[0])
     return verdicts
 
 
@@ -279,14 +333,14 @@ def _largest(p_values: Sequence[float | None]) -> float | None:
     return max(numbers) if len(numbers) == len(p_values) else None
 
 
-def _unclear(rows: Sequence[Sequence[Counts]], metric: Metric, declaration: Declaration) -> int:
+def _unclear(rows: Rows, metric: Metric, declaration: Declaration) -> int:
     """How many texts could change this rate, or whether a conversation is a success."""
     names = {f"{UNCLEAR}.{name}" for name in (metric.numerator, metric.denominator, declaration.success)}
     cells = (counts for row in rows for counts in row)
     return int(sum(counts.get(UNCLEAR, 0) for counts in cells if names & counts.keys()))
 
 
-def _if_right(rows: Sequence[Sequence[Counts]]) -> list[list[Counts]]:
+def _if_right(rows: Rows) -> list[list[Counts]]:
     """The counts if everything unclear were right. What is one object stays one."""
     distinct = {id(counts): counts for row in rows for counts in row}
     right = {place: if_right(counts) for place, counts in distinct.items()}

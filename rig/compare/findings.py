@@ -72,7 +72,7 @@ class ArmResult:
     tokens and seconds of the turns (not the time of storing them); its costs, such as peak memory and energy,
     are those of the whole arm. `factors` is in what the arm differs from the baseline; `finished` of the
     `planned` conversations, repeats counted, are done. `made_from` says what its model's file was made from,
-    where rig made it. `conversations` are in the order of the comparison's.
+    where rig made it. `conversations` are those that it shares with the baseline, in order.
     """
 
     label: str
@@ -195,7 +195,8 @@ class Comparison:
     """Arms side by side, the baseline first.
 
     `metric` is the one that verdicts are about, `declaration` says what else is counted. `conversations` are
-    the (name, suite) compared, in order. `notes` are lines that a reader must know: what was left out, and in
+    the (name, suite) that all arms have finished, in order; an arm is compared on those that it shares with
+    the baseline. `notes` are lines that a reader must know: what was left out, and in
     what the arms differ besides.
     """
 

@@ -63,7 +63,7 @@ def _of_conversations(
     for key in keys:
         before, after = (side.successes(key) for side in sides)
         if before != after:
-            found.append(_flip(key.name, _suite(sides[1], key), None, before, after, commands))
+            found.append(_flip(key.name, sides[1].suite(key), None, before, after, commands))
     return _lost_first(found)
 
 
@@ -73,7 +73,7 @@ def _of_turns(
     found = []
     for key in keys:
         before, after = (_turns(side.cells[key]) for side in sides)
-        suite = _suite(sides[1], key)
+        suite = sides[1].suite(key)
         for turn in sorted(before.keys() & after.keys()):
             if before[turn] != after[turn]:
                 found.append(_flip(key.name, suite, turn, before[turn], after[turn], commands))
@@ -136,10 +136,6 @@ def _turns(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
         for turn, right in cell.rights.items():
             found.setdefault(turn, []).append(right)
     return found
-
-
-def _suite(scored: ScoredArm, key: ConversationKey) -> str:
-    return next(iter(scored.cells[key].values())).suite
 
 
 def _lost_first(found: Sequence[Flip | None]) -> tuple[Flip, ...]:

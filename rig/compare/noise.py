@@ -9,7 +9,15 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.compare.arms import ChosenArm, ConversationKey, choose, common_conversations, common_graders, read
+from rig.compare.arms import (
+    ChosenArm,
+    ConversationKey,
+    choose,
+    common_graders,
+    read,
+    shared_conversations,
+    without_shared,
+)
 from rig.compare.settings import MODEL, SEED, factors
 from rig.episodes import PlayedTurn, Step
 from rig.errors import RigError
@@ -78,7 +86,8 @@ def noise_between(runs: Runs, first: ChosenArm, second: ChosenArm, alpha: float)
         )
     graders, _ = common_graders(runs, [first, second])
     scored = read(runs, [first, second], graders)
-    keys, _ = common_conversations(scored)
+    without_shared(scored)
+    keys = shared_conversations(scored).common
     counts: dict[str, list[tuple[int, int]]] = {name: [] for name in _KINDS}
     for key in keys:
         found = dict.fromkeys(_KINDS, (0, 0))

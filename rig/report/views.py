@@ -118,6 +118,7 @@ def conversation_views(
     flipped = {
         (pair.arm, flip.conversation): flip.outcome for pair in comparison.pairs for flip in pair.flips
     }
+    results = [{result.conversation: result for result in arm.conversations} for arm in comparison.arms]
     for number, of_arms in zip(shown, transcripts, strict=True):
         name, suite = comparison.conversations[number]
         yield ConversationView(
@@ -128,11 +129,11 @@ def conversation_views(
             tuple(
                 _outcome(
                     letter,
-                    arm.conversations[number],
+                    by_name[name],
                     flipped.get((arm.label, name), ""),
                     comparison.declaration,
                 )
-                for letter, arm in zip(letters, comparison.arms, strict=True)
+                for letter, arm, by_name in zip(letters, comparison.arms, results, strict=True)
             ),
             tuple(_turns(of_arms, letters, longest)),
             _tools(of_arms[0]),

@@ -235,6 +235,29 @@ def test_conversations_that_only_one_run_has_are_left_out_and_it_is_said(store: 
     assert found.arms[0].counts[TASKS] == 8
 
 
+def test_each_arm_is_compared_over_what_it_shares_with_the_baseline(store: Path) -> None:
+    talks = graded_talks.conversations(N)
+    play(store, model(N), number=N, run="large")
+    play(store, model(N, {1}), number=N, run="equal")
+    play(store, model(N, {1}), number=4, run="small")
+    play(store, model(N), number=N, run="other", conversations=talks[4:])
+    alone = {pair.arm: pair for arm in ("equal", "small") for pair in compared(store, "large", arm).pairs}
+    found = compared(store, "large", "equal", "small", "other")
+    assert [pair.conversations for pair in found.pairs] == [N, 4, N - 4]
+    assert [int(arm.counts[TASKS]) for arm in found.arms] == [N, N, 4, N - 4]
+    assert found.conversations == ()
+    assert "equal/arm0 on 12, small/arm0 on 4, other/arm0 on 8" in " ".join(found.notes)
+    for pair in found.pairs[:2]:
+        before = alone[pair.arm]
+        assert pair.flips == before.flips
+        assert [each.value for each in pair.differences.values()] == [
+            each.value for each in before.differences.values()
+        ]
+    assert json.loads(json.dumps(found.as_json()))["pairs"][1]["conversations"] == 4
+    lone = compared(store, "small", "large", "other")
+    assert lone.left_out == {"other/arm0": "has finished no conversation that small/arm0 has finished"}
+
+
 def test_a_conversation_whose_text_has_changed_is_another_one(store: Path) -> None:
     play(store, model(4), number=4, run="first")
     changed = json.loads(json.dumps(graded_talks.conversations(4)[2].source))

@@ -38,7 +38,7 @@ def heading(comparison: Comparison) -> list[str]:
     level = f"{100 * (1 - comparison.alpha):g}%"
     against = f"baseline {comparison.baseline.label}; " if comparison.pairs else ""
     return [
-        f"{counted(len(comparison.conversations), 'conversation')}, graded by {comparison.grader}",
+        f"{counted(len(comparison.baseline.conversations), 'conversation')}, graded by {comparison.grader}",
         f"{against}in brackets {level} intervals over conversations",
     ]
 
