@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import starmap
 
 from rig.calls import Json, JsonObject
 
@@ -23,21 +24,33 @@ class Factor:
         return {"factor": self.name, "settings": values}
 
     def __str__(self) -> str:
-        if self.name == MODEL:
-            was, now = self.settings.get("model.file", (None, None))
-            if was and now:
-                return f"{MODEL} ({was} -> {now})"
-            was, now = (self._adapter(side) for side in (0, 1))
-            return f"{MODEL} ({was} -> {now})" if was != now else MODEL
-        was, now = next(iter(self.settings.values()))
-        return f"{self.name} ({_short(was)} -> {_short(now)})"
+        if self.name != MODEL:
+            return _change(self.name, *next(iter(self.settings.values())))
+        if "model.engine" in self.settings:
+            # An oracle has none of a model's settings, so each of these is a difference of its own.
+            named = [(factor, makers[0]) for factor, makers, _ in _GROUPS if factor in _OF_ONE_ENGINE]
+            others = [(factor, *self.settings[name]) for factor, name in named if name in self.settings]
+            return ", ".join([f"{MODEL} ({self._model(0)} -> {self._model(1)})", *starmap(_change, others)])
+        was, now = self.settings.get("model.file", (None, None))
+        if not (was and now):
+            was, now = (self._adapter(side) or "no adapter" for side in (0, 1))
+        return f"{MODEL} ({was} -> {now})" if was != now else MODEL
+
+    def _model(self, side: int) -> str:
+        """The baseline's or the arm's file with its adapter, or the engine of one without a file."""
+        file = self.settings.get("model.file", (None, None))[side]
+        return " + ".join(
+            filter(None, [str(file or self.settings["model.engine"][side]), self._adapter(side)])
+        )
 
     def _adapter(self, side: int) -> str:
-        """The baseline's or the arm's adapter, and its scale where the two differ in that."""
-        name, scale = (
-            self.settings.get(f"model.adapter{part}", (None, None))[side] for part in ("", "_scale")
-        )
-        return " ".join(str(part) for part in (name, scale) if part is not None) or "no adapter"
+        """The adapter, and its scale where the two differ in that; empty if there is none."""
+        parts = (self.settings.get(f"model.adapter{end}", (None, None))[side] for end in ("", "_scale"))
+        return " ".join(str(part) for part in parts if part is not None)
+
+
+def _change(name: str, was: Json, now: Json) -> str:
+    return f"{name} ({_short(was)} -> {_short(now)})"
 
 
 MODEL = "model"
@@ -107,6 +120,9 @@ _GROUPS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("world", ("world_sha256",), ()),
 )
 """Factors: the settings that make one, and those that may differ with it as its consequence."""
+
+_OF_ONE_ENGINE = ("format", "KV cache", "exact", "temperature", "grammar")
+"""Factors that are named beside the model where the other arm has another engine, such as an oracle."""
 
 _ASKED = {
     "model.n_ctx": "n_ctx",

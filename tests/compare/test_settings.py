@@ -51,6 +51,28 @@ def test_an_adapter_makes_another_model() -> None:
     assert [factor.name for factor in factors(ArmSettings({**BASE, **worn}, {}), halved)] == ["model"]
 
 
+def test_beside_an_oracle_every_setting_of_a_model_is_named() -> None:
+    oracle: JsonObject = {"model.engine": "oracle", "protocol.docs": "full", "protocol.max_calls": 10}
+    model = {
+        **oracle,
+        "model.engine": "llama.cpp",
+        "model.file": "a.gguf",
+        "model.adapter": "a.lora",
+        "model.temperature": 0.9,
+        "model.kv_type": "f16",
+        "model.grammar": "strict",
+        "protocol.docs": "names",
+    }
+    found = factors(ArmSettings(oracle, {}), ArmSettings(model, {}))
+    assert [str(factor) for factor in found] == [
+        "model (oracle -> a.gguf + a.lora), KV cache (none -> f16), temperature (none -> 0.9),"
+        " grammar (none -> strict)",
+        "docs (full -> names)",
+    ]
+    back = factors(ArmSettings(model, {}), ArmSettings(oracle, {}))
+    assert str(back[0]).startswith("model (a.gguf + a.lora -> oracle), KV cache (f16 -> none)")
+
+
 def test_what_was_asked_for_does_not_follow() -> None:
     options: tuple[JsonObject, JsonObject] = ({}, {"n_ctx": 4096})
     found = differing(options, model__file_sha256="22", model__n_ctx=4096)
