@@ -98,7 +98,7 @@ class _Gpu:
     def memory(self) -> int | None:
         with suppress(self._nvml.NVMLError):
             processes = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
-            own = [each.usedGpuMemory for each in processes if each.pid == os.getpid()]
+            own = [process.usedGpuMemory for process in processes if process.pid == os.getpid()]
             return sum(own) if own and None not in own else None
         return None
 

@@ -234,7 +234,7 @@ class Declaration(NamedTuple):
         """
         micro = [metric for metric in metrics if metric.denominator != TASKS]
         made = dict.fromkeys(name for metric in micro for name in (metric.numerator, metric.denominator))
-        named = [each.name for each in self.counts]
+        named = [count.name for count in self.counts]
         return tuple(dict.fromkeys((*named, *made)))
 
     def rates(self, counts: Counts) -> dict[str, float | None]:

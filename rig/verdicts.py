@@ -61,7 +61,7 @@ class Verdict:
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        return {**_by_name(self), "differences": [each.as_json() for each in self.differences]}
+        return {**_by_name(self), "differences": [difference.as_json() for difference in self.differences]}
 
 
 @dataclass(frozen=True, slots=True)

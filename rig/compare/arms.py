@@ -74,14 +74,14 @@ def choose(runs: Runs, addresses: Sequence[str]) -> list[ChosenArm]:
     RUN is what `rig show` takes, ARM the name of an arm or the beginning of one. Raises RigError for what is
     none or could be several.
     """
-    found: dict[_ArmId, _Named] = {}
+    arms: dict[_ArmId, _Named] = {}
     for address in addresses:
         for named in _addressed(runs, address):
-            found.setdefault(_ArmId(named.run.id, named.arm.position), named)
-    names = [arm.name for _, arm in found.values()]
+            arms.setdefault(_ArmId(named.run.id, named.arm.position), named)
+    names = [arm.name for _, arm in arms.values()]
     return [
         ChosenArm(arm.name if names.count(arm.name) == 1 else f"{run.id}/{arm.name}", run, arm)
-        for run, arm in found.values()
+        for run, arm in arms.values()
     ]
 
 
@@ -90,30 +90,30 @@ def pick_baseline(chosen: Sequence[ChosenArm], wanted: str | None) -> ChosenArm:
     if wanted is None:
         return chosen[0]
     for fits in (str.__eq__, str.startswith):
-        found = [each for each in chosen if any(fits(name, wanted) for name in each.names)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            labels = ", ".join(each.address for each in found)
+        candidates = [arm for arm in chosen if any(fits(name, wanted) for name in arm.names)]
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            labels = ", ".join(arm.address for arm in candidates)
             raise RigError(f"--baseline {wanted!r} could be any of {labels}")
-    labels = ", ".join(each.label for each in chosen)
+    labels = ", ".join(arm.label for arm in chosen)
     raise RigError(f"--baseline {wanted!r} is not one of the compared arms, which are: {labels}")
 
 
 def read(runs: Runs, chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> list[ScoredArm]:
     """What these arms did, each by the scores of its grader."""
-    wanted: dict[tuple[str, GraderInfo], set[int]] = {}
-    by_id = {each.run.id: each.run for each in chosen}
+    positions_by_grader: dict[tuple[str, GraderInfo], set[int]] = {}
+    by_id = {arm.run.id: arm.run for arm in chosen}
     for each, grader in zip(chosen, graders, strict=True):
-        wanted.setdefault((each.run.id, grader), set()).add(each.arm.position)
+        positions_by_grader.setdefault((each.run.id, grader), set()).add(each.arm.position)
     keys: dict[ConversationKey, ConversationKey] = {}
     read: dict[_ArmId, dict[ConversationKey, dict[int, ScoredCell]]] = {}
-    for (run, grader), positions in wanted.items():
+    for (run, grader), positions in positions_by_grader.items():
         for cell in runs.scored_cells(by_id[run], grader, positions):
             key = ConversationKey(cell.conversation, cell.source)
             of_arm = read.setdefault(_ArmId(run, cell.arm), {})
             of_arm.setdefault(keys.setdefault(key, key), {})[cell.repeat] = cell
-    return [ScoredArm(each, read.get(_ArmId(each.run.id, each.arm.position), {})) for each in chosen]
+    return [ScoredArm(arm, read.get(_ArmId(arm.run.id, arm.arm.position), {})) for arm in chosen]
 
 
 def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[GraderInfo], list[str]]:
@@ -123,12 +123,12 @@ def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[Grader
     Answers of people settle texts that are unclear, and a verdict holds however these are settled. So scores
     with different answers can be compared. Raises RigError where no rules are common.
     """
-    shown = [each.arm.grader for each in chosen]
-    first = next(grader for grader in shown if grader is not None)
-    if all(grader and grader.rules == first.rules for grader in shown):
-        graders = [grader for grader in shown if grader]
+    standing = [arm.arm.grader for arm in chosen]
+    first = next(grader for grader in standing if grader is not None)
+    if all(grader and grader.rules == first.rules for grader in standing):
+        graders = [grader for grader in standing if grader]
         return graders, list(_differing_answers(chosen, graders))
-    scored = {run.id: runs.graders(run) for run in {each.run.id: each.run for each in chosen}.values()}
+    scored = {run.id: runs.graders(run) for run in {arm.run.id: arm.run for arm in chosen}.values()}
     by_arm: list[list[GraderInfo]] = []
     for each in chosen:
         others = [grader for position, grader in scored[each.run.id] if position == each.arm.position]
@@ -141,7 +141,7 @@ def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[Grader
             graders = [grader for grader in common if grader]
             note = f"not all runs were graded alike; compared by what {rules} makes of all"
             return graders, [note, *_differing_answers(chosen, graders)]
-    other = next(each for each in chosen if each.arm.grader and each.arm.grader.rules != first.rules)
+    other = next(arm for arm in chosen if arm.arm.grader and arm.arm.grader.rules != first.rules)
     options = _options(first, other.arm.grader)
     commands = dict.fromkeys((f"rig score {chosen[0].run.id}", f"rig score {other.run.id}{options}"))
     raise RigError(
@@ -151,17 +151,17 @@ def common_graders(runs: Runs, chosen: Sequence[ChosenArm]) -> tuple[list[Grader
     )
 
 
-def _options(wanted: GraderInfo, grader: GraderInfo | None) -> str:
+def _options(common: GraderInfo, grader: GraderInfo | None) -> str:
     """What `rig score` must be told to grade as is wanted, where a run was graded by other rules."""
     assert grader is not None
-    similarity = wanted.rules.similarity.split(",")[0]
+    similarity = common.rules.similarity.split(",")[0]
     other = f" --similarity {similarity}" if similarity != grader.rules.similarity.split(",")[0] else ""
-    return (f" --grader {wanted.grader}" if wanted.grader != grader.grader else "") + other
+    return (f" --grader {common.grader}" if common.grader != grader.grader else "") + other
 
 
 def _differing_answers(chosen: Sequence[ChosenArm], graders: Sequence[GraderInfo]) -> Iterator[str]:
     if len({grader.similarity for grader in graders}) > 1:
-        commands = dict.fromkeys(f"`rig score {each.run.id}`" for each in chosen)
+        commands = dict.fromkeys(f"`rig score {arm.run.id}`" for arm in chosen)
         yield (
             "unclear texts of the runs were decided by different answers; verdicts hold whatever is open."
             f" To use all answers: {' and '.join(commands)}"
@@ -198,14 +198,14 @@ def _addressed(runs: Runs, address: str) -> list[_Named]:
 
 
 def _arm(run: StoredRun, name: str) -> StoredArm:
-    found = [arm for arm in run.arms if arm.name == name] or [
+    arms = [arm for arm in run.arms if arm.name == name] or [
         arm for arm in run.arms if name and arm.name.startswith(name)
     ]
-    if len(found) != 1:
-        names = ", ".join(arm.name for arm in found or run.arms)
-        fault = "could be any of" if found else "is not one of its arms, which are"
+    if len(arms) != 1:
+        names = ", ".join(arm.name for arm in arms or run.arms)
+        fault = "could be any of" if arms else "is not one of its arms, which are"
         raise RigError(f"run {run.id}: {name!r} {fault}: {names}")
-    return found[0]
+    return arms[0]
 
 
 class Shared(NamedTuple):
@@ -282,13 +282,13 @@ def _left_out(scored: Sequence[ScoredArm], by_arm: Sequence[Sequence[Conversatio
 def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], dict[str, str]]:
     """The arms that have finished a conversation and could be evaluated, and of the others why not."""
     kept, left_out = [], {}
-    for each in chosen:
-        if each.arm.grader and not each.arm.not_evaluated:
-            kept.append(each)
-        elif each.arm.not_evaluated:
-            left_out[each.label] = f"not evaluated: {each.arm.not_evaluated}"
+    for arm in chosen:
+        if arm.arm.grader and not arm.arm.not_evaluated:
+            kept.append(arm)
+        elif arm.arm.not_evaluated:
+            left_out[arm.label] = f"not evaluated: {arm.arm.not_evaluated}"
         else:
-            left_out[each.label] = each.arm.failure or "has finished no conversation"
+            left_out[arm.label] = arm.arm.failure or "has finished no conversation"
     return kept, left_out
 
 
@@ -310,17 +310,17 @@ def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:
     Raises RigError if they are of different methods.
     """
     first = chosen[0].run.declaration
-    for each in chosen:
-        if each.run.declaration.method != first.method:
+    for arm in chosen:
+        if arm.run.declaration.method != first.method:
             raise RigError(
-                f"{each.label} was played by the method {each.run.declaration.method} and {chosen[0].label}"
+                f"{arm.label} was played by the method {arm.run.declaration.method} and {chosen[0].label}"
                 f" by {first.method}; only arms of one method can be compared"
             )
-    others = [{_made(metric) for metric in each.run.declaration.metrics} for each in chosen]
-    kept = (metric for metric in first.metrics if all(_made(metric) in made for made in others))
-    declared = [each.run.declaration for each in chosen]
-    said = "; ".join(dict.fromkeys(each.caution for each in declared if each.caution))
-    caution = Remark(said, all(each.decides for each in declared))
+    others = [{_made(metric) for metric in arm.run.declaration.metrics} for arm in chosen]
+    kept = (metric for metric in first.metrics if all(_made(metric) in metrics for metrics in others))
+    declared = [arm.run.declaration for arm in chosen]
+    said = "; ".join(dict.fromkeys(declaration.caution for declaration in declared if declaration.caution))
+    caution = Remark(said, all(declaration.decides for declaration in declared))
     return first._replace(metrics=tuple(kept)).cautioned(caution)
 
 

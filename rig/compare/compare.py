@@ -106,8 +106,8 @@ def _compared(
         raise RigError(f"alpha {question.alpha:g} is not a probability between 0 and 1; 0.05 is usual")
     chosen, left_out = without_unfinished(arms)
     if not chosen:
-        said = "; ".join(f"{label}: {why}" for label, why in left_out.items())
-        raise RigError(f"there is nothing to compare: {said}")
+        reasons = "; ".join(f"{label}: {why}" for label, why in left_out.items())
+        raise RigError(f"there is nothing to compare: {reasons}")
     first = pick_baseline(chosen, question.baseline)
     if len(chosen) < 2 and not question.one_will_do:
         others = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
@@ -200,11 +200,11 @@ def _result(
 
 def _failed_by_machine(arms: Sequence[ArmResult]) -> Iterator[str]:
     """What counts as a failure of an arm though the model could do nothing about it."""
-    for each in arms:
-        kinds = {kind: count for kind, count in each.errors.items() if kind in MACHINE}
+    for arm in arms:
+        kinds = {kind: count for kind, count in arm.errors.items() if kind in MACHINE}
         if kinds:
-            said = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-            yield f"{each.label}: failures of the machine count as its own ({said})"
+            failures = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+            yield f"{arm.label}: failures of the machine count as its own ({failures})"
 
 
 def differing_from_first(
@@ -215,9 +215,9 @@ def differing_from_first(
     Raises RigError if one differs in more than one thing, unless settings may differ.
     """
     first = arms[0]
-    found = [factors(first.settings, each.settings) for each in arms]
+    differences = [factors(first.settings, arm.settings) for arm in arms]
     notes = []
-    for each, differing in zip(arms, found, strict=True):
+    for each, differing in zip(arms, differences, strict=True):
         if len(differing) > 1:
             said = ", ".join(map(str, differing))
             if not across_settings:
@@ -228,7 +228,7 @@ def differing_from_first(
             notes.append(f"{each.label} differs from {first.label} in {said}")
         if names := grader_differences(first.settings, each.settings):
             notes.append(f"the grader of {each.label} ran with another {', '.join(names)}")
-    return found, notes
+    return differences, notes
 
 
 def _pairs(
@@ -304,14 +304,13 @@ def verdicts_of(
             [tally, Tallied.of(_if_right(side), declaration)] if number else [tally]
             for tally, side, number in zip(tallied, rows, unclear, strict=True)
         ]
-        (_, *pairs) = product(*sides)
-        others = [
-            _difference(bootstrap, metric, *pair, question.alpha, len(differences), is_success=is_success)
-            for pair in pairs
-        ]
-        ends.append(
-            [(*tallied, counted_wrong), *((*pair, end) for pair, end in zip(pairs, others, strict=True))]
-        )
+        of_arm = [(*tallied, counted_wrong)]
+        for before, after in list(product(sides[0], sides[1]))[1:]:
+            end = _difference(
+                bootstrap, metric, before, after, question.alpha, len(differences), is_success=is_success
+            )
+            of_arm.append((before, after, end))
+        ends.append(of_arm)
         texts.append(sum(unclear))
     largest = [_largest([end.p for *_, end in of_arm]) for of_arm in ends]
     verdicts = []
@@ -358,20 +357,20 @@ def _difference(
     is_success: bool,
 ) -> RateDifference:
     is_share = metric.format == "percent"
-    found = bootstrap.difference(
+    difference = bootstrap.difference(
         _sides(baseline, metric), _sides(arm, metric), alpha, tests, is_share=is_share
     )
     both = _agreement(baseline, arm)
-    if not is_success or both is None or found.low is None:
-        return found
+    if not is_success or both is None or difference.low is None:
+        return difference
     won, lost = both.won, both.lost
     detectable = detectable_success_loss(bootstrap.conversations, won, lost, alpha / tests)
-    return replace(found, p=exact_mcnemar(won, lost), detectable=detectable, test="exact McNemar")
+    return replace(difference, p=exact_mcnemar(won, lost), detectable=detectable, test="exact McNemar")
 
 
-def _corrected(found: Sequence[RateDifference]) -> list[RateDifference]:
-    adjusted = holm([each.p for each in found])
-    return [replace(each, p_holm=p) for each, p in zip(found, adjusted, strict=True)]
+def _corrected(differences: Sequence[RateDifference]) -> list[RateDifference]:
+    adjusted = holm([difference.p for difference in differences])
+    return [replace(difference, p_holm=p) for difference, p in zip(differences, adjusted, strict=True)]
 
 
 def _sides(tallied: Tallied, metric: Metric) -> Sides:
@@ -400,5 +399,5 @@ def _correlation(baseline: Tallied, arm: Tallied) -> float | None:
 def _alike(metric: Metric, baseline: Tallied, arm: Tallied, seed: int) -> dict[str, Interval]:
     """How far the arms agree in a metric, over the conversations in which both have it."""
     (before, of_before), (after, of_after) = baseline.sides(metric), arm.sides(metric)
-    known = (of_before > 0) & (of_after > 0)
-    return agreement.by_task(before[known] / of_before[known], after[known] / of_after[known], seed)
+    both = (of_before > 0) & (of_after > 0)
+    return agreement.by_task(before[both] / of_before[both], after[both] / of_after[both], seed)

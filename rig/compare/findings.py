@@ -118,7 +118,7 @@ class ArmResult:
             "fingerprint": self.fingerprint,
             "made_from": self.made_from,
             "factors": [factor.as_json() for factor in self.factors],
-            "conversations": [each.as_json(declaration) for each in self.conversations],
+            "conversations": [conversation.as_json(declaration) for conversation in self.conversations],
         }
 
 
@@ -177,10 +177,10 @@ class ArmPair:
             "baseline": self.baseline,
             "arm": self.arm,
             "conversations": self.conversations,
-            "differences": {name: each.as_json() for name, each in self.differences.items()},
+            "differences": {name: difference.as_json() for name, difference in self.differences.items()},
             "agreement": self.agreement.as_json() if self.agreement else None,
             "correlation": self.correlation,
-            "alike": {name: each.as_json() for name, each in self.alike.items()},
+            "alike": {name: interval.as_json() for name, interval in self.alike.items()},
             "won": self.won,
             "lost": self.lost,
             "flip_rate": self.flip_rate,
@@ -260,7 +260,7 @@ def arm_result(
         run=chosen.run.id,
         arm=chosen.arm.name,
         position=chosen.arm.position,
-        rates={each.name: tallied.estimate(each, alpha) for each in declaration.shown("tables")},
+        rates={metric.name: tallied.estimate(metric, alpha) for metric in declaration.shown("tables")},
         counts=_total([cell.counts for cell in cells]),
         repeats=(min(map(len, played.values())), max(map(len, played.values()))),
         finished=sum(map(len, scored.cells.values())),
@@ -292,23 +292,23 @@ def _conversation(cells: Sequence[ScoredCell], declaration: Declaration) -> Conv
 def _total(parts: Sequence[Counts]) -> Counts:
     """As `total`, of many parts of which few are different objects."""
     often = Counter(map(id, parts))
-    distinct = {id(each): each for each in parts}
+    distinct = {id(part): part for part in parts}
     sums: dict[str, float] = {}
-    for name in dict.fromkeys(name for each in distinct.values() for name in each):
-        if all(isinstance(each.get(name, 0), int) for each in distinct.values()):
+    for name in dict.fromkeys(name for counts in distinct.values() for name in counts):
+        if all(isinstance(counts.get(name, 0), int) for counts in distinct.values()):
             sums[name] = sum(number * distinct[part].get(name, 0) for part, number in often.items())
         else:
-            sums[name] = sum(each.get(name, 0) for each in parts)
+            sums[name] = sum(part.get(name, 0) for part in parts)
     return sums
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
-    found = list(filter(None, counts))
-    if not found:
+    parts = list(filter(None, counts))
+    if not parts:
         return _NONE
     total: Counter[str] = Counter()
-    for each in found:
-        total.update(each)
+    for part in parts:
+        total.update(part)
     return dict(sorted(total.items()))
 
 

@@ -59,37 +59,37 @@ def flips(
 def _of_conversations(
     sides: tuple[ScoredArm, ScoredArm], keys: Sequence[ConversationKey], commands: Commands
 ) -> tuple[Flip, ...]:
-    found = []
+    flipped = []
     for key in keys:
         before, after = (side.successes(key) for side in sides)
         if before != after:
-            found.append(_flip(key.name, sides[1].suite(key), None, before, after, commands))
-    return _lost_first(found)
+            flipped.append(_flip(key.name, sides[1].suite(key), None, before, after, commands))
+    return _lost_first(flipped)
 
 
 def _of_turns(
     sides: tuple[ScoredArm, ScoredArm], keys: Sequence[ConversationKey], commands: Commands
 ) -> tuple[Flip, ...]:
-    found = []
+    flipped = []
     for key in keys:
         before, after = (_turns(side.cells[key]) for side in sides)
         suite = sides[1].suite(key)
         for turn in sorted(before.keys() & after.keys()):
             if before[turn] != after[turn]:
-                found.append(_flip(key.name, suite, turn, before[turn], after[turn], commands))
-    return _lost_first(found)
+                flipped.append(_flip(key.name, suite, turn, before[turn], after[turn], commands))
+    return _lost_first(flipped)
 
 
 def show_commands(baseline: ChosenArm, arm: ChosenArm, store: Path) -> Commands:
     """The commands for a conversation of two arms: one where both are of one run."""
     elsewhere = [] if store == runs_file() else ["--runs", str(store)]
     arms: dict[str, list[ChosenArm]] = {}
-    for each in (baseline, arm):
-        arms.setdefault(each.run.id, []).append(each)
+    for side in (baseline, arm):
+        arms.setdefault(side.run.id, []).append(side)
     around = [
         (
             shlex.join(["rig", "show", run]),
-            shlex.join([word for each in group for word in ("--arm", each.arm.name)] + elsewhere),
+            shlex.join([word for side in group for word in ("--arm", side.arm.name)] + elsewhere),
         )
         for run, group in arms.items()
     ]
@@ -131,12 +131,12 @@ def _played(cells: Mapping[int, ScoredCell]) -> list[tuple[Counts, tuple[ScoredT
 
 
 def _turns(cells: Mapping[int, ScoredCell]) -> dict[int, list[bool]]:
-    found: dict[int, list[bool]] = {}
+    rights: dict[int, list[bool]] = {}
     for cell in cells.values():
         for turn, right in cell.rights.items():
-            found.setdefault(turn, []).append(right)
-    return found
+            rights.setdefault(turn, []).append(right)
+    return rights
 
 
-def _lost_first(found: Sequence[Flip | None]) -> tuple[Flip, ...]:
-    return tuple(sorted(filter(None, found), key=lambda flip: flip.outcome))
+def _lost_first(flipped: Sequence[Flip | None]) -> tuple[Flip, ...]:
+    return tuple(sorted(filter(None, flipped), key=lambda flip: flip.outcome))

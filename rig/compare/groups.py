@@ -87,7 +87,7 @@ def groups(by: By, arms: Sequence[str], played: Iterable[Iterable[Transcript]]) 
         fault = "no true call is known" if by == "tool" else "nothing is scored yet"
         raise RigError(f"--by {by}: {fault}, so that there is nothing to group")
     size = {name: -max(share.whole for share in shares) for name, shares in found.items()}
-    ordered = sorted(found.items(), key=lambda each: (size[each[0]], each[0]))
+    ordered = sorted(found.items(), key=lambda row: (size[row[0]], row[0]))
     return Groups(by, tuple(arms), tuple((name, tuple(shares)) for name, shares in ordered))
 
 
@@ -113,5 +113,5 @@ def _by_tool(transcript: Transcript) -> Iterator[tuple[str, Share]]:
 
 def _tags(task: Task) -> Sequence[str]:
     tags = task.source.get("tags")
-    known = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-    return known or [UNTAGGED]
+    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    return texts or [UNTAGGED]

@@ -68,23 +68,23 @@ def history(runs: Runs, sha256: str) -> tuple[list[str], list[ComparableScores]]
 
     Raises RigError if no run used such a file, or if several files match.
     """
-    found: list[tuple[StoredRun, StoredArm]] = []
+    arms: list[tuple[StoredRun, StoredArm]] = []
     for run in reversed(runs.all()):
-        found += [
+        arms += [
             (run, arm) for arm in run.arms if str((arm.fingerprint or {}).get(FILE, "")).startswith(sha256)
         ]
-    hashes = list(dict.fromkeys(str((arm.fingerprint or {})[FILE]) for _, arm in found))
-    if not found:
+    hashes = list(dict.fromkeys(str((arm.fingerprint or {})[FILE]) for _, arm in arms))
+    if not arms:
         raise RigError(
             f"no run in {runs.path} is of the file with the SHA-256 {sha256[:16]}…; `rig runs` lists them"
         )
     if len(hashes) > 1:
         raise RigError(
-            f"several files have a SHA-256 that begins like this: {', '.join(each[:16] for each in hashes)}"
+            f"several files have a SHA-256 that begins like this: {', '.join(name[:16] for name in hashes)}"
         )
     lines: dict[tuple[str, GraderInfo], list[PastScore]] = {}
     before: dict[tuple[str, GraderInfo], JsonObject] = {}
-    for run, arm in found:
+    for run, arm in arms:
         suites = tuple(dict.fromkeys(task.suite for task in runs.conversations(run)))
         for score in runs.scores(run):
             if score.arm != arm.position or arm.not_evaluated:

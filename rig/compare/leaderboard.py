@@ -55,7 +55,7 @@ class RankedArm(NamedTuple):
             "run": self.run.id,
             "arm": self.arm.name,
             "tasks": len(self.tasks),
-            "rates": {name: each.as_json() for name, each in self.rates.items()},
+            "rates": {name: estimate.as_json() for name, estimate in self.rates.items()},
             "settings": list(self.differs),
             "grader": self.arm.grader.as_json() if self.arm.grader else None,
             "caution": self.run.declaration.caution,
@@ -85,7 +85,7 @@ class Leaderboard(NamedTuple):
         """How many unclear texts there are, if the order of two arms depends on them; else 0."""
         metric = self.declaration.success_metric or self.declaration.metrics[0]
         sums = [
-            total(each for by_task in place.suites.values() for cell in by_task.values() for each in cell)
+            total(counts for by_task in place.suites.values() for cell in by_task.values() for counts in cell)
             for place in self.places
         ]
         ends = [sorted((metric.rate(counts) or 0.0, metric.rate(if_right(counts)) or 0.0)) for counts in sums]
@@ -111,7 +111,7 @@ class Leaderboard(NamedTuple):
 
 def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None) -> Leaderboard:
     """The leaderboard of a suite, by default that of the latest run. Raises RigError if there is none."""
-    found: list[RankedArm] = []
+    arms: list[RankedArm] = []
     for run in runs.all():
         if method is not None and run.declaration.method != method:
             continue
@@ -121,25 +121,23 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
         if places and suite is None:
             suite = next(iter(places[0].suites))
             places = list(_places(runs, run, suite))
-        found += places
-    left_out = [
-        f"{each.name} is left out: {each.arm.not_evaluated}" for each in found if each.arm.not_evaluated
-    ]
-    found = [each for each in found if not each.arm.not_evaluated]
-    if not found:
+        arms += places
+    left_out = [f"{arm.name} is left out: {arm.arm.not_evaluated}" for arm in arms if arm.arm.not_evaluated]
+    arms = [arm for arm in arms if not arm.arm.not_evaluated]
+    if not arms:
         why = f" ({left_out[0]})" if left_out else ""
         raise RigError(f"no run has finished a task of {suite or 'any suite'}{why}; `rig runs` lists them")
-    declaration = found[0].run.declaration
+    declaration = arms[0].run.declaration
     metric = declaration.success_metric or declaration.metrics[0]
     kept: list[RankedArm] = []
     common: frozenset[TaskKey] = frozenset()
-    for place in sorted(found, key=lambda place: -len(place.tasks)):
+    for place in sorted(arms, key=lambda place: -len(place.tasks)):
         if kept and not common & place.tasks:
             left_out.append(f"{place.name} is left out: it has no task in common with the others")
             continue
         common = common & place.tasks if kept else place.tasks
         kept.append(place)
-    ranked = [_over(place, common) for place in found if place in kept]
+    ranked = [_over(place, common) for place in arms if place in kept]
     ordered = sorted(ranked, key=lambda place: -(place.rates[metric.name].value or 0))
     return Leaderboard(method or "", suite or "", declaration, _told_apart(ordered), common, left_out)
 
@@ -147,17 +145,17 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
 def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
     """The arms of a run that have finished tasks of a suite, or of the first suite that it has."""
     tasks = runs.conversations(run)
-    wanted = suite if suite is not None else next((task.suite for task in tasks), "")
+    name = suite if suite is not None else next((task.suite for task in tasks), "")
     keys = {
         task.name: TaskKey(task.name, sha256(json.dumps(task.source, sort_keys=True).encode()).hexdigest())
         for task in tasks
-        if task.suite == wanted
+        if task.suite == name
     }
     rows: dict[int, list[tuple[TaskKey, Counts]]] = {}
     for cell in runs.each_cell(run):
         if cell.counts is not None and cell.conversation in keys:
             rows.setdefault(cell.arm, []).append((keys[cell.conversation], cell.counts))
-    return [_place(run, run.arms[arm], wanted, counted) for arm, counted in rows.items()]
+    return [_place(run, run.arms[arm], name, counted) for arm, counted in rows.items()]
 
 
 def _place(
@@ -175,7 +173,9 @@ def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
         suite: {key: counts for key, counts in by_task.items() if key in common}
         for suite, by_task in place.suites.items()
     }
-    rows = [(key.name, each) for by_task in suites.values() for key, cell in by_task.items() for each in cell]
+    rows = [
+        (key.name, counts) for by_task in suites.values() for key, cell in by_task.items() for counts in cell
+    ]
     return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites)
 
 
@@ -185,7 +185,7 @@ def _told_apart(places: Sequence[RankedArm]) -> list[RankedArm]:
 
 
 def _differences(best: RankedArm, place: RankedArm) -> Iterator[str]:
-    was, now = (ArmSettings(each.arm.fingerprint or {}, each.run.settings) for each in (best, place))
+    was, now = (ArmSettings(place.arm.fingerprint or {}, place.run.settings) for place in (best, place))
     yield from map(str, factors(was, now))
     if place.arm.grader != best.arm.grader:
         yield f"grader ({best.arm.grader} -> {place.arm.grader})"
@@ -194,7 +194,7 @@ def _differences(best: RankedArm, place: RankedArm) -> Iterator[str]:
 def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
     """A row from the score of each query, by test set; overall all queries weigh the same."""
     pooled = [score for each in scores.values() for score in each]
-    by_set = {test_set: _mean_and_error(each) for test_set, each in scores.items()}
+    by_set = {test_set: _mean_and_error(scores) for test_set, scores in scores.items()}
     return Standing(name, *_mean_and_error(pooled), by_set)
 
 
@@ -205,22 +205,22 @@ def _mean_and_error(scores: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(variance / len(scores))
 
 
-def standings(found: Leaderboard) -> list[Standing]:
+def standings(board: Leaderboard) -> list[Standing]:
     """The rows of a board: by wins and half the ties where there are ties, else by successes.
 
     A query that was answered several times scores the mean.
     """
-    names = {metric.name: metric for metric in found.declaration.metrics}
-    metric = names.get("win_half") or found.declaration.success_metric or found.declaration.metrics[0]
+    names = {metric.name: metric for metric in board.declaration.metrics}
+    metric = names.get("win_half") or board.declaration.success_metric or board.declaration.metrics[0]
     return [
         standing(
             place.arm.name,
             {
                 suite: [
-                    fmean(each.get(metric.numerator, 0) for each in counts) for counts in by_task.values()
+                    fmean(count.get(metric.numerator, 0) for count in counts) for counts in by_task.values()
                 ]
                 for suite, by_task in place.suites.items()
             },
         )
-        for place in found.places
+        for place in board.places
     ]

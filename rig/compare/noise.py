@@ -91,7 +91,7 @@ def noise_between(runs: Runs, first: ChosenArm, second: ChosenArm, alpha: float)
     counts: dict[str, list[tuple[int, int]]] = {name: [] for name in _KINDS}
     for key in keys:
         found = dict.fromkeys(_KINDS, (0, 0))
-        cells = [each.cells[key] for each in scored]
+        cells = [arm.cells[key] for arm in scored]
         for repeat in sorted(cells[0].keys() & cells[1].keys()):
             pair = cells[0][repeat], cells[1][repeat]
             for name, differs in _differences(runs, (first, second), key, repeat, pair):
@@ -121,7 +121,7 @@ def _differences(
         _steps(runs.transcript(arm.run, key.name, arm.arm.position, repeat).turns.values()) for arm in arms
     ]
     for place in steps[0].keys() | steps[1].keys():
-        one, other = (found.get(place) for found in steps)
+        one, other = (step.get(place) for step in steps)
         yield "steps", _text(one) != _text(other)
         if _verdict(one) or _verdict(other):
             yield "calls", _verdict(one) != _verdict(other)

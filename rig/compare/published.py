@@ -17,7 +17,7 @@ def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
     Raises RigError if several methods played them, and where theirs has no tables.
     """
     chosen = choose(runs, addresses)
-    played = list(dict.fromkeys(each.run.declaration.method for each in chosen))
+    played = list(dict.fromkeys(arm.run.declaration.method for arm in chosen))
     if len(played) > 1:
         raise RigError(f"--tables: the arms are of several methods: {', '.join(played)}")
     return paper.of_method(played[0]).tables(_scores(runs, chosen))
@@ -25,8 +25,8 @@ def published(runs: Runs, addresses: Sequence[str]) -> Sequence[Table]:
 
 def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
     """Every score of these arms: suite by suite, by each grader, with the counts of each task."""
-    for run in {each.run.id: each.run for each in chosen}.values():
-        labels = {each.arm.position: each.label for each in chosen if each.run.id == run.id}
+    for run in {arm.run.id: arm.run for arm in chosen}.values():
+        labels = {arm.arm.position: arm.label for arm in chosen if arm.run.id == run.id}
         scores = [score for score in runs.suite_scores(run) if score.arm in labels]
         by_task: dict[tuple[object, int], dict[str, list[Counts]]] = {}
         for grader in dict.fromkeys(score.grader for score in scores):
@@ -34,5 +34,5 @@ def _scores(runs: Runs, chosen: Sequence[ChosenArm]) -> Iterator[ArmScore]:
                 tasks = by_task.setdefault((grader, cell.arm), defaultdict(list))
                 tasks[cell.conversation].append(cell.counts)
         for score in scores:
-            found = score.of(run.arms[score.arm], by_task.get((score.grader, score.arm), {}))
-            yield found._replace(arm=labels[score.arm])
+            of_arm = score.of(run.arms[score.arm], by_task.get((score.grader, score.arm), {}))
+            yield of_arm._replace(arm=labels[score.arm])

@@ -68,7 +68,7 @@ class SequentialComparison:
             "loss": self.size,
             "alpha": self.alpha,
             "grader": self.grader.as_json(),
-            "arms": [each.as_json() for each in self.arms],
+            "arms": [arm.as_json() for arm in self.arms],
             "notes": list(self.notes),
         }
 
@@ -84,10 +84,10 @@ def compare_sequentially(
     question = question or ComparisonOptions()
     chosen, left_out = without_unfinished(choose(runs, addresses))
     if len(chosen) < 2:
-        said = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
-        raise RigError(f"there are no two arms to compare{said}")
+        reasons = "".join(f"; {label} is left out: {why}" for label, why in left_out.items())
+        raise RigError(f"there are no two arms to compare{reasons}")
     first = pick_baseline(chosen, question.baseline)
-    ordered = [first, *(each for each in chosen if each is not first)]
+    ordered = [first, *(arm for arm in chosen if arm is not first)]
     declaration = common_declaration(ordered)
     if not declaration.is_of_success(metric_named(declaration, question.metric)):
         raise RigError("--sequential only tests success; leave --metric out")
@@ -101,16 +101,18 @@ def compare_sequentially(
         size=size,
         alpha=question.alpha,
         grader=graders[0],
-        arms=tuple(_looked(baseline, each, size, question.alpha, len(others)) for each in others),
+        arms=tuple(_looked(baseline, arm, size, question.alpha, len(others)) for arm in others),
         notes=(*notes, *graded, *left),
     )
 
 
 def _looked(baseline: ScoredArm, arm: ScoredArm, size: float, alpha: float, arms: int) -> SequentialArm:
-    found, step, of, note = _drawn(baseline, arm)
-    if not len(found):
+    differences, step, of, note = _drawn(baseline, arm)
+    if not len(differences):
         raise RigError(f"{arm.chosen.label}: no conversation has been finished by it and the baseline")
-    suite, alike = (LossTest(size, each, alpha, arms, step).evidence(found) for each in (of, None))
+    suite, alike = (
+        LossTest(size, suite_size, alpha, arms, step).evidence(differences) for suite_size in (of, None)
+    )
     return SequentialArm(arm.chosen.label, suite if of else None, alike, note)
 
 
@@ -118,7 +120,7 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
     """Conversations in a random order, what differences are multiples of, how many these are a sample of,
     and what to say about that.
     """
-    planned = [each.chosen.run.conversations for each in (baseline, arm)]
+    planned = [side.chosen.run.conversations for side in (baseline, arm)]
     if baseline.chosen.run.id == arm.chosen.run.id and _is_in_random_order(arm.chosen):
         repeats = arm.chosen.run.repeats
         sides = [{key.name: _outcomes(side, key) for key in side.cells} for side in (baseline, arm)]
@@ -126,18 +128,18 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
         return DifferenceBounds.of_outcomes(outcomes, repeats), 1 / repeats, len(planned[0]), ""
     common = in_random_order(list(baseline.cells.keys() & arm.cells.keys()), 0)
     played = [[_outcomes(side, key) for key in common] for side in (baseline, arm)]
-    found = DifferenceBounds.of_outcomes(
+    differences = DifferenceBounds.of_outcomes(
         (_mean(first), _mean(second)) for first, second in zip(*played, strict=True)
     )
-    times = {len(each) for side in played for each in side}
+    times = {len(outcomes) for side in played for outcomes in side}
     step = 1 / times.pop() if len(times) == 1 else 0.0
-    if all(len(common) == len(each) for each in planned):
-        return found, step, len(common), ""
+    if all(len(common) == len(names) for names in planned):
+        return differences, step, len(common), ""
     note = (
         f"{len(common)} conversations were finished in the suite's order, which is not a random sample of the"
         " suite: what follows is about conversations like these"
     )
-    return found, step, None, note
+    return differences, step, None, note
 
 
 def _outcomes(side: ScoredArm, key: ConversationKey) -> list[OutcomeBounds]:

@@ -153,7 +153,7 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
     ]
     if "model.file_sha256" in was and "model.file_sha256" not in names and "model.file" in names:
         names.remove("model.file")
-    found = []
+    grouped = []
     for factor, makers, followers in _GROUPS:
         if not any(name in makers for name in names):
             continue
@@ -162,9 +162,9 @@ def factors(baseline: ArmSettings, arm: ArmSettings) -> tuple[Factor, ...]:
             mine = [name for name in names if name.startswith("model.")]
         else:
             mine = [name for name in (*makers, *followers) if name in names and _follows(name, baseline, arm)]
-        found.append(_factor(factor, mine, was, now))
+        grouped.append(_factor(factor, mine, was, now))
         names = [name for name in names if name not in mine]
-    return (*found, *(_factor(name.split(".", 1)[-1], [name], was, now) for name in names))
+    return (*grouped, *(_factor(name.split(".", 1)[-1], [name], was, now) for name in names))
 
 
 def grader_differences(baseline: ArmSettings, arm: ArmSettings) -> tuple[str, ...]:

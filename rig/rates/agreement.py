@@ -88,8 +88,8 @@ def mean(scores: Vector, seed: int = SEED) -> Interval:
     return _bootstrap(scores, _mean, seed)[0]
 
 
-def _named(found: Sequence[Interval]) -> dict[str, Interval]:
-    return dict(zip(MEASURES, found, strict=True))
+def _named(intervals: Sequence[Interval]) -> dict[str, Interval]:
+    return dict(zip(MEASURES, intervals, strict=True))
 
 
 def _mean(scores: Vector) -> Vector:
@@ -107,15 +107,15 @@ def _of_tasks(sides: Vector, times: Vector | None = None) -> Vector:
 
 def _ratio(part: Vector, whole: Vector) -> Vector:
     # What is left of a sum of squares that should be nothing is not a variance.
-    known = np.asarray(whole) > 1e-15
-    return np.where(known, part / np.where(known, whole, 1), np.nan)
+    positive = np.asarray(whole) > 1e-15
+    return np.where(positive, part / np.where(positive, whole, 1), np.nan)
 
 
 def _bootstrap(scores: Vector, measured: Callable[[Vector], Vector], seed: int) -> list[Interval]:
     """Measures of scores, and their percentile intervals over draws of the last axis."""
     tasks = scores.shape[-1]
     drawn = [
-        measured(scores[..., taken]) for taken in bootstrap.draws(tasks, seed, values=scores.size // tasks)
+        measured(scores[..., draw]) for draw in bootstrap.draws(tasks, seed, values=scores.size // tasks)
     ]
     return _intervals(measured(scores[..., None, :]), drawn)
 

@@ -89,7 +89,7 @@ class PairedBootstrap:
             return RateDifference(value, None, None, None, None)
         with_imagined = _with_imagined(baseline, arm, theirs, ours)
         draws = self._draws(
-            *(part for each in with_imagined for part in (each.numerators, each.denominators))
+            *(part for side in with_imagined for part in (side.numerators, side.denominators))
         )
         stretch = float(np.sqrt(self.conversations / (self.conversations - 1)))
         freedom = self.conversations - 1
@@ -120,13 +120,13 @@ class PairedBootstrap:
                 columns, sign = columns[:, [2, 3, 0, 1]], -1.0
             alike, number = _kinds(columns[:-2])
             columns = np.concatenate([alike, columns[-2:]])
-            taken = self._drawn(np.concatenate([number, [1, 1]]))
+            times_taken = self._drawn(np.concatenate([number, [1, 1]]))
         else:
-            taken = self._times
+            times_taken = self._times
         # Every draw comes with its mirror image, in which the imagined two have changed places, so that
         # exchanging the arms changes the sign of the difference and nothing else.
         straight, mirrored = [], []
-        for part in np.array_split(taken, -(-taken.size // _AT_ONCE)):
+        for part in np.array_split(times_taken, -(-times_taken.size // _AT_ONCE)):
             times = part.astype(np.float64)
             straight.append(times @ columns)
             times[:, -2:] = part[:, :-3:-1]

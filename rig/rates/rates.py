@@ -50,20 +50,20 @@ class Tallied:
         sides = (name for metric in declaration.metrics for name in (metric.numerator, metric.denominator))
         names = {TASKS, declaration.success, *sides}
         # Counts that are alike may be one object, so that there are few of them to look into.
-        distinct = {id(each): each for row in rows for each in row}
-        places = {known: place for place, known in enumerate(distinct)}
-        taken = [places[id(each)] for row in rows for each in row]
+        distinct = {id(counts): counts for row in rows for counts in row}
+        places = {place_of: place for place, place_of in enumerate(distinct)}
+        indexes = [places[id(counts)] for row in rows for counts in row]
         values = {
-            name: np.array([each.get(name, 0) for each in distinct.values()], dtype=np.float64)[taken]
+            name: np.array([counts.get(name, 0) for counts in distinct.values()], dtype=np.float64)[indexes]
             for name in names
         }
         repeats = np.array([len(row) for row in rows])
-        means = {name: _means(found, repeats) for name, found in values.items()}
+        means = {name: _means(by_repeat, repeats) for name, by_repeat in values.items()}
         return cls(
             means=means,
-            totals={name: float(found.sum()) for name, found in values.items()},
+            totals={name: float(by_repeat.sum()) for name, by_repeat in values.items()},
             conversations=len(rows),
-            played=len(taken),
+            played=len(indexes),
             is_played_once=bool((repeats == 1).all()),
             success=means[declaration.success],
         )

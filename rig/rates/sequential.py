@@ -245,13 +245,13 @@ class LossTest:
     def evidence(self, found: DifferenceBounds | Sequence[float] | Vector) -> Evidence:
         """What the differences so far, in the order drawn, say together; numbers are known differences."""
         found = _all_known(found)
-        highest = [np.maximum.accumulate(np.maximum(each, 1.0)) for each in self.e_processes(found)]
-        shown, excluded = highest
-        processes: dict[Finding, Vector] = {"shown": shown, "excluded": excluded}
+        highest = [np.maximum.accumulate(np.maximum(e_process, 1.0)) for e_process in self.e_processes(found)]
+        shown_by, excluded = highest
+        processes: dict[Finding, Vector] = {"shown": shown_by, "excluded": excluded}
         decided = {
-            finding: int(np.argmax(each >= self.needed)) + 1
-            for finding, each in processes.items()
-            if each.size and each[-1] >= self.needed
+            finding: int(np.argmax(process >= self.needed)) + 1
+            for finding, process in processes.items()
+            if process.size and process[-1] >= self.needed
         }
         first = min(decided, key=decided.__getitem__, default=None)
         unclear = 0 if first else found.unclear
@@ -260,7 +260,7 @@ class LossTest:
             size=self.size,
             after=len(found),
             of=self.of,
-            shown=float(shown[-1]) if shown.size else 1.0,
+            shown=float(shown_by[-1]) if shown_by.size else 1.0,
             excluded=float(excluded[-1]) if excluded.size else 1.0,
             needed=self.needed,
             low=low,
@@ -273,27 +273,27 @@ class LossTest:
             is_for_texts=unclear > 0 and any(self._finds(end) for end in found.ends()),
         )
 
-    def _finds(self, found: DifferenceBounds) -> bool:
+    def _finds(self, bounds: DifferenceBounds) -> bool:
         """Whether these differences decide it. Of a suite whose loss is then known, nothing stays open."""
-        is_whole = len(found) == self.of and not found.waiting(self.of)
-        return is_whole or any((process >= self.needed).any() for process in self.e_processes(found))
+        is_whole = len(bounds) == self.of and not bounds.waiting(self.of)
+        return is_whole or any((process >= self.needed).any() for process in self.e_processes(bounds))
 
-    def e_processes(self, found: DifferenceBounds | Vector) -> tuple[Vector, Vector]:
+    def e_processes(self, differences: DifferenceBounds | Vector) -> tuple[Vector, Vector]:
         """Against a loss below the size, and against one of the size: after each difference, last axis."""
-        found = _all_known(found)
+        differences = _all_known(differences)
         below, least = self._edges()
         return (
-            capital(_as_share(-found.most), _share_of(below), self.of),
-            capital(_as_share(found.least), _share_of(-least), self.of),
+            capital(_as_share(-differences.most), _share_of(below), self.of),
+            capital(_as_share(differences.least), _share_of(-least), self.of),
         )
 
     def soonest(self) -> int:
         """After how many conversations something could be found, if all of them went one way."""
         assert self.of is not None
-        ends = [self.evidence(np.full(self.of, each)).decided for each in (1.0, -1.0)]
+        ends = [self.evidence(np.full(self.of, difference)).decided for difference in (1.0, -1.0)]
         return min(end or self.of for end in ends)
 
-    def wins_matter(self, found: DifferenceBounds) -> NDArray[np.bool_]:
+    def wins_matter(self, differences: DifferenceBounds) -> NDArray[np.bool_]:
         """Whether to play what the reference got wrong, of which an arm can only win some: for each suite,
         before the last axis.
 
@@ -301,9 +301,9 @@ class LossTest:
         is decided sooner with them.
         """
         _, least = self._edges()
-        lost = -found.least.sum(axis=-1)
+        lost = -differences.least.sum(axis=-1)
         must = lost >= least * (self.of or math.inf) - _SLACK
-        soon = (lost >= _SOME) & (lost >= self.size / 2 * found.least.shape[-1])
+        soon = (lost >= _SOME) & (lost >= self.size / 2 * differences.least.shape[-1])
         return np.asarray(must | soon)
 
     def _edges(self) -> tuple[float, float]:
@@ -313,16 +313,16 @@ class LossTest:
         steps = math.ceil(self.size * self.of / self.step - _SLACK)
         return ((steps - 1) * self.step / self.of, steps * self.step / self.of)
 
-    def sequence(self, found: DifferenceBounds | Vector) -> tuple[float, float]:
+    def sequence(self, differences: DifferenceBounds | Vector) -> tuple[float, float]:
         """The ends of the confidence sequence: of the losses that neither side rejects at `needed`."""
-        found = _all_known(found)
-        return -self._end(-found.most), self._end(found.least)
+        differences = _all_known(differences)
+        return -self._end(-differences.most), self._end(differences.least)
 
-    def _bounds(self, found: DifferenceBounds) -> tuple[float, float]:
+    def _bounds(self, differences: DifferenceBounds) -> tuple[float, float]:
         """The sequence; of a suite played whole, the loss, even where an unlikely order rejects it."""
-        if len(found) == self.of and not found.waiting(self.of):
-            return float(-found.most.sum() / self.of), float(-found.least.sum() / self.of)
-        return self.sequence(found)
+        if len(differences) == self.of and not differences.waiting(self.of):
+            return float(-differences.most.sum() / self.of), float(-differences.least.sum() / self.of)
+        return self.sequence(differences)
 
     def _end(self, differences: Vector) -> float:
         """The highest loss that the differences do not reject. Capital falls with the mean betted against."""
@@ -341,15 +341,15 @@ class LossTest:
         return float(1 - 2 * mean)
 
 
-def _all_known(found: DifferenceBounds | Sequence[float] | Vector) -> DifferenceBounds:
-    if isinstance(found, DifferenceBounds):
-        return found
-    differences = np.asarray(found, dtype=np.float64)
-    return DifferenceBounds(differences, differences)
+def _all_known(differences: DifferenceBounds | Sequence[float] | Vector) -> DifferenceBounds:
+    if isinstance(differences, DifferenceBounds):
+        return differences
+    values = np.asarray(differences, dtype=np.float64)
+    return DifferenceBounds(values, values)
 
 
 def _as_share(differences: Vector) -> Vector:
-    """DifferenceBounds from -1 to 1 as numbers from 0 to 1."""
+    """Differences from -1 to 1 as numbers from 0 to 1."""
     return (1 + differences) / 2
 
 

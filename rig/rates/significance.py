@@ -30,10 +30,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     order = np.argsort(values, kind="stable")
     factors = np.arange(len(values), 0, -1)
     adjusted = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
-    found: list[float | None] = [None] * len(p_values)
+    p_holm: list[float | None] = [None] * len(p_values)
     for place, p in zip(order, adjusted, strict=True):
-        found[tested[place]] = float(p)
-    return found
+        p_holm[tested[place]] = float(p)
+    return p_holm
 
 
 POWER = 0.8
@@ -90,8 +90,8 @@ def detectable_difference(
         return None
     freedom = conversations - 1
     quantiles = scipy.stats.t.ppf(1 - alpha / 2, freedom) + scipy.stats.t.ppf(power, freedom)
-    found = float(quantiles * standard_error)
-    return found if found <= most else None
+    detectable = float(quantiles * standard_error)
+    return detectable if detectable <= most else None
 
 
 @lru_cache(maxsize=8)
@@ -103,6 +103,6 @@ def _critical(conversations: int, alpha: float) -> NDArray[np.int64]:
     critical = np.where(
         2 * scipy.stats.binom.cdf(critical, flips, 0.5) <= alpha * (1 + 1e-9), critical, critical - 1
     )
-    found: NDArray[np.int64] = np.nan_to_num(critical, nan=-1).astype(np.int64)
-    found[0] = -1
-    return found
+    most: NDArray[np.int64] = np.nan_to_num(critical, nan=-1).astype(np.int64)
+    most[0] = -1
+    return most

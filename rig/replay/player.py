@@ -46,7 +46,9 @@ class Player(Playback):
         self.store = store
         with Runs.open(store) as runs:
             self.stored: StoredRun = runs.get(run)
-            self.conversations = {each.name: each for each in runs.conversations(self.stored)}
+            self.conversations = {
+                conversation.name: conversation for conversation in runs.conversations(self.stored)
+            }
         self.run = self.stored.id
         self.known: list[Cell] = []
         """Finished conversations that are not played."""

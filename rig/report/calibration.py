@@ -23,7 +23,7 @@ class Refused:
     @property
     def near(self) -> int:
         """How many were close."""
-        return sum(each <= NEAR for each in self.below)
+        return sum(distance <= NEAR for distance in self.below)
 
 
 def refused_texts(transcripts: Iterable[Transcript]) -> Refused:
@@ -57,7 +57,7 @@ def _chosen() -> Mapping[str, float]:
 
 def pairs_measured() -> int:
     """On how many labelled pairs the curves are."""
-    return sum(each["same"] + each["different"] for each in _by_kind().values())
+    return sum(counts["same"] + counts["different"] for counts in _by_kind().values())
 
 
 def threshold_plot() -> str:
@@ -65,10 +65,10 @@ def threshold_plot() -> str:
     thresholds = _counts()["thresholds"]
     kinds = _by_kind().values()
     curves = {
-        "refused though alike": (_sums(kinds, "false_rejects"), sum(each["same"] for each in kinds), BAD),
+        "refused though alike": (_sums(kinds, "false_rejects"), sum(kind["same"] for kind in kinds), BAD),
         "accepted though not": (
             _sums(kinds, "false_accepts"),
-            sum(each["different"] for each in kinds),
+            sum(kind["different"] for kind in kinds),
             GOOD,
         ),
     }
@@ -105,8 +105,8 @@ def refused_plot(refused: Refused) -> str | None:
 
 
 def _by_kind() -> dict[str, dict[str, Any]]:
-    return {name: each for name, each in _counts().items() if isinstance(each, dict)}
+    return {name: counts for name, counts in _counts().items() if isinstance(counts, dict)}
 
 
 def _sums(kinds: Iterable[Mapping[str, Any]], name: str) -> list[int]:
-    return [sum(column) for column in zip(*(each[name] for each in kinds), strict=True)]
+    return [sum(column) for column in zip(*(kind[name] for kind in kinds), strict=True)]

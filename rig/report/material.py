@@ -45,9 +45,9 @@ class Material:
         by_arm = list(zip(*self.transcripts, strict=True))
         for by in WAYS:
             with suppress(RigError):
-                found = groups(by, arms, by_arm)
-                if len(found.rows) > 1:
-                    yield found
+                grouped = groups(by, arms, by_arm)
+                if len(grouped.rows) > 1:
+                    yield grouped
 
     @property
     def left_out(self) -> int:
@@ -57,7 +57,7 @@ class Material:
     @property
     def letters(self) -> tuple[str, ...]:
         """A to Z, then AA and on."""
-        names = ("".join(each) for size in count(1) for each in product(ascii_uppercase, repeat=size))
+        names = ("".join(letters) for size in count(1) for letters in product(ascii_uppercase, repeat=size))
         return tuple(islice(names, len(self.comparison.arms)))
 
 
@@ -74,18 +74,18 @@ def gather(
     comparison = compare_chosen(
         runs, chosen, replace(question or ComparisonOptions(), one_will_do=True), noise
     )
-    read = {each.run.id: each.run for each in chosen}
+    read = {arm.run.id: arm.run for arm in chosen}
     stored = {arm.run: read[arm.run] for arm in comparison.arms}
-    shown = _shown(comparison)
+    numbers = _shown(comparison)
     transcripts = tuple(
         tuple(
             runs.transcript(stored[arm.run], comparison.conversations[number][0], arm.position, 0)
             for arm in comparison.arms
         )
-        for number in shown
+        for number in numbers
     )
     tables = published(runs, addresses) if with_tables else ()
-    return Material(comparison, stored, transcripts, shown, tables)
+    return Material(comparison, stored, transcripts, numbers, tables)
 
 
 def _shown(comparison: Comparison) -> Sequence[int]:

@@ -91,7 +91,7 @@ def _fixed(material: Material) -> dict[str, Any]:
     """Everything but the transcripts."""
     comparison = material.comparison
     letters = material.letters
-    refused = calibration.refused_texts(each for row in material.transcripts for each in row)
+    refused = calibration.refused_texts(transcript for row in material.transcripts for transcript in row)
     is_calibrated = comparison.grader.similarity.split(",")[0] == _CALIBRATED
     script = _asset("open.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -108,7 +108,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "quality": quality_rows(comparison),
         "costs": cost_rows(comparison.arms),
         "tables": [(table, [list(map(cell_text, row)) for row in table.cells]) for table in material.tables],
-        "groups": [(each, [_heat(shares) for _, shares in each.rows]) for each in material.groups],
+        "groups": [(group, [_heat(shares) for _, shares in group.rows]) for group in material.groups],
         "what": WHAT,
         "counted": counted,
         "cited": list(dict.fromkeys(filter(None, (table.cited for table in material.tables)))),
@@ -142,10 +142,10 @@ def _heat(shares: Sequence[Share]) -> list[tuple[int | None, str]]:
     """How green each cell of a row is, from 0 to 10, and what stands in it."""
     return [
         (
-            None if each.rate is None else round(10 * each.rate),
-            f"{each.part}/{each.whole}" if each.whole else "-",
+            None if share.rate is None else round(10 * share.rate),
+            f"{share.part}/{share.whole}" if share.whole else "-",
         )
-        for each in shares
+        for share in shares
     ]
 
 
@@ -164,7 +164,7 @@ def _blocks(number: int, beside: int = BESIDE) -> list[list[int]]:
     width.
     """
     tables = math.ceil(number / beside)
-    ends = [round(number * each / tables) for each in range(tables + 1)]
+    ends = [round(number * number_of_table / tables) for number_of_table in range(tables + 1)]
     return [list(range(*pair)) for pair in pairwise(ends)]
 
 
@@ -193,7 +193,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _drawn(drawings: Any) -> list[Markup]:
-    return [Markup(each) for each in drawings if each is not None]
+    return [Markup(drawing) for drawing in drawings if drawing is not None]
 
 
 @cache

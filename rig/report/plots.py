@@ -37,12 +37,18 @@ def differences(comparison: Comparison, letters: Sequence[str]) -> str:
     with axes(_WIDTH, 0.8 + _ROW * len(pairs)) as (figure, plot):
         farthest = 2 / scale
         for place, pair in enumerate(pairs):
-            found = pair.differences[metric.name]
-            if found.detectable is not None:
-                wide = scale * found.detectable
+            difference = pair.differences[metric.name]
+            if difference.detectable is not None:
+                wide = scale * difference.detectable
                 plot.barh(place, 2 * wide, left=-wide, height=0.8, color=BAND)
-            _point(plot, metric, Estimate(found.value, found.low, found.high), place, arm_colour(place + 1))
-            ends = (found.value, found.low, found.high, found.detectable)
+            _point(
+                plot,
+                metric,
+                Estimate(difference.value, difference.low, difference.high),
+                place,
+                arm_colour(place + 1),
+            )
+            ends = (difference.value, difference.low, difference.high, difference.detectable)
             farthest = max([farthest, *(abs(end) for end in ends if end is not None)])
         plot.axvline(0, color=MUTED, linewidth=1)
         plot.set_yticks(range(len(pairs)), _labels(comparison.arms[1:], letters[1:]))
@@ -67,10 +73,12 @@ COSTS: Mapping[str, Callable[[ArmResult], float | None]] = {
 def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str | None:
     """The judged metric against one of the `COSTS`; None if fewer than two arms have one."""
     metric = comparison.metric
-    found = [(place, COSTS[cost](arm), arm.rates[metric.name]) for place, arm in enumerate(comparison.arms)]
+    points_of_arms = [
+        (place, COSTS[cost](arm), arm.rates[metric.name]) for place, arm in enumerate(comparison.arms)
+    ]
     points = [
         (place, at, rate)
-        for place, at, rate in found
+        for place, at, rate in points_of_arms
         if at is not None and rate.value is not None and rate.low is not None and rate.high is not None
     ]
     if len(points) < 2:
@@ -88,8 +96,8 @@ def trade_off(comparison: Comparison, cost: str, letters: Sequence[str]) -> str 
         for at, value, near in _beside(
             [(p, a, metric.scale * (r.value or 0.0)) for p, a, r in points], widest, high - low
         ):
-            said = " ".join(letters[place] for place in near[:_NAMED]) + (" …" if near[_NAMED:] else "")
-            plot.annotate(said, (at, value), (5, 4), textcoords="offset points", color=INK)
+            names = " ".join(letters[place] for place in near[:_NAMED]) + (" …" if near[_NAMED:] else "")
+            plot.annotate(names, (at, value), (5, 4), textcoords="offset points", color=INK)
         plot.grid()
         plot.set_xlabel(cost)
         plot.set_ylabel(_titled(metric))
@@ -100,15 +108,15 @@ def _beside(
     points: Sequence[tuple[int, float, float]], wide: float, high: float
 ) -> list[tuple[float, float, list[int]]]:
     """Points by the label that they share: those so near to the first of them that labels would overlap."""
-    found: list[tuple[float, float, list[int]]] = []
+    labels: list[tuple[float, float, list[int]]] = []
     for place, at, value in sorted(points, key=lambda point: point[1:]):
-        for x, y, near in found:
+        for x, y, near in labels:
             if abs(x - at) < _LABEL[0] * wide and abs(y - value) < _LABEL[1] * high:
                 near.append(place)
                 break
         else:
-            found.append((at, value, [place]))
-    return found
+            labels.append((at, value, [place]))
+    return labels
 
 
 _LABEL = (0.08, 0.09)
@@ -126,7 +134,7 @@ def kinds(comparison: Comparison, letters: Sequence[str], of: str) -> str | None
     """
     arms = comparison.arms
     counts: list[Mapping[str, int]] = [getattr(arm, of) for arm in arms]
-    total = {kind: sum(each.get(kind, 0) for each in counts) for each in counts for kind in each}
+    total = {kind: sum(count.get(kind, 0) for count in counts) for count in counts for kind in count}
     named = sorted((kind for kind in total if total[kind]), key=lambda kind: -total[kind])[:_KINDS]
     if not named or len(arms) > _BARS:
         return None

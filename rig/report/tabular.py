@@ -48,9 +48,9 @@ def markdown(material: Material) -> str:
     parts += ["## Cost", _table("", names, cost_rows(comparison.arms))]
     if material.tables:
         parts += ["## Tables of the paper", tables_markdown(material.tables)]
-    for each in material.groups:
-        told = [Row(name, [f"{share.part}/{share.whole}" for share in shares]) for name, shares in each.rows]
-        parts += [f"## By {each.by}", f"The {WHAT[each.by]}.", _table(each.by, names, told)]
+    for group in material.groups:
+        told = [Row(name, [f"{share.part}/{share.whole}" for share in shares]) for name, shares in group.rows]
+        parts += [f"## By {group.by}", f"The {WHAT[group.by]}.", _table(group.by, names, told)]
     for pair in comparison.pairs:
         if pair.flips or pair.turn_flips:
             parts += [f"## Flips of {inert(pair.arm)} against {inert(pair.baseline)}", _flips(pair)]
@@ -73,15 +73,15 @@ def as_json(material: Material) -> str:
         transcripts, cut, is_whole = _transcripts(material, longest)
         if is_whole:
             break
-    found = material.comparison.as_json()
+    document = material.comparison.as_json()
     if material.left_out:
-        found["left_out_transcripts"] = material.left_out
+        document["left_out_transcripts"] = material.left_out
     if cut:
-        found["cut"] = {"longest": longest, "times": cut}
-    found["by"] = [each.as_json() for each in material.groups]
+        document["cut"] = {"longest": longest, "times": cut}
+    document["by"] = [group.as_json() for group in material.groups]
     if material.tables:
-        found["tables"] = [table.as_json() for table in material.tables]
-    return json_text({**found, "transcripts": transcripts}, indent=1) + "\n"
+        document["tables"] = [table.as_json() for table in material.tables]
+    return json_text({**document, "transcripts": transcripts}, indent=1) + "\n"
 
 
 def _transcripts(material: Material, longest: int) -> tuple[list[JsonObject], int, bool]:
@@ -90,7 +90,7 @@ def _transcripts(material: Material, longest: int) -> tuple[list[JsonObject], in
     cut = size = 0
     for number, of_arms in zip(material.shown, material.transcripts, strict=True):
         name, suite = material.comparison.conversations[number]
-        arms, often = cut_json([transcript_json(each) for each in of_arms], longest)
+        arms, often = cut_json([transcript_json(of_arm) for of_arm in of_arms], longest)
         transcripts.append({"conversation": name, "suite": suite, "arms": arms})
         cut += often
         size += len(json_text(arms))
@@ -106,19 +106,19 @@ def _rows(material: Material) -> Iterator[dict[str, object]]:
     }
     micro = [metric for metric in comparison.metrics if metric.denominator != TASKS]
     for arm in comparison.arms:
-        for each in arm.conversations:
+        for conversation in arm.conversations:
             yield {
                 "run": arm.run,
                 "arm": arm.arm,
                 "is_baseline": int(arm is comparison.baseline),
-                "suite": each.suite,
-                "conversation": each.conversation,
-                "repeats": each.repeats,
-                "success_share": each.success_share,
-                "flip": flipped.get((arm.label, each.conversation), ""),
-                **{metric.name: metric.rate(each.counts) for metric in micro},
-                **{name: each.counts.get(name, 0) for name in comparison.declaration.sides(micro)},
-                "errors": sum(each.errors.values()),
+                "suite": conversation.suite,
+                "conversation": conversation.conversation,
+                "repeats": conversation.repeats,
+                "success_share": conversation.success_share,
+                "flip": flipped.get((arm.label, conversation.conversation), ""),
+                **{metric.name: metric.rate(conversation.counts) for metric in micro},
+                **{name: conversation.counts.get(name, 0) for name in comparison.declaration.sides(micro)},
+                "errors": sum(conversation.errors.values()),
             }
 
 
@@ -129,8 +129,8 @@ def _flips(pair: ArmPair) -> str:
         of_it = ", ".join(f"{turn.outcome} turn {turn.turn}" for turn in turns)
         outcome = "alike" if is_turn else flip.outcome
         commands = "".join(f"\n  {_code(command)}" for command in flip.commands)
-        said = f"- {outcome} {inert(flip.conversation)}{'' if is_turn else how_often(flip)}"
-        lines.append(f"{said}{': ' if of_it else ''}{of_it}{commands}")
+        line = f"- {outcome} {inert(flip.conversation)}{'' if is_turn else how_often(flip)}"
+        lines.append(f"{line}{': ' if of_it else ''}{of_it}{commands}")
     return "\n".join(lines)
 
 

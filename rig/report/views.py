@@ -95,12 +95,12 @@ class ConversationView:
     @property
     def differs(self) -> bool:
         """Whether it did not end alike for all arms."""
-        return len({(each.short, each.level) for each in self.outcomes}) > 1
+        return len({(outcome.short, outcome.level) for outcome in self.outcomes}) > 1
 
     @property
     def right(self) -> str:
         """Whether it ended well for `all` arms, for `some`, or for `none`."""
-        well = [each.level == _BEST for each in self.outcomes]
+        well = [outcome.level == _BEST for outcome in self.outcomes]
         return "all" if all(well) else "some" if any(well) else "none"
 
 
@@ -158,16 +158,16 @@ def _outcome(letter: str, result: ConversationResult, flip: str, declaration: De
 
 def _turns(transcripts: Sequence[Transcript], letters: Sequence[str], longest: int) -> Iterator[TurnView]:
     most = max(longest, _TRUTH)
-    made = [_made(transcript) for transcript in transcripts]
+    matched = [_made(transcript) for transcript in transcripts]
     for index in sorted({turn for transcript in transcripts for turn in transcript.turn_numbers}):
         truth = transcripts[0].conversation.expected(index)
-        wanted = (
-            _wanted(index, number, call, letters, made, longest) for number, call in enumerate(truth.calls)
+        due = (
+            _wanted(index, number, call, letters, matched, longest) for number, call in enumerate(truth.calls)
         )
         yield TurnView(
             turn_number(transcripts[0].conversation, index),
             tuple(_cut(text, most) for text in truth.said),
-            tuple(wanted),
+            tuple(due),
             _cut(truth.reply, most),
             _cells(index, transcripts, letters, longest),
         )
@@ -181,10 +181,10 @@ def _wanted(
     made: Sequence[set[CallPlace]],
     longest: int,
 ) -> WantedView:
-    call, given = expected(turn, number, executed, max(longest, _TRUTH))
+    call, result = expected(turn, number, executed, max(longest, _TRUTH))
     arms = zip(letters, made, strict=True)
-    made_by = tuple(letter for letter, found in arms if CallPlace(turn, number) in found)
-    return WantedView(_call(call, max(longest, _TRUTH)), _answer(given, longest), made_by)
+    made_by = tuple(letter for letter, places in arms if CallPlace(turn, number) in places)
+    return WantedView(_call(call, max(longest, _TRUTH)), _answer(result, longest), made_by)
 
 
 def _made(transcript: Transcript) -> set[CallPlace]:
@@ -200,20 +200,20 @@ def _cells(
     index: int, transcripts: Sequence[Transcript], letters: Sequence[str], longest: int
 ) -> tuple[CellView, ...]:
     """One for each way in which the turn went, in the order of the arms."""
-    found: dict[CellView, tuple[str, ...]] = {}
+    cells: dict[CellView, tuple[str, ...]] = {}
     for letter, transcript in zip(letters, transcripts, strict=True):
         played: PlayedTurn | None = transcript.turns.get(index)
-        said = " ".join(fault.text for fault in transcript.faults if fault.turn == index)
+        fault_texts = " ".join(fault.text for fault in transcript.faults if fault.turn == index)
         steps = _merged(
             replace(
-                step_box(step_view(index, number, step, longest), said, longest),
+                step_box(step_view(index, number, step, longest), fault_texts, longest),
                 back=went.text if (went := back(index, number, step)) else "",
             )
             for number, step in enumerate(played.steps if played else ())
         )
         cell = CellView((), steps, tuple(_faults(transcript, index, longest)), played is not None)
-        found[cell] = (*found.get(cell, ()), letter)
-    return tuple(replace(cell, letters=those) for cell, those in found.items())
+        cells[cell] = (*cells.get(cell, ()), letter)
+    return tuple(replace(cell, letters=those) for cell, those in cells.items())
 
 
 def _faults(transcript: Transcript, index: int, longest: int) -> Iterator[str]:

@@ -145,8 +145,8 @@ class _Alike:
                 Counter(map(int, text.split(",")) if text else ()) for text in (calls.matched, calls.bad)
             )
             self._turns[key] = tuple(
-                ScoredTurn(turn, number.get(turn, turn + 1), wanted, matched[turn], bad[turn], error)
-                for turn, wanted, error in sorted(json.loads(ends))
+                ScoredTurn(turn, number.get(turn, turn + 1), due, matched[turn], bad[turn], error)
+                for turn, due, error in sorted(json.loads(ends))
             )
         return self._turns[key]
 
@@ -224,7 +224,7 @@ def _conversations(run: str, database: Database) -> dict[int, _Conversation]:
 
 def _by_kind(rows: Iterable[Sequence[Any]]) -> Mapping[Any, Mapping[str, int]]:
     """How many of which kind, by what has them."""
-    found: dict[Any, dict[str, int]] = {}
+    counts: dict[Any, dict[str, int]] = {}
     for of, kind, number in rows:
-        found.setdefault(of, {})[intern(kind)] = number
-    return found
+        counts.setdefault(of, {})[intern(kind)] = number
+    return counts

@@ -89,9 +89,9 @@ def _is_of_another_schema(error: sqlite3.Error, code: int) -> bool:
     """Whether another program has changed tables or rows: columns are gone, a trigger of its own refuses what
     rig writes, or what may be there once is there already.
     """
-    said = str(error)
+    message = str(error)
     return getattr(error, "sqlite_errorcode", 0) in _REFUSED or (
-        code == sqlite3.SQLITE_ERROR and (said.startswith(_OF_SCHEMA) or "has no column named" in said)
+        code == sqlite3.SQLITE_ERROR and (message.startswith(_OF_SCHEMA) or "has no column named" in message)
     )
 
 

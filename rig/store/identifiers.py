@@ -11,11 +11,11 @@ _LENGTH = 5
 
 def new_run_id(path: Path) -> str:
     """An id that no run in this store has; the store need not exist yet."""
-    taken: set[str] = set()
+    ids: set[str] = set()
     if path.is_file() and path.stat().st_size:
         with Runs.open(path) as runs:
-            taken = runs.ids()
+            ids = runs.ids()
     while True:
         candidate = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-        if candidate not in taken:
+        if candidate not in ids:
             return candidate

@@ -125,7 +125,7 @@ def _copy(other: Path, copy: Path) -> set[str]:
 
 def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -> None:
     same = "SELECT id FROM main.runs WHERE created = ? AND settings = ? AND repeats = ?"
-    twins = [each["id"] for each in database.query(same, [row["created"], row["settings"], row["repeats"]])]
+    twins = [twin["id"] for twin in database.query(same, [row["created"], row["settings"], row["repeats"]])]
     digest = _content(database, "other", row["id"]) if twins else ""
     for twin in twins:
         if _content(database, "main", twin) == digest:
@@ -135,8 +135,8 @@ def _take(database: Database, path: Path, row: dict[str, Any], merged: Merged) -
         merged.left.append(f"run {row['id']} is here as {twins[0]} with other turns; delete that one first")
         return
     with transaction(database):
-        taken = next(database.query("SELECT 1 FROM main.runs WHERE id = ?", [row["id"]]), None)
-        run = new_run_id(path) if taken else row["id"]
+        same_id = next(database.query("SELECT 1 FROM main.runs WHERE id = ?", [row["id"]]), None)
+        run = new_run_id(path) if same_id else row["id"]
         _insert(database, row, run)
         refresh_views(database)
     merged.new.append(run)
@@ -166,19 +166,19 @@ def _insert(database: Database, row: dict[str, Any], run: str) -> None:
 
 def _above(database: Database, name: str) -> int:
     numbers = "SELECT coalesce(max(id), 0) AS here, (SELECT min(id) FROM other.{0}) AS there FROM main.{0}"
-    found = next(database.query(numbers.format(name)))
-    return int(found["here"]) - min(int(found["there"] or 1), 1) + 1
+    ids = next(database.query(numbers.format(name)))
+    return int(ids["here"]) - min(int(ids["there"] or 1), 1) + 1
 
 
 def _copy_rows(
-    database: Database, name: str, of_run: str, raised: dict[str, int], given: dict[str, str]
+    database: Database, name: str, of_run: str, raised: dict[str, int], values_of_run: dict[str, str]
 ) -> None:
     columns = [row["name"] for row in database.query(f"SELECT name FROM pragma_table_info('{name}')")]
     values = [_term(name, column, raised) for column in columns]
     quoted = ", ".join(f'"{column}"' for column in columns)
     database.execute(
         f"INSERT INTO main.{name} ({quoted}) SELECT {', '.join(values)} FROM other.{name} WHERE {of_run}",
-        given,
+        values_of_run,
     )
 
 

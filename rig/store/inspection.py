@@ -192,8 +192,8 @@ def _fault_of_rows(database: Database, table: str, expected: _Schema) -> Fault |
         # Types come first, as the other conditions are about values of the right type.
         tests.append((name, holds))
     tests += _CONDITIONS.get(table, {}).items()
-    known = {name for name, *_ in expected.columns[table]}
-    cases = " ".join(f"WHEN NOT coalesce({holds}, 0) THEN '{name}'" for name, holds in tests if name in known)
+    names = {name for name, *_ in expected.columns[table]}
+    cases = " ".join(f"WHEN NOT coalesce({holds}, 0) THEN '{name}'" for name, holds in tests if name in names)
     row = database.execute(
         f'SELECT fault FROM (SELECT CASE {cases} END AS fault FROM "{table}") WHERE fault IS NOT NULL LIMIT 1'
     ).fetchone()

@@ -124,9 +124,9 @@ class Runs:
         """
         newest = "ORDER BY created DESC, rowid DESC"
         if text == LATEST:
-            found = self._rows(f"SELECT * FROM runs {newest} LIMIT 1")
+            rows = self._rows(f"SELECT * FROM runs {newest} LIMIT 1")
         else:
-            found = (
+            rows = (
                 self._rows("SELECT * FROM runs WHERE id = ?", text)
                 or self._rows(f"SELECT * FROM runs WHERE name = ? {newest}", text)
                 or self._rows(
@@ -136,14 +136,14 @@ class Runs:
                     text,
                 )
             )
-        if len(found) != 1:
-            ids = ", ".join(row["id"] for row in found[:5])
+        if len(rows) != 1:
+            ids = ", ".join(row["id"] for row in rows[:5])
             stored = self._rows(f"SELECT id, name FROM runs {newest} LIMIT {_NAMES}")
             near = did_you_mean(text, [LATEST, *(name for row in stored for name in row.values() if name)])
             nothing = f"no run {text!r} in {self.path}{near}"
-            fault = f"{text!r} could be any of {ids}" if found else nothing
+            fault = f"{text!r} could be any of {ids}" if rows else nothing
             raise RigError(f"{fault}; `rig runs` lists them")
-        return self._run(found[0], sums)
+        return self._run(rows[0], sums)
 
     def cells(self, run: StoredRun) -> list[Cell]:
         """Every conversation of every arm and repeat, in the order in which they are run."""
@@ -193,17 +193,17 @@ class Runs:
 
     def transcript(self, run: StoredRun, conversation: str, arm: int = 0, repeat: int = 0) -> Transcript:
         """What an arm did in a conversation. Raises RigError when the run has no such conversation."""
-        found = self._rows(
+        conversations = self._rows(
             f"SELECT id, {_TASK} FROM conversations WHERE run = ? AND name = ?",
             run.id,
             conversation,
         )
-        if not found:
+        if not conversations:
             near = did_you_mean(conversation, run.conversations)
             raise RigError(
                 f"run {run.id} has no conversation {conversation!r}{near}; `rig show {run.id}` lists them"
             )
-        key = (self._arm_id(run, arm), found[0]["id"], repeat)
+        key = (self._arm_id(run, arm), conversations[0]["id"], repeat)
         rows = self._rows(
             "SELECT * FROM turns WHERE arm = ? AND conversation = ? AND repeat = ? ORDER BY turn", *key
         )
@@ -225,7 +225,7 @@ class Runs:
         return Transcript(
             arm=run.arms[arm].name,
             repeat=repeat,
-            conversation=self._task(run, found[0]),
+            conversation=self._task(run, conversations[0]),
             turns={row["turn"]: self._turn(row, steps[row["id"]]) for row in rows},
             counts=None if score is None else counts_of([score], self._database)[score],
             declaration=run.declaration,
@@ -310,10 +310,10 @@ class Runs:
 
     def _turn(self, row: Row, steps: Iterable[Row]) -> PlayedTurn:
         with intact(self.path):
-            made = tuple(step_from_row(step) for step in steps)
+            played = tuple(step_from_row(step) for step in steps)
         return PlayedTurn(
             row["turn"],
-            made,
+            played,
             row["wall_s"],
             row["tools_s"],
             row["scoring_s"],
@@ -382,7 +382,7 @@ class Runs:
             sums=self._sums(row, grader, self._speed(row, work, costs)) if sums else None,
             grader=grader,
             not_evaluated=_never_answered(ends),
-            attempts={each["error"]: each["n"] for each in self._rows(ATTEMPTS, row["id"])},
+            attempts={row["error"]: row["n"] for row in self._rows(ATTEMPTS, row["id"])},
         )
 
     def _work(self, arm: int, sums: bool) -> Row:
@@ -443,8 +443,8 @@ def _never_answered(ends: Iterable[dict[str, Any]]) -> str | None:
         by_role.setdefault(end["role"], {})[end["error"]] = end["n"]
     for role, kinds in by_role.items():
         if kinds.keys() <= MACHINE:
-            said = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-            return f"the {role} could never answer: {said}"
+            failures = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+            return f"the {role} could never answer: {failures}"
     return None
 
 

@@ -67,15 +67,15 @@ def counts_of(
     reals: dict[int, list[tuple[str, float]]] = {}
     for score, name, value in database.execute(_REALS, asked):
         reals.setdefault(score, []).append((name, value))
-    found: dict[int, Counts] = {score: {} for score in scores}
+    counts_by_score: dict[int, Counts] = {score: {} for score in scores}
     known = {} if known is None else known
     for score, text in database.execute(_COUNTS, asked):
         key = text, *reals.get(score, ())
         if key not in known:
             counts = json.loads(text) | dict(key[1:])
             known[key] = {intern(name): counts[name] for name in sorted(counts)}
-        found[score] = known[key]
-    return found
+        counts_by_score[score] = known[key]
+    return counts_by_score
 
 
 def _total_of(ids: str, database: Database) -> dict[str, float]:
@@ -109,9 +109,9 @@ class Standing(NamedTuple):
 def standing_of(arm: int, graded_by: str, database: Database) -> Standing | None:
     """Whose scores of an arm are shown; None if there are none.
 
-    Those that the run made, unless all of it was scored again later with people's answers, by the same rules:
-    then the newest of these. `graded_by` chooses others: `own`, or a part of a grader's name. Raises RigError
-    where it is no grader's.
+    Those that the run made, unless all of it was scored again later with people's answers, by the same rules
+    or a later version of them: then the newest of these. `graded_by` chooses others: `own`, or a part of a
+    grader's name. Raises RigError where it is no grader's.
     """
     rows = database.execute(_GRADERS, [arm]).fetchall()
     graders = [(GraderInfo(*row[: len(_GRADER)]), *row[len(_GRADER) :]) for row in rows]
@@ -128,10 +128,17 @@ def standing_of(arm: int, graded_by: str, database: Database) -> Standing | None
     newest = own
     finished = sum(row[1] for row in graders)
     for row in graders:
-        is_whole = row[2] >= finished and row[0].has_answers and row[0].rules == own[0].rules
+        is_whole = (
+            row[2] >= finished and row[0].has_answers and _of_any_version(row[0]) == _of_any_version(own[0])
+        )
         if is_whole and row[3] > newest[3] and graded_by != OWN:
             newest = row
     return Standing(newest[0], newest is own)
+
+
+def _of_any_version(grader: GraderInfo) -> GraderInfo:
+    """The rules of a grader, whichever version of them."""
+    return replace(grader.rules, grader_version="")
 
 
 def standing_score(cell: tuple[int, int, int], standing: Standing, database: Database) -> int | None:
@@ -165,7 +172,7 @@ def graders_of(run: str, database: Database) -> list[tuple[int, GraderInfo]]:
 
 def scores_of(run: str, database: Database) -> list[StoredScore]:
     """What each grader makes of each arm of a run, arm by arm, the run's own grader first."""
-    found = []
+    scores = []
     for position, grader in graders_of(run, database):
         ids = database.execute(
             "SELECT scores.id FROM scores JOIN arms ON arms.id = arm"
@@ -174,8 +181,8 @@ def scores_of(run: str, database: Database) -> list[StoredScore]:
             " ORDER BY own DESC, scores.id",
             {"run": run, "position": position, **grader.as_json()},
         )
-        found.append(summed(position, grader, [row[0] for row in ids], database))
-    return found
+        scores.append(summed(position, grader, [row[0] for row in ids], database))
+    return scores
 
 
 def suite_scores_of(run: str, database: Database) -> list[StoredScore]:

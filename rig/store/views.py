@@ -202,18 +202,22 @@ def _declarations(database: Database) -> list[Declaration]:
 
 def _views(declarations: Sequence[Declaration]) -> list[tuple[str, str]]:
     """The views by name, each after those that it reads."""
-    metrics = _distinct(metric.name for each in declarations for metric in each.metrics)[:_MOST_COLUMNS]
-    counts = _distinct((name for each in declarations for name in each.sides(each.metrics)), metrics)
+    metrics = _distinct(metric.name for declaration in declarations for metric in declaration.metrics)[
+        :_MOST_COLUMNS
+    ]
+    counts = _distinct(
+        (name for declaration in declarations for name in declaration.sides(declaration.metrics)), metrics
+    )
     counts = counts[:_MOST_COLUMNS]
-    parts = [part for each in declarations for part in each.outcome]
-    said = [name for name in _distinct(part.name for part in parts) if name in counts]
-    wholes = [name for name in _distinct((part.whole for part in parts), said) if name in counts]
+    parts = [part for declaration in declarations for part in declaration.outcome]
+    outcomes = [name for name in _distinct(part.name for part in parts) if name in counts]
+    wholes = [name for name in _distinct((part.whole for part in parts), outcomes) if name in counts]
     return [
         ("metrics", _METRICS),
         ("rates", _RATES),
         ("summary", _summary(metrics, counts)),
         ("conversation_scores", _conversation_scores(metrics, counts)),
-        ("flips", _flips(said, wholes)),
+        ("flips", _flips(outcomes, wholes)),
         ("arm_settings", _ARM_SETTINGS),
         ("turn_results", _TURN_RESULTS),
         ("steps", _STEPS),
@@ -265,9 +269,9 @@ _TAKEN = frozenset(
 
 def _distinct(names: Iterable[str], others: Iterable[str] = ()) -> list[str]:
     """Names as columns: each once, whatever its letters' case, and none that is taken."""
-    taken = {*_TAKEN, *(name.lower() for name in others)}
-    found = {name.lower(): name for name in names}
-    return [name for folded, name in found.items() if folded not in taken]
+    reserved = {*_TAKEN, *(name.lower() for name in others)}
+    by_letters = {name.lower(): name for name in names}
+    return [name for folded, name in by_letters.items() if folded not in reserved]
 
 
 def _summary(metrics: Sequence[str], counts: Sequence[str]) -> str:
@@ -346,7 +350,7 @@ LEFT JOIN counted ON counted.score = scores.id
 
 def _flips(counts: Sequence[str], wholes: Sequence[str]) -> str:
     """A row for each conversation that only one of two arms of a run gets right."""
-    before = "".join(f"before.{_quoted(each)} AS {_quoted(f'baseline_{each}')}, " for each in counts)
+    before = "".join(f"before.{_quoted(count)} AS {_quoted(f'baseline_{count}')}, " for count in counts)
     return f"""
 SELECT after.run, after.name, before.arm AS baseline, after.arm, after.conversation, after.suite,
     after.repeat, CASE WHEN after.success THEN 'won' ELSE 'lost' END AS flip,
@@ -363,8 +367,8 @@ WHERE before.success != after.success AND baseline_arm.position < arm.position
 
 def _columns(names: Sequence[str], value: str, by: str) -> str:
     """Rows as columns: of each name the value where `by` is it."""
-    found = (f"{value} FILTER (WHERE {by} = {_text(name)}) AS {_quoted(name)}" for name in names)
-    return ", ".join(found) or "NULL"
+    columns = (f"{value} FILTER (WHERE {by} = {_text(name)}) AS {_quoted(name)}" for name in names)
+    return ", ".join(columns) or "NULL"
 
 
 def _named(table: str, names: Sequence[str]) -> str:

@@ -1,7 +1,9 @@
 """`rig adjudicate`: texts that no rule settles, each asked once, and the rates that move with the answers."""
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,18 @@ def test_the_last_answers_are_shown_whichever_they_are(rig: Rig, store: Path) ->
     assert recall() == 0.1
     answers_file(store).unlink()
     assert recall() == 0
+
+
+def test_answers_are_shown_of_a_run_that_an_older_version_graded(rig: Rig, store: Path) -> None:
+    with closing(sqlite3.connect(store)) as database:
+        database.execute("UPDATE scores SET grader_version = '3'")
+        database.commit()
+    say(store, water=True)
+    assert rig("score", "latest").code == 0
+    [arm, *_] = rig("runs", "--json").json[0]["arms"]
+    assert arm["recall"] == 0.1
+    assert arm["grader"]["grader_version"] != "3"
+    assert rig("runs", "--json", "--graded-by", "own").json[0]["arms"][0]["recall"] == 0
 
 
 def test_one_unrelated_answer_makes_nothing_incomparable(rig: Rig, store: Path, played: Path) -> None:
