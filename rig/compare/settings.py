@@ -132,7 +132,7 @@ _ASKED = {
     "model.flash_attention": "flash_attention",
     "model.chat_template_sha256": "chat_template",
 }
-"""ArmSettings that follow from the model unless the run was told them, by the option that tells."""
+"""Settings that follow from the model unless the run was told them, by the option that tells."""
 
 
 @dataclass(frozen=True, slots=True)
