@@ -143,7 +143,10 @@ def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> _Ga
     for wheel in packed:
         gathered.add(f"wheels/{wheel.path.name}", wheel.path)
     requirements = folder / "requirements.txt"
-    requirements.write_text("".join(map(_pinned, packed)), encoding="utf-8")
+    pinned = (
+        f"{wheel.name}=={wheel.version} --hash=sha256:{digest_of(wheel.path).sha256}\n" for wheel in packed
+    )
+    requirements.write_text("".join(pinned), encoding="utf-8")
     gathered.add(requirements.name, requirements)
     gathered.description = {
         "format": 1,
@@ -159,10 +162,6 @@ def _gather(contents: Contents, folder: Path, say: Callable[[str], None]) -> _Ga
         ],
     }
     return gathered
-
-
-def _pinned(wheel: Wheel) -> str:
-    return f"{wheel.name}=={wheel.version} --hash=sha256:{digest_of(wheel.path).sha256}\n"
 
 
 def _models(names: Sequence[str], gathered: _Gathered) -> Iterator[JsonObject]:

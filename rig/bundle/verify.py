@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,8 +52,12 @@ def _held(path: Path, stream: Stream) -> tuple[int, list[tuple[str, str]]]:
             differing.append((name, "is not in the list, or twice in the bundle"))
         elif size != digest.size:
             differing.append((inside, f"{size} bytes instead of {digest.size}"))
-        elif _sha256(content) != digest.sha256:
-            differing.append((inside, "its SHA-256 is another"))
+        else:
+            own = hashlib.sha256()
+            for block in content:
+                own.update(block)
+            if own.hexdigest() != digest.sha256:
+                differing.append((inside, "its SHA-256 is another"))
         if len(differing) > count:
             raise RigError(f"{path}: contains files that it does not list; not read further")
     return count, [*differing, *((name, "is missing") for name in left)]
@@ -66,10 +69,3 @@ def _listed(path: Path, text: bytes) -> dict[str, Digest]:
         return {str(name): Digest(str(file["sha256"]), int(file["size"])) for name, file in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise RigError(f"{path}: not a rig bundle: its {MANIFEST} cannot be read: {error}") from error
-
-
-def _sha256(content: Iterator[bytes]) -> str:
-    digest = hashlib.sha256()
-    for block in content:
-        digest.update(block)
-    return digest.hexdigest()

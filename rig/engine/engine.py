@@ -2,60 +2,31 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from rig.calls import Json
 from rig.engine.answer_format import FormatChoice
-from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill, PrefixTree, Rows
+from rig.engine.cache.prefix import Feeding, Prefill, PrefixTree, Rows
 from rig.engine.cache.store import PrefixStore
 from rig.engine.core.llama import Chunk, DecodeError, LlamaContext, LlamaModel
 from rig.engine.core.sampling import Sampler
 from rig.engine.core.settings import EngineSettings
 from rig.engine.core.tokenizer import Segment, Tokenizer
-from rig.engine.decoder import Budget, Decoder, Generation
-from rig.engine.drafting.ahead import Ahead, Source
+from rig.engine.decoder import Budget, Decoder
+from rig.engine.drafting.ahead import Ahead
 from rig.engine.drafting.drafter import Drafter
 from rig.engine.files.adapters import Adapter, named
 from rig.engine.grammar import ConstraintError, Grammar, make_grammar
 from rig.engine.parallel import OpenContext, choose, describe, measure
-from rig.engine.prediction import Form, predicted
+from rig.engine.prediction import Form, Lane
 from rig.engine.prompt import PromptBuilder
 from rig.engine.templates.template import ChatTemplate, TemplateError
 from rig.errors import ErrorKind, RigError
-from rig.models import Notify, OnPiece, Piece, Prediction, Request, Usage
+from rig.models import Notify, OnPiece, Piece, Prediction, Request
 
 PREFILL_PIECE = 128
 """Tokens of prompts in a batch, at most, while several steps are under way."""
-
-
-@dataclass(slots=True)
-class _Lane:
-    """A step under way: the coroutine that makes it, what it wants decoded, and the time it has taken."""
-
-    request: Request
-    on_piece: OnPiece
-    started: float
-    generation: Generation = field(default_factory=Generation)
-    prefill: Prefill = field(default_factory=lambda: Prefill(0, 0))
-    steps: Feeding | None = None
-    feed: Feed = field(default_factory=lambda: Feed((), logits=0))
-    fed: int = 0
-    rows: list[Logits] = field(default_factory=list)
-    drafted_tokens: int = 0
-    accepted_tokens: int = 0
-    is_generating: bool = False
-    prefill_s: float = 0.0
-    decode_s: float = 0.0
-    reasoning_s: float = 0.0
-
-    def take(self, seconds: float) -> None:
-        """Count seconds for what the lane is at."""
-        if self.is_generating:
-            self.decode_s += seconds
-            self.reasoning_s += seconds * self.generation.is_thinking
-        else:
-            self.prefill_s += seconds
 
 
 OpenStore: TypeAlias = Callable[[Mapping[str, Json]], PrefixStore | None]
@@ -124,7 +95,7 @@ class LlamaCppModel:
         self._grammar = make_grammar(model, tokenizer, settings, notify)
         self._drafter = drafter
         self._decoder = Decoder(tokenizer, fast_forward=settings.fast_forward)
-        self._lanes: dict[int, _Lane] = {}
+        self._lanes: dict[int, Lane] = {}
         self._template = template
         self._chosen = chosen
         self._forms: dict[tuple[bool, tuple[str, ...]], Form] = {}
@@ -280,7 +251,7 @@ class LlamaCppModel:
         """Take on a step in a slot that has none; the rest is as in `predict`."""
         if slot in self._lanes:
             raise RuntimeError(f"slot {slot} is at a step already")
-        self._lanes[slot] = _Lane(request, on_piece, time.perf_counter())
+        self._lanes[slot] = Lane(request, on_piece, time.perf_counter())
 
     def advance(self) -> list[tuple[int, Prediction]]:
         """Decode one batch for all steps under way; those that are finished by it, by slot.
@@ -379,7 +350,7 @@ class LlamaCppModel:
         return batch
 
     def _go_on(
-        self, slot: int, lane: _Lane, result: Rows | DecodeError | None
+        self, slot: int, lane: Lane, result: Rows | DecodeError | None
     ) -> list[tuple[int, Prediction]]:
         """Give a step what it wanted; its prediction when that was the last."""
         assert lane.steps is not None
@@ -410,9 +381,9 @@ class LlamaCppModel:
         finally:
             lane.take(time.perf_counter() - clock)
         del self._lanes[slot]
-        return [(slot, self._prediction(lane, failure))]
+        return [(slot, lane.prediction(self._form(lane.request), failure))]
 
-    def _step(self, slot: int, lane: _Lane) -> Feeding:
+    def _step(self, slot: int, lane: Lane) -> Feeding:
         """One step, from the request to the last token."""
         request, limit = lane.request, self._settings.max_tokens
         thinking = 0 if self._settings.thinking == "off" else self._settings.thinking_tokens
@@ -433,7 +404,10 @@ class LlamaCppModel:
             self._turns[slot] = turn
         lane.prefill, logits = yield from self._tree.prefill(slot, segments)
         cached, lasting = lane.prefill.cached_tokens, self._tree.lasting(slot)
-        ahead.begin(prompt, cached=cached, lasting=lasting, source=self._source(slot, request, prompt, form))
+        # Nobody drafts where the memory cannot take back a token.
+        can_draft = self._context.can_branch
+        source = self._drafter.source(slot, request, prompt, form.marks) if can_draft else None
+        ahead.begin(prompt, cached=cached, lasting=lasting, source=source)
         try:
             yield from self._decoder.run(
                 constraint,
@@ -452,12 +426,6 @@ class LlamaCppModel:
                 raise _ContextFull(f"the context of {self._context.n_ctx} tokens is full")
             raise _Truncated(f"incomplete after {limit} tokens")
 
-    def _source(self, slot: int, request: Request, prompt: Sequence[int], form: Form) -> Source | None:
-        """Who drafts for a step; nobody where the memory cannot take back a token."""
-        if not self._context.can_branch:
-            return None
-        return self._drafter.source(slot, request, prompt, form.marks)
-
     def _form(self, request: Request) -> Form:
         several = request.several_calls and self._settings.several_calls
         key = several, tuple(tool.name for tool in request.tools)
@@ -470,25 +438,6 @@ class LlamaCppModel:
                 language = replace(language, separator=separator, choice=self._settings.tool_choice)
             form = self._forms[key] = Form(format, language, self._tokenizer.ends_in(language.markers))
         return form
-
-    def _prediction(self, lane: _Lane, failure: tuple[ErrorKind, str] | None) -> Prediction:
-        generation = lane.generation
-        usage = Usage(
-            prompt_tokens=lane.prefill.prompt_tokens,
-            cached_tokens=lane.prefill.cached_tokens,
-            completion_tokens=len(generation.token_ids),
-            forced_tokens=sum(generation.token_forced),
-            prefill_s=lane.prefill_s,
-            decode_s=lane.decode_s,
-            mask_s=generation.mask_s,
-            first_token_s=(generation.first_token_at or lane.started) - lane.started,
-            reasoning_tokens=generation.reasoning_tokens,
-            reasoning_s=lane.reasoning_s,
-            drafted_tokens=lane.drafted_tokens,
-            accepted_tokens=lane.accepted_tokens,
-        )
-        form = self._form(lane.request)
-        return predicted(form, generation, usage, failure)
 
 
 class _ContextFull(Exception):

@@ -71,6 +71,10 @@ def load(
         for remark in chosen.remarks:
             notify(f"{name}: {remark}")
         fingerprint = _fingerprint(info, settings, plan, source, model, template, chosen)
+        worth = WORTH_GPU if settings.n_gpu_layers else WORTH_CPU
+        drafting = settings.draft not in DRAFTS
+        draft = open_draft_model(resolve(settings.draft), tokenizer, name, settings) if drafting else None
+        drafter = Drafter(settings.draft, tokenizer, worth=worth, model=draft)
         if settings.draft != "none" and not model.can_branch:
             notify(f"{name}: nothing is drafted, as its memory cannot take back a token")
         return LlamaCppModel(
@@ -84,21 +88,13 @@ def load(
             settings=settings,
             chosen=chosen,
             most_slots=plan.most_sequences,
-            open_store=partial(_prefix_store, notify) if settings.prefix_cache else _no_store,
-            drafter=_drafter(settings, tokenizer, name),
+            open_store=partial(_prefix_store, notify) if settings.prefix_cache else lambda _: None,
+            drafter=drafter,
             notify=notify,
         )
     except BaseException:
         loaded.close()
         raise
-
-
-def _drafter(settings: EngineSettings, tokenizer: Tokenizer, name: str) -> Drafter:
-    worth = WORTH_GPU if settings.n_gpu_layers else WORTH_CPU
-    model = None
-    if settings.draft not in DRAFTS:
-        model = open_draft_model(resolve(settings.draft), tokenizer, name, settings)
-    return Drafter(settings.draft, tokenizer, worth=worth, model=model)
 
 
 def _context_opener(model: LlamaModel, settings: EngineSettings, n_outputs: int | None) -> OpenContext:
@@ -139,10 +135,6 @@ _SHAPES_STATE = (
 def _prefix_store(notify: Notify, fingerprint: Mapping[str, Json]) -> PrefixStore:
     shape = {name: fingerprint[name] for name in _SHAPES_STATE if name in fingerprint}
     return PrefixStore(cache_directory() / "prefixes", shape, notify)
-
-
-def _no_store(_: Mapping[str, Json]) -> None:
-    return None
 
 
 def _load_fitting(info: GgufInfo, settings: EngineSettings, n_outputs: int | None, notify: Notify) -> Loaded:

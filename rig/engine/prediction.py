@@ -1,12 +1,14 @@
-"""From generated text to a prediction: the text is read in the form that was asked for."""
+"""A step under way, and the prediction that comes of it: its text is read in the form that was asked for."""
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from rig.engine.cache.prefix import Feed, Feeding, Logits, Prefill
 from rig.engine.decoder import Generation
 from rig.engine.formats.base import AnswerError, AnswerFormat, Reading
 from rig.engine.grammar.language import Language
 from rig.errors import ErrorKind
-from rig.models import Prediction, Usage
+from rig.models import OnPiece, Prediction, Request, Usage
 
 
 class Form(NamedTuple):
@@ -18,6 +20,54 @@ class Form(NamedTuple):
     format: AnswerFormat
     language: Language
     marks: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Lane:
+    """A step under way: the coroutine that makes it, what it wants decoded, and the time it has taken."""
+
+    request: Request
+    on_piece: OnPiece
+    started: float
+    generation: Generation = field(default_factory=Generation)
+    prefill: Prefill = field(default_factory=lambda: Prefill(0, 0))
+    steps: Feeding | None = None
+    feed: Feed = field(default_factory=lambda: Feed((), logits=0))
+    fed: int = 0
+    rows: list[Logits] = field(default_factory=list)
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    is_generating: bool = False
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+    reasoning_s: float = 0.0
+
+    def take(self, seconds: float) -> None:
+        """Count seconds for what the lane is at."""
+        if self.is_generating:
+            self.decode_s += seconds
+            self.reasoning_s += seconds * self.generation.is_thinking
+        else:
+            self.prefill_s += seconds
+
+    def prediction(self, form: Form, failure: tuple[ErrorKind, str] | None) -> Prediction:
+        """The outcome of the step: its text as the form reads it, or why it failed."""
+        generation = self.generation
+        usage = Usage(
+            prompt_tokens=self.prefill.prompt_tokens,
+            cached_tokens=self.prefill.cached_tokens,
+            completion_tokens=len(generation.token_ids),
+            forced_tokens=sum(generation.token_forced),
+            prefill_s=self.prefill_s,
+            decode_s=self.decode_s,
+            mask_s=generation.mask_s,
+            first_token_s=(generation.first_token_at or self.started) - self.started,
+            reasoning_tokens=generation.reasoning_tokens,
+            reasoning_s=self.reasoning_s,
+            drafted_tokens=self.drafted_tokens,
+            accepted_tokens=self.accepted_tokens,
+        )
+        return predicted(form, generation, usage, failure)
 
 
 def predicted(

@@ -119,7 +119,7 @@ def _arm(
                 key = StepKey(conversation, truth.request.key.turn, truth.request.key.step)
                 before = base.assessments.get(key) if base and is_comparable else None
                 against = _Against(key, rows, before)
-                listen = partial(_keep, rows, key) if base is None else against.take
+                listen = against.keep if base is None else against.take
                 assessed = teacher.assess(truth.request, truth.answer, listen)
                 tool = truth.answer.name if isinstance(truth.answer, Call) else None
                 screened.append(ScreenedStep(key, truth.number, tool, assessed, *against.result(assessed)))
@@ -151,11 +151,6 @@ def _teacher(model: ResolvedModel, request: Screening, notify: Notify) -> "Teach
     return Teacher(model.path, engine, model.base, notify, model.adapter)
 
 
-def _keep(rows: Rows, key: StepKey, number: int, values: Values) -> None:
-    """Keep what the base model makes of a choice."""
-    rows.keep(Place(*key, number), values)
-
-
 class _Against:
     """Compares a model's choices in one step with those of the base as they come."""
 
@@ -166,7 +161,12 @@ class _Against:
         self._divergences: list[float] = []
         self._tops: list[int] = []
 
+    def keep(self, number: int, values: Values) -> None:
+        """Keep what the base model itself makes of a choice."""
+        self._rows.keep(Place(*self._key, number), values)
+
     def take(self, number: int, values: Values) -> None:
+        """Compare what another model makes of a choice."""
         if self._before is None:
             return
         kept = self._rows.get(Place(*self._key, number))

@@ -78,7 +78,8 @@ def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: E
     try:
         if not model.can_branch:
             raise RigError(f"--draft {draft.path}: a recurrent model cannot take back a token; give another")
-        if not _have_same_tokens(Tokenizer(model), of):
+        own = Tokenizer(model)
+        if own.n_vocab != of.n_vocab or any(own.piece(n) != of.piece(n) for n in range(of.n_vocab)):
             raise RigError(
                 f"--draft {draft.path}: its tokens are not those of {name}; give a model of the same family"
             )
@@ -97,9 +98,3 @@ def open_draft_model(draft: ResolvedModel, of: Tokenizer, name: str, settings: E
     except BaseException:
         model.close()
         raise
-
-
-def _have_same_tokens(one: Tokenizer, other: Tokenizer) -> bool:
-    return one.n_vocab == other.n_vocab and all(
-        one.piece(token) == other.piece(token) for token in range(one.n_vocab)
-    )

@@ -80,7 +80,10 @@ def record(entry: LocalEntry) -> None:
     """Add an entry, in the place of one for the same file. Raises RigError, OSError."""
     with _alone():
         entries = {**local_registry(), entry.file: entry}
-        text = "# Model files that `rig models quantize` made here.\n" + "".join(map(_toml, entries.values()))
+        text = "# Model files that `rig models quantize` made here.\n"
+        for made_here in entries.values():
+            text += "\n[[model]]\n"
+            text += "".join(f"{key} = {_value(value)}\n" for key, value in made_here.model_dump().items())
         with temporary_folder(models_directory(), "local") as folder:
             finished = folder / _place().name
             finished.write_text(text, encoding="utf-8")
@@ -100,11 +103,6 @@ def _alone() -> Iterator[None]:
         yield
     finally:
         os.close(directory)
-
-
-def _toml(entry: LocalEntry) -> str:
-    lines = [f"{key} = {_value(value)}" for key, value in entry.model_dump().items()]
-    return "\n".join(["", "[[model]]", *lines, ""])
 
 
 def _value(value: str | int | bool | Mapping[str, int]) -> str:

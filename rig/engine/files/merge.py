@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -118,8 +118,12 @@ def write_merged(
             values, stored = floats(tensor), _type_of(tensor, kind)
             with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at
                 if tensor.name in pairs:
-                    change = _change(tensor.name, *pairs[tensor.name], alpha)
-                    values = values + change * np.float32(adapter.scale)
+                    a, b = pairs[tensor.name]
+                    # An embedding is looked up by rows: its two matrices stand the other way round.
+                    is_embedding = tensor.name == _EMBEDDING
+                    product = a @ b.T if is_embedding else b @ a
+                    rank = a.shape[1] if is_embedding else len(a)
+                    values = values + np.float32(alpha / rank) * product * np.float32(adapter.scale)
                 data = gguf.quantize(values, stored)
                 if not np.isfinite(gguf.dequantize(data, stored)).all():
                     raise RigError(f"{adapter.path}: {tensor.name} would hold numbers that {kind} cannot")
@@ -137,12 +141,6 @@ def floats(tensor: Any) -> Floats:
         ) from error
 
 
-def _change(name: str, a: Floats, b: Floats, alpha: float) -> Floats:
-    if name == _EMBEDDING:
-        return np.float32(alpha / a.shape[1]) * (a @ b.T)
-    return np.float32(alpha / len(a)) * (b @ a)
-
-
 def _type_of(tensor: Any, kind: str) -> gguf.GGMLQuantizationType:
     """The type in the new file: that of `kind` for matrices whose rows it can hold."""
     asked = TYPES[kind][0]
@@ -153,16 +151,11 @@ def _type_of(tensor: Any, kind: str) -> gguf.GGMLQuantizationType:
 
 
 def _copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter, kind: gguf.LlamaFileType) -> None:
-    for name, field in _fields(reader):
-        first, *rest = field.types
-        writer.add_key_value(name, field.contents(), first, rest[-1] if rest else None)
-    writer.add_file_type(kind)
-    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
-
-
-def _fields(reader: gguf.GGUFReader) -> Iterator[tuple[str, Any]]:
-    """What the base says of itself, but for what is another in the new file."""
+    """Write what the base says of itself, but for what is another in the new file."""
     for name, field in reader.fields.items():
         own = name in ("general.architecture", "general.file_type", "general.quantization_version")
         if not (own or name.startswith(("GGUF.", PREFIX))):
-            yield name, field
+            first, *rest = field.types
+            writer.add_key_value(name, field.contents(), first, rest[-1] if rest else None)
+    writer.add_file_type(kind)
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)

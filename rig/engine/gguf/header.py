@@ -139,7 +139,15 @@ class _Reader:
         entries = self._count(_SMALLEST_ENTRY, MAX_ENTRIES)
         metadata = self._metadata(entries)
         infos = [self._tensor() for _ in range(tensors)]
-        self._check_weights(infos, _alignment(metadata))
+        alignment = metadata.get("general.alignment", GGUF_DEFAULT_ALIGNMENT)
+        if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+            raise _Broken("damaged: general.alignment is not a power of two")
+        start = -(-self._at // alignment) * alignment
+        end = max((start + offset + tensor.bytes for tensor, offset in infos), default=0)
+        if end > len(self._data):
+            raise _Broken(
+                f"truncated: {len(self._data):,} bytes of at least {end:,}; copy or download the file again"
+            )
         return Header(version, len(self._data), metadata, tuple(tensor for tensor, _ in infos))
 
     def _metadata(self, entries: int) -> dict[str, Value]:
@@ -170,14 +178,6 @@ class _Reader:
         if (shape[0] if shape else 1) % block:
             raise _Broken(f"damaged: the rows of tensor {_shown(name)} are not whole blocks of {kind.name}")
         return Tensor(name, shape, kind, elements // block * block_bytes), offset
-
-    def _check_weights(self, infos: list[tuple[Tensor, int]], alignment: int) -> None:
-        start = -(-self._at // alignment) * alignment
-        end = max((start + offset + tensor.bytes for tensor, offset in infos), default=0)
-        if end > len(self._data):
-            raise _Broken(
-                f"truncated: {len(self._data):,} bytes of at least {end:,}; copy or download the file again"
-            )
 
     def _value(self, kind: GGUFValueType, key: str) -> Value:
         if kind == GGUFValueType.STRING:
@@ -251,13 +251,6 @@ class _Reader:
         if len(self._data) > MAX_HEADER:
             return _Broken(f"damaged: its header claims more than {MAX_HEADER // 2**20} MiB")
         return _Broken("truncated or damaged: the file ends inside its header; copy or download it again")
-
-
-def _alignment(metadata: Mapping[str, Value]) -> int:
-    alignment = metadata.get("general.alignment", GGUF_DEFAULT_ALIGNMENT)
-    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
-        raise _Broken("damaged: general.alignment is not a power of two")
-    return alignment
 
 
 def _shown(name: str) -> str:

@@ -69,7 +69,10 @@ class Origin:
         if self.adapters:
             texts |= {"adapters": _LEADS_TO.join(self.adapters), "adapter_sha256": self.adapter_sha256}
         return {
-            **{PREFIX + key: _shortened(text) for key, text in texts.items()},
+            **{
+                PREFIX + key: text.encode("utf-8", "replace")[-_LONGEST:].decode("utf-8", "ignore")
+                for key, text in texts.items()
+            },
             PREFIX + "requantized": self.requantized,
         }
 
@@ -81,7 +84,3 @@ class Origin:
             "adapters": list(self.adapters),
             "note": self.note,
         }
-
-
-def _shortened(text: str) -> str:
-    return text.encode("utf-8", "replace")[-_LONGEST:].decode("utf-8", "ignore")
