@@ -90,6 +90,7 @@ def test_a_screen_says_everything_by_name_and_steps_if_asked() -> None:
 def test_a_method_that_knows_nothing_cannot_be_screened() -> None:
     class Ignorant:
         name = "ignorant"
+        knowing: dict[str, str] = {}  # noqa: RUF012 - as `Method` has it
 
     with pytest.raises(RigError, match="ignorant has no models that know what is right"):
         knowing(Ignorant(), [])  # type: ignore[arg-type]
