@@ -2,12 +2,15 @@
 
 import ast
 import json
+import math
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rig.calls import Call, Json, JsonObject
 from rig.methods.bfcl.data import Entry
+from rig.methods.bfcl.expressions import is_expression
 from rig.methods.bfcl.prompt import AS_TEXT, Settings, tools
 
 LONGEST = 200_000
@@ -88,6 +91,8 @@ def _other(text: str, language: str) -> list[dict[str, Any]]:
     arguments: dict[str, Any] = {}
     for piece in _pieces(found[2]):
         named = _NAMED.match(piece)
+        if not is_expression(piece[named.end() :] if named else piece, language):
+            raise Undecodable(f"no {language}: {piece[:80]}")
         if not named and not _WORD.fullmatch(piece):
             continue
         name, value = (named[1], piece[named.end() :].strip()) if named else ("None", piece)
@@ -168,8 +173,8 @@ def _value(node: ast.expr) -> Any:
     match node:
         case ast.Constant(value):
             return "..." if value is Ellipsis else value
-        case ast.UnaryOp(operand=ast.Constant(value)) if isinstance(value, int | float):
-            return -value
+        case ast.UnaryOp(operand=ast.Constant(value)) if isinstance(value, int | float | complex):
+            return -value  # whatever the operator is, as BFCL's reader has it
         case ast.List(elements):
             return [_value(each) for each in elements]
         case ast.Tuple(elements):
@@ -180,32 +185,65 @@ def _value(node: ast.expr) -> Any:
             return name
         case ast.Call():
             return _call(node) if node.keywords else ast.unparse(node)
-        case ast.BinOp(left, operator, right):
-            return _computed(_value(left), operator, _value(right))
+        case ast.BinOp():
+            return _computed(node)
         case ast.Subscript(value, inner):
             return f"{ast.unparse(value)}[{ast.unparse(inner)}]"
     raise Undecodable(f"a {type(node).__name__} is no value")
 
 
-def _computed(left: Any, operator: ast.operator, right: Any) -> Any:
-    """Arithmetic, as BFCL's reader does it, without powers, which have no bound."""
-    if isinstance(operator, ast.Add) and type(left) is type(right) and isinstance(left, str | list):
-        return left + right
-    if not (isinstance(left, int | float) and isinstance(right, int | float)):
-        raise Undecodable("arithmetic without numbers")
-    match operator:
-        case ast.Add():
-            return left + right
-        case ast.Sub():
-            return left - right
-        case ast.Mult():
-            return left * right
-        case ast.Div() if right:
-            return left / right
-        case ast.FloorDiv() if right:
-            return left // right
-        case ast.Mod() if right:
-            return left % right
-        case ast.Pow() if abs(left) < 1e6 and abs(right) < 100:
-            return left**right
-    raise Undecodable("arithmetic that is not read")
+_OPERATORS: Mapping[type[ast.operator] | type[ast.unaryop], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+    ast.Not: operator.not_,
+}
+
+
+def _computed(node: ast.expr) -> Any:
+    """What literals and operators come to, as in Python, with which BFCL's reader computes.
+
+    Raises Undecodable for a name or a call, and where the result could be of any size.
+    """
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.List(elements):
+            return list(map(_computed, elements))
+        case ast.Tuple(elements):
+            return tuple(map(_computed, elements))
+        case ast.UnaryOp(sign, operand):
+            return _OPERATORS[type(sign)](_computed(operand))
+        case ast.BinOp(left, sign, right):
+            values = _computed(left), _computed(right)
+            if _is_large(sign, *values):
+                raise Undecodable("a result of any size")
+            try:
+                return _OPERATORS[type(sign)](*values)
+            except (ArithmeticError, KeyError) as error:
+                raise Undecodable(f"arithmetic: {error}") from error
+    raise Undecodable(f"a {type(node).__name__} is not computed")
+
+
+def _is_large(sign: ast.operator, left: Any, right: Any) -> bool:
+    """Whether an operation could make something much larger than what it is made of."""
+    if isinstance(left, str | bytes | list | tuple) or isinstance(right, str | bytes | list | tuple):
+        if isinstance(sign, ast.Mod):
+            return re.search(r"\d{4}|\*", str(left)) is not None
+        sizes = (len(value) if hasattr(value, "__len__") else value for value in (left, right))
+        return isinstance(sign, ast.Mult) and math.prod(map(abs, sizes)) > LONGEST
+    if isinstance(sign, ast.Pow | ast.LShift):
+        return abs(left) >= 1e6 or abs(right) >= 100
+    return False
