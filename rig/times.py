@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, time
+from functools import lru_cache
 from typing import NamedTuple
 
 TIME = "%H:%M:%S"
@@ -28,6 +29,7 @@ WHOLE_DAY = frozenset({time(0, 0), time(23, 59)})
 """Times of day that stand for none: what is due "on Friday" is written with one of them."""
 
 
+@lru_cache(maxsize=4096)  # scoring reads the same few over and over
 def read(text: str, pattern: str) -> datetime:
     """A date or time, without a zone. Raises ValueError for another form, TypeError unless it is a text."""
     return datetime.strptime(text, pattern)  # noqa: DTZ007 - the mock worlds have no zones

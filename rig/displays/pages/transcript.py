@@ -22,6 +22,7 @@ from rig.displays.steps import (
 from rig.displays.trees import back, branches, parent_of
 from rig.episodes import Step
 from rig.rescore import Effect, Effects
+from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import Transcript
 from rig.tasks import Task, numbered, turn_number
 from rig.toolbox.diff import ColumnChange, RecordChange
@@ -87,8 +88,21 @@ def _outline(index: int, steps: Sequence[Step], path: Container[StepPlace]) -> l
         arguments = f" {_line(view.made.arguments)}" if isinstance(view.made, Called) else ""
         mark = " *" if StepPlace(index, number) in path else ""
         lines.append(f"{drawn}{number + 1}.{mark} {label}{_line(clip(view.words, _SHORT))}{arguments}")
-    legend = "; those with * lead to the answer" if path else ""
+    on_path = [step for number, step in enumerate(steps) if StepPlace(index, number) in path]
+    legend = (
+        "lead to the answer" if on_path and _is_answer(on_path[-1]) else "were tried last, without an answer"
+    )
+    legend = f"; those with * {legend}" if on_path else ""
     return [f"tree of {counted(len(lines), 'step')}{legend}:", *lines, ""] if lines else []
+
+
+def _is_answer(step: Step) -> bool:
+    """Whether a step of a search gives an answer that counts."""
+    call, executed = step.prediction.call, step.executed
+    if call is None or call.name != FINISH or not isinstance(call.arguments, dict):
+        return False
+    is_refused = executed is not None and executed.exception is not None
+    return call.arguments.get("return_type") == GIVE_ANSWER and not is_refused
 
 
 def _said(texts: Iterable[str]) -> list[str]:

@@ -102,6 +102,8 @@ class Conversation(Task):
     """The file's JSON as it was read, so that an export can give it back with additions."""
     suite: str = field(default="", compare=False)
     """Which conversations it was read with: `easy`, `hard`, or the name of another directory."""
+    folder: Path | None = field(default=None, compare=False, repr=False)
+    """The folder with tools of its own that it was read from."""
 
     @property
     def start(self) -> tuple[datetime, str, dict[str, Json]]:
@@ -325,7 +327,13 @@ def _is_written(path: Path) -> bool:
 def load_directory(directory: Path) -> list[Conversation]:
     """Every conversation of a directory, by the names of the files. Raises RigError if names repeat."""
     suite = suite_of(directory)
-    conversations = [replace(each, suite=suite) for path in files_of(directory) for each in load_file(path)]
+    folders = (directory, *([directory.parent] if directory.name == OWN else []))
+    folder = next((place for place in folders if holds_toolbox(place)), None)
+    conversations = [
+        replace(conversation, suite=suite, folder=folder)
+        for path in files_of(directory)
+        for conversation in load_file(path)
+    ]
     names = [conversation.name for conversation in conversations]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:

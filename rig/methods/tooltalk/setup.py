@@ -32,7 +32,9 @@ def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
     forbidden = {name for turn in task.turns for name in turn.forbidden}
     for name in (*(call.name for call in task.ground_truth), *sorted(forbidden)):
         if name not in toolbox.tools:
-            raise RigError(f"no tool is named {name} in {toolbox.name} (tools of your own: --toolbox DIR)")
+            folder = f"its folder has tools: --toolbox {task.folder}" if task.folder else ""
+            hint = folder or "tools of your own: --toolbox DIR"
+            raise RigError(f"no tool is named {name} in {toolbox.name} ({hint})")
     for call in () if toolbox is TOOLTALK else task.ground_truth:
         tool = toolbox.tools[call.name]
         known = {*tool.parameters["properties"], *tool.injected}

@@ -108,6 +108,21 @@ def test_truths_are_right_and_classes_are_named_by_the_user_alone(
     assert rig("score", "latest").code == 0
 
 
+def test_the_oracle_makes_more_calls_in_a_turn_than_messages_are_allowed(
+    rig: Callable[..., Any], checkout: Path
+) -> None:
+    """A turn may have 20 messages with calls, and any number of calls in one message."""
+    answers = checkout / "data" / "possible_answer" / "BFCL_v4_multi_turn_long_context.json"
+    truth = [[f"add_ticket('{number}')" for number in range(25)], [], TRUTH[2]]
+    truth[2] = ["count_tickets()"]
+    answers.write_text(json.dumps({"id": "multi_turn_long_context_0", "ground_truth": truth}))
+    asked = ("run", "oracle", "--suite", file(checkout, "long_context"), "--set", f"code={checkout}")
+    done = rig(*asked, "--display", "none", "--json")
+    assert done.code == 0, done.err
+    [arm] = done.json["arms"]
+    assert (arm["multi_turn_long_context"], arm["speed"]["steps"], arm["errors"]) == (1.0, 29, {})
+
+
 def test_where_a_parameter_is_missing_nothing_is_due_until_it_is_told(checkout: Path) -> None:
     """Whether the model asks for it is not judged: that is so upstream."""
     [talk] = data.load(file(checkout, "miss_param"))
