@@ -1,8 +1,9 @@
 """Which prediction is which ground-truth call: ToolTalk's matching, live, one prediction at a time."""
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import NamedTuple, get_args
 
 from rig.calls import ExecutedCall, Json
@@ -84,19 +85,30 @@ class Grader:
         return Matching(self.mode, self._rules, ground_truth, terms)
 
 
-@dataclass(slots=True)
-class _Predicted:
-    """A prediction: the ground-truth calls it could be, best first, which one it is, and why none.
+class _Compared(NamedTuple):
+    """The ground-truth calls that a prediction could be, best first, and why it is none.
 
     `unclear` are the calls it could be if texts meant the same, and which texts nobody can judge.
     """
 
-    turn: int
-    executed: ExecutedCall
     candidates: Sequence[int]
     miss: Verdict
     unclear: Mapping[int, tuple[Difference, ...]]
+
+
+@dataclass
+class _Predicted:
+    """A prediction, and which ground-truth call it is. It is compared with all of them only if need be."""
+
+    turn: int
+    executed: ExecutedCall
+    compare: Callable[[], _Compared]
     truth: int | None = None
+
+    @cached_property
+    def compared(self) -> _Compared:
+        """How it compares with the ground truth."""
+        return self.compare()
 
 
 class Matching:
@@ -114,6 +126,9 @@ class Matching:
         self._rules = rules
         self._toolbox = rules.toolbox
         self._truths = tuple(ground_truth)
+        self._of_turn: dict[int, list[int]] = defaultdict(list)
+        for number, (place, _) in enumerate(self._truths):
+            self._of_turn[place.turn].append(number)
         self._predictions: list[_Predicted] = []
         self._holder: dict[int, int] = {}
         self._moved: list[int] = []
@@ -124,6 +139,13 @@ class Matching:
         Which ground-truth call it matches can still change in default mode, when a later prediction
         matches that one only: `moved` says so at once, and `verdicts` has the last word.
         """
+        predicted = _Predicted(turn, executed, partial(self._compared, turn, executed))
+        if self._terms.ordered:
+            predicted.compared  # noqa: B018 - what may come depends on what was called by now
+        self._moved = []
+        return self._place(predicted)
+
+    def _compared(self, turn: int, executed: ExecutedCall) -> _Compared:
         compared = dict(self._compare(turn, executed))
         miss = self._miss(turn, executed, compared)
         open_ = (
@@ -136,8 +158,7 @@ class Matching:
             # Any order gives as many matches; this one blames the turn that is at fault.
             candidates.sort(key=lambda truth: self._truths[truth][0][0] != turn)
         unclear = {truth: differences for truth, differences in open_.items() if _is_unclear(differences)}
-        self._moved = []
-        return self._place(_Predicted(turn, executed, candidates, miss, unclear))
+        return _Compared(candidates, miss, unclear)
 
     def is_forbidden(self, turn: int, executed: ExecutedCall) -> bool:
         """Whether a call must not be made in a turn."""
@@ -158,6 +179,9 @@ class Matching:
         self._predictions.append(predicted)
         if self._mode == "upstream":
             self._take_first(len(self._predictions) - 1)
+        elif (truth := self._free_in_turn(predicted)) is not None:
+            predicted.truth = truth
+            self._holder[truth] = len(self._predictions) - 1
         else:
             # What has to be called comes first, so that nothing optional keeps it from being matched.
             for optional in (False, True):
@@ -165,23 +189,42 @@ class Matching:
                     break
         return self._verdict(predicted)
 
+    def _free_in_turn(self, predicted: _Predicted) -> int | None:
+        """The first call due in the prediction's turn that it is and nobody holds, without a look at others.
+
+        It is where the search for a path would end at once.
+        """
+        turn, executed = predicted.turn, predicted.executed
+        tool = self._toolbox.tools.get(executed.name)
+        if tool is None or self._terms.ordered or self.is_forbidden(turn, executed):
+            return None
+        for number in self._of_turn[turn]:
+            truth = self._truths[number][1]
+            is_open = truth.name == tool.name and number not in self._holder and not is_optional(truth)
+            if is_open and not self._rules.compare(tool, executed, truth):
+                return number
+        return None
+
     def if_same(self) -> "Matching":
         """The same predictions, as they would match if all texts that are unclear meant the same."""
         found = Matching(self._mode, self._rules, self._truths, self._terms)
         for each in self._predictions:
-            found._place(replace(each, candidates=[*each.candidates, *each.unclear], truth=None))
+            candidates, miss, unclear = each.compared
+            again = _Predicted(each.turn, each.executed, each.compare)
+            again.compared = _Compared([*candidates, *unclear], miss, unclear)
+            found._place(again)
         return found
 
     def unclear(self) -> Iterator[tuple[int, CallPlace, Difference]]:
         """Every text that keeps a prediction from matching and may mean the same: the prediction's number,
         the ground-truth call, and the difference. Only of predictions that would match.
         """
-        if not any(each.unclear for each in self._predictions):
+        if not any(each.compared.unclear for each in self._predictions if each.truth is None):
             return
         would = self.if_same()._predictions
         for number, each in enumerate(self._predictions):
             if each.truth is None and would[number].truth is not None:
-                for truth, differences in each.unclear.items():
+                for truth, differences in each.compared.unclear.items():
                     yield from ((number, self._truths[truth][0], difference) for difference in differences)
 
     @property
@@ -224,7 +267,7 @@ class Matching:
     def _take_first(self, number: int) -> None:
         """ToolTalk's greedy step: the first ground-truth call that is still free."""
         predicted = self._predictions[number]
-        predicted.truth = next((t for t in predicted.candidates if t not in self._holder), None)
+        predicted.truth = next((t for t in predicted.compared.candidates if t not in self._holder), None)
         if predicted.truth is not None:
             self._holder[predicted.truth] = number
 
@@ -239,7 +282,7 @@ class Matching:
         queue = deque([number])
         while queue:
             current = queue.popleft()
-            for truth in self._predictions[current].candidates:
+            for truth in self._predictions[current].compared.candidates:
                 if truth in reached_from:
                     continue
                 reached_from[truth] = current
@@ -261,7 +304,7 @@ class Matching:
 
     def _verdict(self, predicted: _Predicted) -> Verdict:
         if predicted.truth is None:
-            return predicted.miss
+            return predicted.compared.miss
         position = self._truths[predicted.truth][0]
         return Verdict(True, position, reason=reasons.matched(predicted.turn, position.turn))
 

@@ -243,7 +243,7 @@ def _is_large(sign: ast.operator, left: Any, right: Any) -> bool:
         if isinstance(sign, ast.Mod):
             return re.search(r"\d{4}|\*", str(left)) is not None
         sizes = (len(value) if hasattr(value, "__len__") else value for value in (left, right))
-        return isinstance(sign, ast.Mult) and math.prod(map(abs, sizes)) > LONGEST
+        return isinstance(sign, ast.Mult) and bool(math.prod(map(abs, sizes)) > LONGEST)
     if isinstance(sign, ast.Pow | ast.LShift):
-        return abs(left) >= 1e6 or abs(right) >= 100
+        return bool(abs(left) >= 1e6 or abs(right) >= 100)
     return False
