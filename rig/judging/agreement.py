@@ -48,8 +48,10 @@ def agreement(votes: Sequence[int], reference: Sequence[int]) -> float:
 def people(votes: Sequence[Sequence[int]]) -> tuple[float, float]:
     """Agreement and variance of people among themselves: each vote against the others of its item."""
     means, variances = [], []
-    for each in votes:
-        scores = [agreement([vote], [*each[:n], *each[n + 1 :]]) for n, vote in enumerate(each)]
+    for cast_votes in votes:
+        scores = [
+            agreement([vote], [*cast_votes[:n], *cast_votes[n + 1 :]]) for n, vote in enumerate(cast_votes)
+        ]
         means.append(fmean(scores))
         variances.append(pvariance(1 - score for score in scores))
     return fmean(means), fmean(variances)
@@ -59,33 +61,33 @@ def upstream(votes: Sequence[Sequence[int]], humans: Sequence[Sequence[int]]) ->
     """Upstream's measures of an evaluator's votes, each item's beside those of people; None without items."""
     if not votes:
         return None
-    scores = [[agreement([vote], human) for vote in each] for each, human in zip(votes, humans, strict=True)]
+    scores = [[agreement([vote], human) for vote in ours] for ours, human in zip(votes, humans, strict=True)]
     return Upstream(
-        agreement=fmean(fmean(each) for each in scores),
-        bias=fmean(1 - agreement(human, each) for each, human in zip(votes, humans, strict=True)),
-        variance=fmean(pvariance(1 - score for score in each) for each in scores),
-        correlation=fmean(_correlation(each, human) for each, human in zip(votes, humans, strict=True)),
+        agreement=fmean(fmean(score) for score in scores),
+        bias=fmean(1 - agreement(human, of_item) for of_item, human in zip(votes, humans, strict=True)),
+        variance=fmean(pvariance(1 - score for score in ours) for ours in scores),
+        correlation=fmean(_correlation(of_item, human) for of_item, human in zip(votes, humans, strict=True)),
     )
 
 
 def _correlation(votes: Sequence[int], humans: Sequence[int]) -> float:
-    ours, theirs = (np.array(each[: min(len(votes), len(humans))], dtype=float) for each in (votes, humans))
+    ours, theirs = (np.array(side[: min(len(votes), len(humans))], dtype=float) for side in (votes, humans))
     if len(ours) == 0 or not ours.std() or not theirs.std():
         return agreement(votes, humans)
     return float(np.corrcoef(ours, theirs)[0, 1])
 
 
-def accuracy(found: Sequence[Label], truth: Sequence[Label]) -> Estimate:
+def accuracy(labels: Sequence[Label], truth: Sequence[Label]) -> Estimate:
     """The share of items that are right, with its interval over items."""
-    values = np.array([float(one == other) for one, other in zip(found, truth, strict=True)])
+    values = np.array([float(one == other) for one, other in zip(labels, truth, strict=True)])
     return interval(values, np.ones(len(values)), ALPHA)
 
 
-def kappa(found: Sequence[Label], truth: Sequence[Label]) -> Estimate:
+def kappa(decided: Sequence[Label], truth: Sequence[Label]) -> Estimate:
     """Cohen's kappa with the percentile interval of a bootstrap over items; 0 is chance."""
-    labels = sorted({*found, *truth}, key=str)
+    labels = sorted({*decided, *truth}, key=str)
     numbers = {label: number for number, label in enumerate(labels)}
-    ours = np.array([numbers[label] for label in found])
+    ours = np.array([numbers[label] for label in decided])
     theirs = np.array([numbers[label] for label in truth])
     return _bootstrapped(lambda drawn: _kappa(ours[drawn], theirs[drawn], len(labels)), len(ours))
 
@@ -103,5 +105,5 @@ def _bootstrapped(measured: Callable[[Integers], float], items: int) -> Estimate
     value = measured(np.arange(items))
     if items == 1:
         return Estimate(value, None, None)
-    drawn = [measured(taken) for part in bootstrap.draws(items, SEED) for taken in part]
+    drawn = [measured(drawn) for part in bootstrap.draws(items, SEED) for drawn in part]
     return Estimate(value, *bootstrap.percentiles(np.array(drawn), ALPHA))

@@ -68,13 +68,13 @@ def _needs_a_judge(solution: Solution | None) -> bool:
 def _of_answers(rows: Sequence[Votes]) -> Measured:
     truth = [int(row.task.truths[row.model]) for row in rows]
     cast_votes = [[int(vote.vote.answer == "Solved") for vote in _statuses(row)] for row in rows]
-    found = [_majority(votes) for votes in cast_votes]
+    majorities = [_majority(votes) for votes in cast_votes]
     return Measured(
         items=len(rows),
-        accuracy=agreement.accuracy(found, truth),
-        kappa=agreement.kappa(found, truth),
-        upstream=agreement.upstream(cast_votes, [[each] for each in truth]),
-        undecided=sum(each is None for each in found),
+        accuracy=agreement.accuracy(majorities, truth),
+        kappa=agreement.kappa(majorities, truth),
+        upstream=agreement.upstream(cast_votes, [[label] for label in truth]),
+        undecided=sum(majority is None for majority in majorities),
         invalid=sum(vote.invalid for row in rows for vote in _statuses(row)),
     )
 
@@ -82,20 +82,25 @@ def _of_answers(rows: Sequence[Votes]) -> Measured:
 def _of_pairs(rows: Sequence[Votes]) -> Measured:
     votes = [cast(Sequence[PreferenceVote], row.votes) for row in rows]
     truth = [_majority(row.task.preferred) for row in rows]
-    found = [_winner(each) for each in votes]
-    samples = [[side for vote in each for side in _sides(vote)] for each in votes]
+    winners = [_winner(vote) for vote in votes]
+    samples = [[side for vote in cast_votes for side in _sides(vote)] for cast_votes in votes]
     humans = [row.task.preferred for row in rows]
-    both = [(each, human) for each, human in zip(samples, humans, strict=True) if each]
-    compared = [vote for each in votes for vote in each if len(vote.orders) > 1 and None not in vote.orders]
+    both = [(sides, human) for sides, human in zip(samples, humans, strict=True) if sides]
+    compared = [
+        vote
+        for cast_votes in votes
+        for vote in cast_votes
+        if len(vote.orders) > 1 and None not in vote.orders
+    ]
     flips = [float(vote.is_flip) for vote in compared]
     return Measured(
         items=len(rows),
-        accuracy=agreement.accuracy(found, truth),
-        kappa=agreement.kappa(found, truth),
-        upstream=agreement.upstream([each for each, _ in both], [human for _, human in both]),
+        accuracy=agreement.accuracy(winners, truth),
+        kappa=agreement.kappa(winners, truth),
+        upstream=agreement.upstream([sides for sides, _ in both], [human for _, human in both]),
         position_bias=share(flips) if flips else None,
-        undecided=sum(each is None for each in found),
-        invalid=sum(vote.invalid for each in votes for vote in each),
+        undecided=sum(winner is None for winner in winners),
+        invalid=sum(vote.invalid for cast_votes in votes for vote in cast_votes),
     )
 
 
@@ -115,8 +120,8 @@ def _winner(votes: Sequence[PreferenceVote]) -> Label:
 
 
 def _majority(votes: Iterable[int]) -> Label:
-    found = agreement.majority(list(votes))
-    return found.pop() if len(found) == 1 else None
+    majority = agreement.majority(list(votes))
+    return majority.pop() if len(majority) == 1 else None
 
 
 def judge_of(settings: JsonObject) -> JsonObject:
@@ -130,12 +135,12 @@ def judge_of(settings: JsonObject) -> JsonObject:
 def caution_for(store: Path, settings: JsonObject, method: str) -> Remark:
     """What has to be said about the judge of a run with these settings, by its latest calibration."""
     name = Path(judge_of(settings)["models"][0]).stem
-    found = _latest(store, settings, method)
-    if found is None:
+    run = _latest(store, settings, method)
+    if run is None:
         text = f"the judge {name} is not calibrated: `rig judge calibrate` says how far it can be trusted"
         return Remark(text, decides=False)
-    measured = measure(store, found)
-    return Remark(line(name, measured, found.id), not measured.is_chance)
+    measured = measure(store, run)
+    return Remark(line(name, measured, run.id), not measured.is_chance)
 
 
 def _latest(store: Path, settings: JsonObject, method: str) -> StoredRun | None:
@@ -155,13 +160,13 @@ def line(judge: str, measured: Measured, run: str) -> str:
     return f"the judge {judge} agrees with {measured.items} labels by a kappa of {kappa}, run {run}"
 
 
-def estimate(found: Estimate) -> str:
+def estimate(number: Estimate) -> str:
     """A number with its interval."""
-    if found.value is None:
+    if number.value is None:
         return "-"
-    if found.low is None or found.high is None:
-        return f"{found.value:.2f}"
-    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    if number.low is None or number.high is None:
+        return f"{number.value:.2f}"
+    return f"{number.value:.2f} ({number.low:.2f} to {number.high:.2f})"
 
 
 def note(store: Path, calibrated: StoredRun) -> None:

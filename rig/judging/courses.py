@@ -133,9 +133,9 @@ class Votes(Episode, Generic[Result]):
     def _ask(self, put: Put, vote: int, number: int) -> Generator[Ask, Prediction, Step]:
         """One question to the judge, or what it said when it was asked before."""
         question = put.question
-        known = self._memory.answers.get(self.task.query_id) if question.is_of_task else None
-        if known is not None:
-            return self._step(replace(known, usage=Usage()), vote, number, {"asked": "before"})
+        earlier = self._memory.answers.get(self.task.query_id) if question.is_of_task else None
+        if earlier is not None:
+            return self._step(replace(earlier, usage=Usage()), vote, number, {"asked": "before"})
         function = self._evaluator.function(question.function)
         key = StepKey(self.task.name, vote, number, self.where.repeat)
 

@@ -82,12 +82,14 @@ class Function(NamedTuple):
 
     def filled(self, fields: Mapping[str, str]) -> str:
         """The prompt with its fields."""
-        return _FIELD.sub(lambda found: _filled(found, fields), self.prompt)
+        return _FIELD.sub(lambda match: _filled(match, fields), self.prompt)
 
     @property
     def beginning(self) -> str:
         """The prompt up to its first field, which is the same for every question."""
-        first = next((found for found in _FIELD.finditer(self.prompt) if found.group(1) is not None), None)
+        first = next(
+            (matches for matches in _FIELD.finditer(self.prompt) if matches.group(1) is not None), None
+        )
         return self._replace(prompt=self.prompt[: first.start()] if first else self.prompt).filled({})
 
 
@@ -114,11 +116,11 @@ def known() -> dict[str, Path]:
     """The evaluators that are known by name: ours, and those in the folders that the user names."""
     places = [OURS, *map(Path, filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)))]
     folders = (folder for place in places if place.is_dir() for folder in sorted(place.iterdir()))
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for folder in folders:
         if (folder / "config.yaml").is_file():
-            found.setdefault(folder.name, folder)
-    return found
+            by_name.setdefault(folder.name, folder)
+    return by_name
 
 
 def find(text: str) -> Evaluator:
@@ -139,7 +141,9 @@ def find(text: str) -> Evaluator:
 
 def _with_properties(parameters: JsonObject) -> JsonObject:
     properties = parameters.get("properties")
-    if not isinstance(properties, dict) or not all(isinstance(each, dict) for each in properties.values()):
+    if not isinstance(properties, dict) or not all(
+        isinstance(schema, dict) for schema in properties.values()
+    ):
         raise ValueError("has no properties, each with a schema")
     return parameters
 
@@ -173,7 +177,10 @@ def load(folder: Path) -> Evaluator:
         raise RigError(f"{config_path}: not YAML: {' '.join(str(error).split())[:200]}") from error
     config = parsed(_Config, value, str(config_path), "an evaluator's configuration")
     asking = config.completions_kwargs
-    class_name, declared = config.registered_cls_name, {each.name: each for each in asking.functions}
+    class_name, declared = (
+        config.registered_cls_name,
+        {function.name: function for function in asking.functions},
+    )
     if class_name not in _KINDS:
         raise RigError(f"{config_path}: rig has no {class_name}; it has {', '.join(_KINDS)}")
     if Path(config.prompt_template).name != config.prompt_template:
@@ -191,7 +198,7 @@ def _functions(
     kind: Kind, declared: Mapping[str, _Declared], template: str, where: Path
 ) -> dict[str, Function]:
     prompts = _chat(template, kind) if kind == "chat" else _prompts(template)
-    found = {}
+    functions = {}
     for name in _FUNCTIONS[kind]:
         if name not in declared or name not in prompts:
             continue
@@ -200,10 +207,10 @@ def _functions(
         if unknown:
             raise RigError(f"{where}: {{{unknown}}} of {name} is none of {', '.join(FIELDS[name])}")
         data = declared[name]
-        found[name] = Function(name, data.description, data.parameters, system, prompt)
-    if not found:
+        functions[name] = Function(name, data.description, data.parameters, system, prompt)
+    if not functions:
         raise RigError(f"{where}: has none of the functions {', '.join(_FUNCTIONS[kind])}")
-    return found
+    return functions
 
 
 def _prompts(template: str) -> dict[str, tuple[str, str]]:
@@ -219,10 +226,10 @@ def _chat(template: str, kind: Kind) -> dict[str, tuple[str, str]]:
 
 
 def _unknown_fields(prompt: str, fields: tuple[str, ...]) -> str:
-    names = (found.group(1) for found in _FIELD.finditer(prompt) if found.group(1) is not None)
+    names = (match.group(1) for match in _FIELD.finditer(prompt) if match.group(1) is not None)
     return next((name or "an empty field" for name in names if name not in fields), "")
 
 
-def _filled(found: re.Match[str], fields: Mapping[str, str]) -> str:
-    name = found.group(1)
-    return found.group()[0] if name is None else fields[name]
+def _filled(match: re.Match[str], fields: Mapping[str, str]) -> str:
+    name = match.group(1)
+    return match.group()[0] if name is None else fields[name]

@@ -31,7 +31,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[Votes]]:
             f"run {run.id} is of the method {run.declaration.method}; it holds no votes of a judge"
         )
     settings = cast(tuple[Settings, ...], settings_of(run))
-    found = []
+    votes_of_run = []
     with Runs.open(store) as runs:
         tasks = {task.name: cast(Judgement, task) for task in runs.conversations(run)}
         for cell in runs.each_cell(run):
@@ -40,14 +40,14 @@ def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[Votes]]:
             transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
             task, arm = tasks[cell.conversation], settings[cell.arm]
             votes = setup.read(task, tuple(transcript.turns.values()), arm)
-            found.append(Votes(arm.answers, task, arm, votes))
-    return setup.rules, found
+            votes_of_run.append(Votes(arm.answers, task, arm, votes))
+    return setup.rules, votes_of_run
 
 
 def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = False) -> list[Path]:
     """Write upstream's files, of pass rates or preferences, all or none (`rig.methods.paper`)."""
     rules, votes = read_votes(store, run)
-    rows = [row for each in votes for row in _row(each, rules)]
+    rows = [row for vote in votes for row in _row(vote, rules)]
     return paper.toolbench().write_results(
         cast(Sequence[Judged] | Sequence[Compared], rows), directory, raw=raw
     )

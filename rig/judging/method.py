@@ -95,8 +95,8 @@ class JudgingSetup(Setup, ABC):
             votes.remember(played)
 
     def check(self, task: Judgement, settings: Settings) -> None:
-        wanted = (settings.answers, *([settings.reference] if settings.reference else []))
-        unknown = [name for name in wanted if name not in task.answers]
+        models = (settings.answers, *([settings.reference] if settings.reference else []))
+        unknown = [name for name in models if name not in task.answers]
         if unknown:
             there_are = ", ".join(task.answers)
             raise RigError(f"{task.name}: nobody called {unknown[0]!r} has answers; choose from: {there_are}")
@@ -151,8 +151,8 @@ class WinSetup(JudgingSetup):
         statuses = _both(task.statuses, names)
         truths = task.truths.get(names[0]), task.truths.get(names[1])
         orders = SIDE_ORDERS if number % 2 == 0 else SIDE_ORDERS[::-1]
-        shown = orders if settings.orders == "both" else orders[:1]
-        return vote_on_pair(settings.evaluator, pair, passes, statuses, shown, truths)
+        asked_in = orders if settings.orders == "both" else orders[:1]
+        return vote_on_pair(settings.evaluator, pair, passes, statuses, asked_in, truths)
 
     def count(
         self,
@@ -167,9 +167,9 @@ class WinSetup(JudgingSetup):
 Value = TypeVar("Value")
 
 
-def _both(found: Mapping[str, Value], names: tuple[str, str]) -> tuple[Value, Value] | None:
+def _both(values: Mapping[str, Value], names: tuple[str, str]) -> tuple[Value, Value] | None:
     """What is known of both, if it is."""
-    return (found[names[0]], found[names[1]]) if names[0] in found and names[1] in found else None
+    return (values[names[0]], values[names[1]]) if names[0] in values and names[1] in values else None
 
 
 class Judging(Method):

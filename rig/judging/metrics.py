@@ -78,15 +78,15 @@ def pass_score(
     """What votes on one answer are counted as. A query without an answer has failed."""
     solution = task.answers.get(model)
     counted = _counted(task, model, votes, rules) if solution is not None else {}
-    known = task.truths.get(model)
+    truth = task.truths.get(model)
     passes = counted.get("passes", 0)
     counts: Counts = {
         "votes": len(votes),
         **counted,
         **without_judge(solution),
-        "known": int(known is not None),
-        "true_passes": int(bool(known)),
-        "right": int(known is not None and bool(passes) == known),
+        "known": int(truth is not None),
+        "true_passes": int(bool(truth)),
+        "right": int(truth is not None and bool(passes) == truth),
         "invalid": sum(vote.invalid for vote in votes),
         **asked(turns),
     }
@@ -94,16 +94,16 @@ def pass_score(
 
 
 def _counted(task: Judgement, model: str, votes: Sequence[StatusVote], rules: Rules) -> dict[str, float]:
-    found = tally([each.vote for each in votes], rules, f"{model}/{task.query_id}")
+    counted = tally([vote.vote for vote in votes], rules, f"{model}/{task.query_id}")
     last = votes[-1].vote
     is_unsolvable = last.task == "Unsolvable" and last.answer != "Solved"
-    statuses = [each.vote.answer for each in votes]
+    statuses = [vote.vote.answer for vote in votes]
     return {
-        "passes": int(found.passes),
-        "votes_for": found.passed,
-        "sopr": found.sopr,
-        "variance": found.variance,
-        "passes_unsolvable": int(found.passes and is_unsolvable),
+        "passes": int(counted.passes),
+        "votes_for": counted.passed,
+        "sopr": counted.sopr,
+        "variance": counted.variance,
+        "passes_unsolvable": int(counted.passes and is_unsolvable),
         **{f"votes_{status.lower()}": statuses.count(status) for status in _STATUSES},
         **{f"task_{status.lower()}": int(last.task == status) for status in _TASK_STATUSES},
     }
@@ -114,7 +114,7 @@ def win_score(votes: Sequence[PreferenceVote], turns: Sequence[PlayedTurn]) -> S
     shares = [0.5 if vote.winner is None else float(vote.winner) for vote in votes]
     share = fmean(shares)
     compared = [vote for vote in votes if len(vote.orders) > 1 and None not in vote.orders]
-    shown = [side for vote in compared for side in vote.orders]
+    sides = [side for vote in compared for side in vote.orders]
     firsts = [int(side == number) for vote in compared for number, side in enumerate(vote.orders)]
     counts: Counts = {
         "votes": len(votes),
@@ -125,7 +125,7 @@ def win_score(votes: Sequence[PreferenceVote], turns: Sequence[PlayedTurn]) -> S
         "wins_and_half": float(share > 0.5) + float(share == 0.5) / 2,
         "compared": len(compared),
         "flips": sum(vote.is_flip for vote in compared),
-        "shown": len(shown),
+        "shown": len(sides),
         "first_wins": sum(firsts),
         "variance": pvariance(shares),
         "gated": sum(vote.how == "gate" for vote in votes),

@@ -88,21 +88,21 @@ def plan_votes(
 def gather(wanted: Wanted, store: Path, votes: int) -> list[Judgement]:
     """What will be judged, from all places together."""
     answers: list[Answers] = []
-    found: list[Judgement] = []
+    tasks: list[Judgement] = []
     for text in wanted.places:
         if Path(text).exists() and Path(text).suffix != ".sqlite":
             answers += paper.toolbench().answers(Path(text), wanted.shape, wanted.seed)
         else:
-            found = merged(found, judgements_of_run(store, text, votes)[1])
+            tasks = merged(tasks, judgements_of_run(store, text, votes)[1])
     if answers:
         ids = paper.toolbench().query_ids(wanted.test_ids) if wanted.test_ids else None
-        found = merged(found, judgements_of(answers, votes, ids))
-    require_unique(found, " ".join(wanted.places))
+        tasks = merged(tasks, judgements_of(answers, votes, ids))
+    require_unique(tasks, " ".join(wanted.places))
     if wanted.answered_only:
-        found = [task for task in found if all(task.answers.values())]
-    if not found:
+        tasks = [task for task in tasks if all(task.answers.values())]
+    if not tasks:
         raise RigError("there is nothing to judge: no answers to any query")
-    return found
+    return tasks
 
 
 def _with_passes(tasks: Sequence[Judgement], store: Path, text: str) -> list[Judgement]:
@@ -138,7 +138,7 @@ def merged(ours: Sequence[Judgement], theirs: Sequence[Judgement]) -> list[Judge
     repeated = [model for model in models[0] if model in models[1]]
     if repeated:
         raise RigError(f"there are two sets of answers by {repeated[0]}; judge them separately")
-    nothing: list[dict[str, None]] = [dict.fromkeys(each) for each in models]
+    nothing: list[dict[str, None]] = [dict.fromkeys(model) for model in models]
     found = []
     for name in dict.fromkeys((*by_name, *(task.name for task in theirs))):
         one = by_name.get(name)
@@ -163,14 +163,14 @@ def _options(wanted: Wanted, method: str, evaluator: Evaluator, judged: Sequence
     if wanted.against is not None:
         values["reference"] = wanted.against
     several = [f"answers_of={model}" for model in judged]
-    given = {"max_tokens": evaluator.max_tokens, "temperature": (evaluator.temperature,)}
+    defaults = {"max_tokens": evaluator.max_tokens, "temperature": (evaluator.temperature,)}
     return Options(
         models=(wanted.judge or NOBODY,) if evaluator.kind != "rule" else (NOBODY,),
         suite=" ".join(wanted.places),
         method=method,
         set=(*several, *(f"{name}={value}" for name, value in values.items())),
         format=("object",),
-        **{**given, **wanted.options},
+        **{**defaults, **wanted.options},
     )
 
 
@@ -178,12 +178,12 @@ def _check_votes(evaluator: Evaluator, method: str, votes: int, options: Options
     """Raise RigError where votes would be the same question to a judge that always answers alike."""
     if options.temperature[0] > 0 or evaluator.kind == "rule":
         return
-    wanted = _deciding(evaluator, method)
+    deciding = _deciding(evaluator, method)
     most = min(
         variations(function, Question(name, lambda cut: {}, values))
         for name, function in evaluator.functions.items()
         for values in [_choices(function.parameters, method)]
-        if name in wanted
+        if name in deciding
     )
     if votes > most:
         raise RigError(
@@ -206,11 +206,11 @@ _DECIDING = {
 
 def _deciding(evaluator: Evaluator, method: str) -> tuple[str, ...]:
     """The functions that decide a vote."""
-    found = tuple(name for name in _DECIDING[method] if name in evaluator.functions)
+    deciding = tuple(name for name in _DECIDING[method] if name in evaluator.functions)
     if not can_judge(evaluator, method):
         what = "whether an answer solves a query" if method == PASS else "which of two answers is better"
         raise RigError(f"the evaluator {evaluator.name} cannot say {what}")
-    return found
+    return deciding
 
 
 def _choices(parameters: Mapping[str, Any], method: str) -> Mapping[str, Sequence[Any]]:

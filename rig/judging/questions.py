@@ -59,12 +59,12 @@ INSTRUCTIONS = "You are a careful and impartial judge."
 
 def variations(function: Function, question: Question) -> int:
     """In how many orders the choices of a question can be listed."""
-    found = 1
+    orders = 1
     for name, schema in function.parameters["properties"].items():
         count = len(_values(name, schema, question))
         for number in range(2, count + 1):
-            found *= number
-    return found
+            orders *= number
+    return orders
 
 
 def _schema(function: Function, question: Question, vote: int, place: ReasonPlace) -> JsonObject:
@@ -97,8 +97,8 @@ def _values(name: str, schema: JsonObject, question: Question) -> Sequence[Json]
 
 
 def _described(schema: JsonObject, values: Sequence[Json]) -> JsonObject:
-    said = {"description": schema["description"]} if "description" in schema else {}
-    return {"enum": list(values), **said}
+    description = {"description": schema["description"]} if "description" in schema else {}
+    return {"enum": list(values), **description}
 
 
 def _plain(schema: JsonObject) -> JsonObject:
@@ -213,7 +213,7 @@ def _node(root: Node, cut: Cut) -> JsonObject:
         }
     elif isinstance(message, str):
         message = shortened(message, cut.words)
-    return {"role": root.role, "message": message, "next": [_node(each, cut) for each in root.next]}
+    return {"role": root.role, "message": message, "next": [_node(child, cut) for child in root.next]}
 
 
 def _json(value: Json) -> str:

@@ -55,17 +55,17 @@ class WinRates(NamedTuple):
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        found = self._asdict()
+        fields = self._asdict()
         return {
-            name: value.as_json() if isinstance(value, Estimate) else value for name, value in found.items()
+            name: value.as_json() if isinstance(value, Estimate) else value for name, value in fields.items()
         }
 
 
 def pass_rates(votes: Sequence[Votes], rules: Rules) -> list[PassRates]:
     """The rates of every model, by these rules. A query without an answer has failed."""
     by_model: dict[str, list[Votes]] = {}
-    for each in votes:
-        by_model.setdefault(each.model, []).append(each)
+    for vote in votes:
+        by_model.setdefault(vote.model, []).append(vote)
     return [_pass_rates(model, rows, rules) for model, rows in by_model.items()]
 
 
@@ -74,15 +74,15 @@ def _pass_rates(model: str, rows: Sequence[Votes], rules: Rules) -> PassRates:
     variances = []
     by_task: dict[str, tuple[int, int]] = {}
     for row in rows:
-        cast_votes = [each.vote for each in _status_votes(row)]
-        found = tally(cast_votes, rules, f"{model}/{row.task.query_id}")
+        cast_votes = [status_vote.vote for status_vote in _status_votes(row)]
+        counted_votes = tally(cast_votes, rules, f"{model}/{row.task.query_id}")
         is_there = row.task.answers.get(model) is not None
-        passes.append(float(found.passes and is_there))
-        variances.append(found.variance)
+        passes.append(float(counted_votes.passes and is_there))
+        variances.append(counted_votes.variance)
         counted = by_task.get(cast_votes[-1].task, (0, 0))
         by_task[cast_votes[-1].task] = (counted[0] + int(passes[-1]), counted[1] + 1)
     rounds = _sopr_rounds(rows)
-    known = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
+    truths = [float(row.task.truths[model]) for row in rows if model in row.task.truths]
     return PassRates(
         model,
         len(rows),
@@ -91,7 +91,7 @@ def _pass_rates(model: str, rows: Sequence[Votes], rules: Rules) -> PassRates:
         pstdev(rounds) if rounds else None,
         by_task,
         fmean(variances) if variances else None,
-        share(known) if known else None,
+        share(truths) if truths else None,
     )
 
 
@@ -108,19 +108,19 @@ def _status_votes(row: Votes) -> Sequence[StatusVote]:
 def rates_of(results: Results) -> PassRates | WinRates:
     """The rates of a file of results of upstream's."""
     if isinstance(results.votes, RecordedPasses):
-        passes, rounds = [float(each) for each in results.votes.passes.values()], results.votes.sopr
+        passes, rounds = [float(vote) for vote in results.votes.passes.values()], results.votes.sopr
         deviation = pstdev(rounds) if rounds else None
         mean = fmean(rounds) if rounds else None
         return PassRates(results.models[0], len(passes), share(passes), mean, deviation, {}, None)
-    shares = [{1: 0.0, 2: 1.0, 3: 0.5}[each.label] for each in results.votes.values()]
+    shares = [{1: 0.0, 2: 1.0, 3: 0.5}[vote.label] for vote in results.votes.values()]
     return _of_shares(results.models[1], results.models[0], shares, Estimate(None, None, None))
 
 
 def win_rates(votes: Sequence[Votes]) -> list[WinRates]:
     """The rates of every candidate."""
     by_model: dict[str, list[Votes]] = {}
-    for each in votes:
-        by_model.setdefault(each.model, []).append(each)
+    for vote in votes:
+        by_model.setdefault(vote.model, []).append(vote)
     return [_win_rates(model, rows) for model, rows in by_model.items()]
 
 
@@ -143,10 +143,10 @@ def _of_shares(model: str, reference: str, shares: Sequence[float], bias: Estima
         model,
         reference,
         len(shares),
-        share([float(each > 0.5) for each in shares]),
-        share([float(each == 0.5) for each in shares]),
-        share([float(each < 0.5) for each in shares]),
-        _mean([float(each > 0.5) + 0.5 * float(each == 0.5) for each in shares]),
+        share([float(share > 0.5) for share in shares]),
+        share([float(share == 0.5) for share in shares]),
+        share([float(share < 0.5) for share in shares]),
+        _mean([float(share > 0.5) + 0.5 * float(share == 0.5) for share in shares]),
         bias,
     )
 
@@ -158,7 +158,7 @@ def share(values: Sequence[float]) -> Estimate:
 
 def _mean(values: Sequence[float]) -> Estimate:
     """A mean of halves, which is not a share; within 0 and 1."""
-    found = mean_interval(np.array(values), np.ones(len(values)), ALPHA)
-    if found.low is None or found.high is None:
-        return found
-    return Estimate(found.value, max(found.low, 0.0), min(found.high, 1.0))
+    mean = mean_interval(np.array(values), np.ones(len(values)), ALPHA)
+    if mean.low is None or mean.high is None:
+        return mean
+    return Estimate(mean.value, max(mean.low, 0.0), min(mean.high, 1.0))

@@ -16,10 +16,10 @@ def finished(store: Path, text: str) -> tuple[StoredRun, list[Finished]]:
     """A run, and its finished tasks. Raises RigError if there are none."""
     with Runs.open(store) as runs:
         run = runs.get(text)
-        found = list(_finished(runs, run))
-    if not found:
+        tasks = list(_finished(runs, run))
+    if not tasks:
         raise RigError(f"run {run.id} has no finished conversation; `rig run --resume {run.id}` continues it")
-    return run, found
+    return run, tasks
 
 
 def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, list[Judgement]]:
@@ -31,13 +31,13 @@ def judgements_of_run(store: Path, text: str, votes: int) -> tuple[StoredRun, li
         answers.setdefault(row.model, {})[row.name] = row.solution
         if row.success is not None:
             truths.setdefault(row.model, {})[row.name] = row.success
-    wanted = dict.fromkeys(
-        name for name in run.conversations if any(name in each for each in answers.values())
+    answered = dict.fromkeys(
+        name for name in run.conversations if any(name in answer for answer in answers.values())
     )
     suites = {row.name: row.suite for row in rows}
     known = truths if run.declaration.success else {}
     return run, [
-        task for name in wanted for task in joined(answers, votes, suites[name], known, wanted=[name])
+        task for name in answered for task in joined(answers, votes, suites[name], known, wanted=[name])
     ]
 
 

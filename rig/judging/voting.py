@@ -199,11 +199,11 @@ def _by_status(
     """One that alone solved the query wins, else one that alone may have; the others are compared."""
     invalid = 0
     if statuses is None:
-        found = []
+        judged = []
         for solution in pair:
-            found.append((yield from _status(evaluator, solution)))
-        statuses = found[0].status, found[1].status
-        invalid = found[0].invalid + found[1].invalid
+            judged.append((yield from _status(evaluator, solution)))
+        statuses = judged[0].status, judged[1].status
+        invalid = judged[0].invalid + judged[1].invalid
     for status in _HOPEFUL:
         if statuses.count(status) == 1:
             winner = cast(Side, statuses.index(status))
@@ -211,8 +211,8 @@ def _by_status(
         if status in statuses:
             break
 
-    def fields(shown: Both, cut: Cut) -> Mapping[str, str]:
-        answers = [answer_json(each, cut, MOST_FINAL) for each in shown]
+    def fields(pair_shown: Both, cut: Cut) -> Mapping[str, str]:
+        answers = [answer_json(answer, cut, MOST_FINAL) for answer in pair_shown]
         return {"query": pair[0].query, "answer_0": answers[0], "answer_1": answers[1]}
 
     vote = yield from _compare(evaluator, "select_better_answer", "index", pair, fields, orders)
@@ -252,8 +252,8 @@ def _fewest_steps(
     if pair[0].final_answer == pair[1].final_answer:
         return PreferenceVote(None, "identical")
 
-    def fields(shown: Both, cut: Cut) -> Mapping[str, str]:
-        answers = [each.final_answer for each in shown]
+    def fields(pair_shown: Both, cut: Cut) -> Mapping[str, str]:
+        answers = [answer.final_answer for answer in pair_shown]
         return {"query": pair[0].query, "final_answers": json.dumps(answers, ensure_ascii=False)}
 
     return (
@@ -267,8 +267,8 @@ def _details(pair: Both) -> Generator[Question, Verdict, PreferenceVote]:
     for solution in pair:
         verdict = yield _parsing(solution)
         invalid += int(verdict is None)
-        found = verdict or {"succeed_tool_calling": 0, "used_tool_types": 0}
-        succeeded, used = found["succeed_tool_calling"], found["used_tool_types"]
+        details = verdict or {"succeed_tool_calling": 0, "used_tool_types": 0}
+        succeeded, used = details["succeed_tool_calling"], details["used_tool_types"]
         scores.append(score_of(succeeded, used, solution.total_steps))
     winner = None if scores[0] == scores[1] else cast(Side, scores.index(max(scores)))
     reason = f"details score {scores[0]:.4f} and {scores[1]:.4f}"
@@ -284,8 +284,8 @@ def _in_chat(
 ) -> Generator[Question, Verdict, PreferenceVote]:
     """The rules are given in words, and one question is asked."""
 
-    def fields(shown: Both, cut: Cut) -> Mapping[str, str]:
-        answers = [answer_json(each, cut, MOST_FINAL) for each in shown]
+    def fields(pair_shown: Both, cut: Cut) -> Mapping[str, str]:
+        answers = [answer_json(answer, cut, MOST_FINAL) for answer in pair_shown]
         return {"task_description": names_json(pair[0], cut), "answers": f"[{', '.join(answers)}]"}
 
     return (yield from _compare(evaluator, "choose_preference", "preference", pair, fields, orders))
@@ -319,9 +319,9 @@ def _compare(
 
 
 def _which(
-    function: str, name: str, shown: Both, fields: Callable[[Both, Cut], Mapping[str, str]]
+    function: str, name: str, pair_shown: Both, fields: Callable[[Both, Cut], Mapping[str, str]]
 ) -> Question:
-    return Question(function, lambda cut: fields(shown, cut), values={name: (0, 1)})
+    return Question(function, lambda cut: fields(pair_shown, cut), values={name: (0, 1)})
 
 
 def _is_same(one: Solution, other: Solution) -> bool:

@@ -28,15 +28,15 @@ class Unsettled:
     @property
     def said(self) -> list[tuple[str, str]]:
         """The conversation up to the call, as (who, what)."""
-        task, found = self.scored.conversation, []
+        task, lines = self.scored.conversation, []
         for turn in task.known_turns or sorted(self.scored.turns):
             if turn > self.doubt.turn:
                 break
             expected = task.expected(turn)
-            found += [("user", text) for text in expected.said]
+            lines += [("user", text) for text in expected.said]
             if turn < self.doubt.turn and expected.reply:
-                found.append(("assistant", expected.reply))
-        return found
+                lines.append(("assistant", expected.reply))
+        return lines
 
     def as_json(self, *, is_blind: bool = True) -> JsonObject:
         """Where it is, both texts, and what was said before. It is blind to whose text it is by default."""
@@ -78,18 +78,18 @@ class Adjudication:
 
 def _unsettled(store: Path, run: StoredRun, setup: Setup) -> list[Unsettled]:
     """What is unclear in the finished conversations of a run, each pair of texts once, in order."""
-    found: dict[tuple[str, str], Unsettled] = {}
+    by_pair: dict[tuple[str, str], Unsettled] = {}
     for where, scored in scored_again(store, run, setup):
         calls = {(doubt.pair, doubt.turn, doubt.step): doubt for doubt in scored.score.doubts}
         for doubt in calls.values():
-            known = found.get(doubt.pair)
-            if known is None:
-                found[doubt.pair] = Unsettled(where, run.arms[where.arm].name, scored, doubt)
+            earlier = by_pair.get(doubt.pair)
+            if earlier is None:
+                by_pair[doubt.pair] = Unsettled(where, run.arms[where.arm].name, scored, doubt)
             else:
-                found[doubt.pair] = replace(known, times=known.times + 1)
+                by_pair[doubt.pair] = replace(earlier, times=earlier.times + 1)
     # Not arm by arm, which would tell whose text it is.
     place = {name: number for number, name in enumerate(run.conversations)}
     return sorted(
-        found.values(),
+        by_pair.values(),
         key=lambda one: (place[one.where.conversation], one.doubt.turn, one.doubt.expected, one.doubt.got),
     )

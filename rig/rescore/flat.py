@@ -65,7 +65,7 @@ def write_parquet(runs: Runs, run: StoredRun, view: str, path: Path) -> int:
     for row in runs.view(view, run):
         for name, value in row.items():
             kinds[name].add(type(value))
-    types = {name: _kind(found) for name, found in kinds.items()}
+    types = {name: _kind(types_of_column) for name, types_of_column in kinds.items()}
     names = {int: arrow.int64(), float: arrow.float64(), str: arrow.string()}
     schema = arrow.schema([(name, names[kind]) for name, kind in types.items()])
     rows = ({name: _as(types[name], value) for name, value in row.items()} for row in runs.view(view, run))
@@ -88,9 +88,9 @@ _BATCH = 10_000
 """Rows that are held at once."""
 
 
-def _kind(found: set[type]) -> type:
+def _kind(types: set[type]) -> type:
     """The type of a column by the types of its values."""
-    kinds = found - {type(None)}
+    kinds = types - {type(None)}
     if kinds and kinds <= {int}:
         return int
     return float if kinds and kinds <= {int, float} else str

@@ -84,10 +84,10 @@ class Group:
     def as_json(self) -> JsonObject:
         """Totals, every conversation, and what executing again found, with spools where lists are."""
         of_all = {name: dict(counts) for name, counts in self._broken_down.items()}
-        found: JsonObject = {
+        summary: JsonObject = {
             "total": {"metrics": self.declaration.as_json(self.counts), **of_all},
             "conversations": self.conversations,
         }
         if self._acting is not None:
-            found["reexecuted"] = {"calls": self.executed, "differences": self.differences}
-        return found
+            summary["reexecuted"] = {"calls": self.executed, "differences": self.differences}
+        return summary

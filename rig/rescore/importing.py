@@ -15,7 +15,7 @@ def import_run(store: Path, method: Method, found: RecordedRun, name: str | None
     """Store a recorded run with the scores that the method gives; its id. Raises RigError as storing does."""
     check_writable(store)
     options = Options(models=(), method=method.name, set=found.options)
-    values = {option: given[0] for option, given in options.values(method).items()}
+    values = {option: several[0] for option, several in options.values(method).items()}
     setup = method.ready(values)
     info = GraderInfo.of(setup.grader)
     tasks: dict[str, Task] = {task.name: task for task in found.tasks}

@@ -51,10 +51,10 @@ class Opinions:
         about = f"Both are the {doubt.argument} of {doubt.tool}."
         texts = f"Text 1: {doubt.expected[:_LONGEST]}\nText 2: {doubt.got[:_LONGEST]}"
         prediction = self._model.predict(self._request(f"{about}\n{texts}"), lambda _piece: None)
-        given = prediction.call.arguments if prediction.call else {}
-        said = given if isinstance(given, Mapping) else {}
-        same = {"y": True, "n": False}.get(str(said.get("same")))
-        reason = said.get("reason") or prediction.reply or prediction.error_detail
+        arguments = prediction.call.arguments if prediction.call else {}
+        fields = arguments if isinstance(arguments, Mapping) else {}
+        same = {"y": True, "n": False}.get(str(fields.get("same")))
+        reason = fields.get("reason") or prediction.reply or prediction.error_detail
         return Opinion(self._model.name, same, str(reason or "no answer"))
 
     def close(self) -> None:

@@ -116,8 +116,8 @@ def effects_of(run: StoredRun, transcript: Transcript) -> Effects:
     acting = require_world(setup)
     made_in = next((arm.fingerprint for arm in run.arms if arm.name == transcript.arm), None) or {}
     is_other = any(made_in.get(name, value) != value for name, value in setup.fingerprint.items())
-    found = effects(transcript.conversation, transcript.turns, acting)
-    return Effects({StepPlace(effect.turn, effect.step): effect for effect in found}, is_other)
+    effects_of_calls = effects(transcript.conversation, transcript.turns, acting)
+    return Effects({StepPlace(effect.turn, effect.step): effect for effect in effects_of_calls}, is_other)
 
 
 def _calls(played: Mapping[int, PlayedTurn], turn: int) -> Iterator[tuple[int, ExecutedCall]]:

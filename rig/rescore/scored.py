@@ -99,10 +99,10 @@ def breakdown(scored: Iterable[Scored]) -> dict[str, JsonObject]:
     errors: Counter[str] = Counter()
     types: Counter[str] = Counter()
     faults: Counter[str] = Counter()
-    for each in scored:
-        steps = (step for played in each.turns.values() for step in played.steps)
+    for conversation in scored:
+        steps = (step for played in conversation.turns.values() for step in played.steps)
         errors.update(str(step.prediction.error) for step in steps if step.prediction.error)
-        for counts in each.score.error_types.values():
+        for counts in conversation.score.error_types.values():
             types.update(counts)
-        faults.update(str(fault.kind) for fault in each.score.faults)
+        faults.update(str(fault.kind) for fault in conversation.score.faults)
     return {"errors": dict(errors), "error_types": dict(types), "faults": dict(faults)}

@@ -99,20 +99,20 @@ def setup_for_files(
     one that none knows.
     """
     folder = place if wanted is not None else folders_of(place)[0]
-    found = methods.of_results(folder, wanted)
-    made = []
-    for method in found:
-        known = {option.name for option in method.options}
-        others = {option.name for each in found for option in each.options} - known
-        own = tuple(each for each in options if each.partition("=")[0] not in others)
-        made.append((method, _ready(method, Options(models=(), set=own), threshold, answers, given)))
-    return made
+    candidates = methods.of_results(folder, wanted)
+    setups = []
+    for method in candidates:
+        option_names = {option.name for option in method.options}
+        others = {option.name for each in candidates for option in each.options} - option_names
+        own = tuple(option for option in options if option.partition("=")[0] not in others)
+        setups.append((method, _ready(method, Options(models=(), set=own), threshold, answers, given)))
+    return setups
 
 
 def _ready(
     method: Method, options: Options, threshold: float | None, answers: Path | None, given: dict[str, Any]
 ) -> Setup:
-    values = {name: found[0] for name, found in options.values(method).items()}
+    values = {name: several[0] for name, several in options.values(method).items()}
     for name, value in given.items():
         if value is None:
             continue

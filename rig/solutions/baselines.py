@@ -52,10 +52,10 @@ def score_of(succeeded: float, tools: float, steps: int) -> float:
 def is_success(response: str) -> bool:
     """Whether a tool reported no error."""
     try:
-        found: Json = json.loads(response)
+        answer: Json = json.loads(response)
     except (ValueError, RecursionError):
         return bool(response)
-    return not (isinstance(found, dict) and found.get("error"))
+    return not (isinstance(answer, dict) and answer.get("error"))
 
 
 def _calls(solution: Solution) -> Iterator[Message]:

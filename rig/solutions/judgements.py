@@ -66,7 +66,7 @@ class Judgement(Task):
     @property
     def query(self) -> str:
         """What the user asked."""
-        return next((each.query for each in self.answers.values() if each is not None), "")
+        return next((answer.query for answer in self.answers.values() if answer is not None), "")
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -78,8 +78,8 @@ class Judgement(Task):
         if turn:
             return ExpectedTurn((f"Vote {turn + 1}",))
         answers = (
-            f"{name}: {'no answer' if each is None else each.final_words or 'no final answer'}"
-            for name, each in self.answers.items()
+            f"{name}: {'no answer' if solution is None else solution.final_words or 'no final answer'}"
+            for name, solution in self.answers.items()
         )
         return ExpectedTurn((self.query, *answers))
 
@@ -110,16 +110,16 @@ def joined(
     wanted: Iterable[str] | None = None,
 ) -> list[Judgement]:
     """The judgements of answers by model and query id: of the `wanted` ids, else of all that anybody has."""
-    everybodys = (name for each in answers.values() for name in each)
+    everybodys = (name for answer in answers.values() for name in answer)
     ids = dict.fromkeys(everybodys if wanted is None else wanted)
-    known = truths or {}
+    of_models = truths or {}
     return [
         Judgement(
             name=query,
             query_id=query,
             answers={model: each.get(query) for model, each in answers.items()},
             votes=votes,
-            truths={model: known[model][query] for model in answers if query in known.get(model, {})},
+            truths={model: of_models[model][query] for model in answers if query in of_models.get(model, {})},
             suite=suite,
         )
         for query in ids
@@ -136,33 +136,33 @@ def judgements_of(
     Raises RigError if one model has two answers to a query.
     """
     sets: dict[str, dict[str, Mapping[str, Solution]]] = {}
-    for each in answers:
-        models = sets.setdefault(each.test_set, {})
-        if each.model in models:
-            raise RigError(f"{each.test_set}: there are two sets of answers by {each.model}")
-        models[each.model] = each.solutions
-    names = dict.fromkeys(each.model for each in answers)
-    found = []
+    for answer in answers:
+        models = sets.setdefault(answer.test_set, {})
+        if answer.model in models:
+            raise RigError(f"{answer.test_set}: there are two sets of answers by {answer.model}")
+        models[answer.model] = answer.solutions
+    names = dict.fromkeys(answer.model for answer in answers)
+    tasks = []
     for test_set, models in sets.items():
         every = {name: models.get(name, {}) for name in names}
         ids = wanted[test_set] if wanted and test_set in wanted else None
         for task in joined(every, votes, test_set, wanted=ids):
             prefix = f"{test_set}/" if len(sets) > 1 else ""
-            found.append(replace(task, name=f"{prefix}{task.name}", query_id=f"{prefix}{task.query_id}"))
-    return found
+            tasks.append(replace(task, name=f"{prefix}{task.name}", query_id=f"{prefix}{task.query_id}"))
+    return tasks
 
 
 def _shared(answers: Mapping[str, Solution | None]) -> JsonObject:
     """Query and tools once, and again with an answer that has others."""
-    first = next((each for each in answers.values() if each is not None), None)
+    first = next((answer for answer in answers.values() if answer is not None), None)
     query, tools = (first.query, list(first.tools)) if first else ("", [])
-    found: dict[str, Json] = {}
-    for name, each in answers.items():
-        whole = each.as_json() if each is not None else None
+    by_model: dict[str, Json] = {}
+    for name, solution in answers.items():
+        whole = solution.as_json() if solution is not None else None
         if whole is not None and (whole["query"], whole["available_tools"]) == (query, tools):
             whole = {"answer": whole["answer"]}
-        found[name] = whole
-    return {"query": query, "available_tools": tools, "answers": found}
+        by_model[name] = whole
+    return {"query": query, "available_tools": tools, "answers": by_model}
 
 
 def require_unique(tasks: Sequence[Judgement], where: str) -> None:

@@ -48,12 +48,12 @@ class Node:
     @cached_property
     def call(self) -> Message | None:
         """What is in the message of a tool; None for other roles, and for a text that is none."""
-        found = self.message if self.role == "tool" else None
-        if isinstance(found, str):
-            found = _literal(found) or _beginning(found)
-        if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+        value = self.message if self.role == "tool" else None
+        if isinstance(value, str):
+            value = _literal(value) or _beginning(value)
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             return None
-        return Message(*(_text(found.get(name, "")) for name in Message._fields))
+        return Message(*(_text(value.get(name, "")) for name in Message._fields))
 
     @property
     def text(self) -> str:
@@ -70,7 +70,7 @@ class Node:
 
     def as_json(self) -> JsonObject:
         """The node as upstream's files have it."""
-        return {"role": self.role, "message": self.message, "next": [each.as_json() for each in self.next]}
+        return {"role": self.role, "message": self.message, "next": [child.as_json() for child in self.next]}
 
 
 @dataclass(frozen=True)
@@ -130,18 +130,18 @@ class Solution:
     def final_words(self) -> str:
         """The answer in words, out of what Finish was called with."""
         try:
-            found = json.loads(self.final_answer)
+            finish = json.loads(self.final_answer)
         except (ValueError, RecursionError):
             return self.final_answer
-        words = found.get("final_answer") if isinstance(found, dict) else None
+        words = finish.get("final_answer") if isinstance(finish, dict) else None
         return words if isinstance(words, str) else self.final_answer
 
     @property
     def invented(self) -> tuple[str, ...]:
         """The names of tools that were called and are not on offer, wherever in the tree."""
-        known = set(self.tool_names)
+        on_offer = set(self.tool_names)
         calls = (node.call for root in self.details for node in root.walk())
-        return tuple(call.name for call in calls if call is not None and call.name not in known)
+        return tuple(call.name for call in calls if call is not None and call.name not in on_offer)
 
     def as_json(self) -> JsonObject:
         """The solution as upstream's files of converted answers have it."""
@@ -193,7 +193,7 @@ def _text(value: Json) -> str:
 
 def _beginning(text: str) -> Json:
     """What is whole at the beginning of a Python dict that was cut off, as upstream's published ones are."""
-    parts = [found.group() for found in _ITEMS.finditer(text[:LONGEST_REPR])]
+    parts = [match.group() for match in _ITEMS.finditer(text[:LONGEST_REPR])]
     return _literal("{" + ", ".join(parts) + "}") if parts else None
 
 

@@ -37,7 +37,7 @@ def recorded_run(files: Sequence[Path], place: Path | None) -> RecordedRun:
     Raises RigError if there are no dialogues, and where a file cannot be read or has no result.
     """
     loaded = checkout.load(place or _checkout_of(files[0]))
-    scenarios = {each.id: each for each in loaded}
+    scenarios = {scenario.id: scenario for scenario in loaded}
     faults, notes = list(loaded.faults), list[str]()
     arms = [_arm(path, scenarios, faults, notes) for path in files]
     repeated = {arm.name for arm in arms if sum(each.name == arm.name for each in arms) > 1}
@@ -58,39 +58,39 @@ def _arm(path: Path, scenarios: Mapping[str, Scenario], faults: list[str], notes
     """The arm of a file. What cannot be read adds a line to `faults`, what is left out by rule to `notes`."""
     rows = read(path)
     faults += rows.faults
-    found: dict[str, list[Record]] = {}
+    by_dialogue: dict[str, list[Record]] = {}
     for record in rows.records:
         if record.id in scenarios:
-            found.setdefault(record.id, []).append(record)
+            by_dialogue.setdefault(record.id, []).append(record)
         else:
             faults.append(f"{path}: a result of {record.id}, which is not a dialogue of the dataset")
-    if not found:
+    if not by_dialogue:
         why = f" ({rows.faults[0]})" if rows.faults else ""
         raise RigError(f"{path}: holds no result of a dialogue of the dataset{why}")
-    missing = [name for name in scenarios if name not in found]
+    missing = [name for name in scenarios if name not in by_dialogue]
     if missing:
         notes.append(f"{path}: no result of {counted(len(missing), 'dialogue')}, such as {missing[0]}")
-    trials = min(map(len, found.values()))
-    if extra := sum(map(len, found.values())) - trials * len(found):
+    trials = min(map(len, by_dialogue.values()))
+    if extra := sum(map(len, by_dialogue.values())) - trials * len(by_dialogue):
         notes.append(
             f"{path}: {extra} results beyond trial {trials} are left out, as upstream leaves them out"
         )
-    mode = _mode(found, scenarios)
+    mode = _mode(by_dialogue, scenarios)
     settings = Settings(mode=mode, compat=True, max_rounds=MAX_ROUNDS)
     episodes = [
         (scenarios[name].name, trial, turns(record, scenarios[name], mode))
         for trial in range(trials)
-        for name, record in ((name, records[trial]) for name, records in found.items())
+        for name, record in ((name, records[trial]) for name, records in by_dialogue.items())
     ]
     return RecordedArm(path.stem, _fingerprint(path, settings), settings, episodes)
 
 
-def _mode(found: Mapping[str, Sequence[Record]], scenarios: Mapping[str, Scenario]) -> Mode:
+def _mode(by_dialogue: Mapping[str, Sequence[Record]], scenarios: Mapping[str, Scenario]) -> Mode:
     """Static is a file whose every dialogue begins with all of the history."""
     begins = (
         tuple(record.said[: len(scenarios[name].history)]) == scenarios[name].history
         or (record.is_cut and tuple(record.said) == scenarios[name].history[1:])
-        for name, records in found.items()
+        for name, records in by_dialogue.items()
         for record in records
     )
     return "static" if all(begins) else "dynamic"
@@ -125,7 +125,7 @@ def turns(record: Record, scenario: Scenario, mode: Mode) -> list[PlayedTurn]:
         steps[-1] = _said(f"{steps[-1].prediction.reply}{DONE}", THE_ASSISTANT)
     if record.outcome not in ("gave_up", "round_limit"):
         steps.append(_last(record, scenario, after=steps[-1].role if steps else THE_USER))
-    return [PlayedTurn(number, tuple(found)) for number, found in enumerate(_in_turns(steps))]
+    return [PlayedTurn(number, tuple(steps_of_turn)) for number, steps_of_turn in enumerate(_in_turns(steps))]
 
 
 def _in_turns(steps: Sequence[Step]) -> Iterator[list[Step]]:
@@ -150,8 +150,8 @@ def _last(record: Record, scenario: Scenario, after: str = THE_USER) -> Step:
     """How a dialogue ended that did not end with words."""
     if record.success:
         call = Call(scenario.call.name, dict(record.slots))
-        made = called(call.name, call.arguments)
-        return Step(made, ExecutedCall(call, Outcome()), verdict_of(scenario, call), THE_ASSISTANT)
+        prediction = called(call.name, call.arguments)
+        return Step(prediction, ExecutedCall(call, Outcome()), verdict_of(scenario, call), THE_ASSISTANT)
     if record.outcome == "user_failed":
         return _said(FAILED, THE_USER)
     return Step(_failure(record), role=THE_ASSISTANT if after == THE_USER else THE_USER)

@@ -68,8 +68,8 @@ def record_of(scenario: Scenario, talk: Talk, *, compat: bool) -> Record:
     """A finished conversation as upstream records one."""
     call = usable(arguments(talk.call), compat=compat) if talk.call else {}
     reason = _REASONS.get(talk.end or "", "")
-    known = scenario.topic, scenario.call.name, tuple(talk.said), call
-    return Record(scenario.id, *known, success=talk.end == "called", reason=reason, trial="rig")
+    fields = scenario.topic, scenario.call.name, tuple(talk.said), call
+    return Record(scenario.id, *fields, success=talk.end == "called", reason=reason, trial="rig")
 
 
 class Records(NamedTuple):

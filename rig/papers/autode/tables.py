@@ -180,9 +180,9 @@ def _scores(cells: Sequence[Cell]) -> TextTable:
             *(cell.label, method, *(f"{rate:.4f}" for rate in rates.values())),
             *("" if spread is None else f"{spread:.4f}", f"{low:.1f} to {high:.1f}", cell.size),
         )
-        known = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method, "source": "run"}
+        names_of_row = {"arm": cell.arm, "assistant": cell.assistant, "method": cell.method, "source": "run"}
         sizes = {"trials": cell.trials, "low": low, "high": high, "dialogues": len(cell.by_task)}
-        rows.append((text, {**known, **rates, "spread": spread, **sizes, "trial_f1": trial_f1}))
+        rows.append((text, {**names_of_row, **rates, "spread": spread, **sizes, "trial_f1": trial_f1}))
         paper = TABLE_1.get(cell.place)
         if paper and cell.is_published:
             names = f"{ASSISTANTS[cell.assistant]} (paper)", method
@@ -202,11 +202,14 @@ def _agreements(cells: Sequence[Cell]) -> list[TextTable]:
         title = METHODS.get(method, method)
         if method != HUMAN and len(both) > 1:
             sides = [human[name] for name in both], [ours[name] for name in both]
-            found = _agreement(*sides)
+            measured = _agreement(*sides)
             arms = [[cell.arm for cell in side] for side in sides]
-            known = {"method": method, "source": "run", "assistants": both, "arms": arms}
+            sources = {"method": method, "source": "run", "assistants": both, "arms": arms}
             rows.append(
-                ((title, str(len(both)), *map(_with_interval, found.values())), known | _as_json(found))
+                (
+                    (title, str(len(both)), *map(_with_interval, measured.values())),
+                    sources | _as_json(measured),
+                )
             )
         if method in TABLE_2 and not ASSISTANTS.keys().isdisjoint(ours):
             rows += _beside_published(method, title, human, ours)
@@ -238,11 +241,11 @@ def _beside_published(
             np.array([_f1(cells, name, way) for name in ASSISTANTS], dtype=float)
             for way, cells in sides.items()
         ]
-        found = {name: float(measure(*f1)) for name, measure in agreement.MEASURES.items()}
+        measured = {name: float(measure(*f1)) for name, measure in agreement.MEASURES.items()}
         pairs = [list(pair) for pair in missing]
-        known = {"method": method, "source": "run and paper", "from_paper": pairs}
+        sources = {"method": method, "source": "run and paper", "from_paper": pairs}
         text = f"{title}, {len(missing)} of {2 * len(ASSISTANTS)} cells from the paper", str(len(ASSISTANTS))
-        yield (*text, *(f"{value:.4f}" for value in found.values())), known | found
+        yield (*text, *(f"{value:.4f}" for value in measured.values())), sources | measured
     paper = TABLE_2[method]
     cited = {"method": method, "source": "paper", "icc3": paper[0], "r": paper[1]}
     yield (f"{title} (paper)", str(len(ASSISTANTS)), *paper), cited
@@ -316,13 +319,13 @@ def _by_dialogue(cells: Sequence[Cell]) -> list[TextTable]:
                 *(ASSISTANTS.get(assistant, assistant), f"{one.user}, {other.user}", str(len(tasks))),
                 *map(_with_interval, measured.values()),
             )
-            known = {
+            sources = {
                 "assistant": assistant,
                 "methods": [one.method, other.method],
                 "arms": [one.arm, other.arm],
                 "dialogues": len(tasks),
             }
-            rows.append((text, known | _as_json(measured)))
+            rows.append((text, sources | _as_json(measured)))
     header = ("assistant", "users", "dialogues", "ICC3", "R")
     return [_table(cells, "Agreement dialogue by dialogue", header, rows)] if rows else []
 
@@ -346,12 +349,14 @@ def _by_method(cells: Sequence[Cell]) -> dict[str, dict[str, Cell]]:
     return by_method
 
 
-def _with_interval(found: Interval) -> str:
-    return "-" if isnan(found.value) else f"{found.value:.4f} ({found.low:.2f} to {found.high:.2f})"
+def _with_interval(interval: Interval) -> str:
+    return (
+        "-" if isnan(interval.value) else f"{interval.value:.4f} ({interval.low:.2f} to {interval.high:.2f})"
+    )
 
 
-def _as_json(found: Mapping[str, Interval]) -> JsonObject:
-    return {name: interval.as_json() for name, interval in found.items()}
+def _as_json(intervals: Mapping[str, Interval]) -> JsonObject:
+    return {name: interval.as_json() for name, interval in intervals.items()}
 
 
 def _gap(name: str, difference: float, interval: Interval) -> str:

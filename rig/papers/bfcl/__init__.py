@@ -33,10 +33,10 @@ class BFCL(Paper):
         entries = setup.data()
         if method == "bfcl-turns":
             return turns.read_results(place, entries)
-        found = results.read_results(place, entries)
-        made = (executed for _, played in found for turn in played.values() for executed in turn.executed)
-        setup.take_as_written(has_dots=any("." in executed.name for executed in made))
-        return found
+        answered = results.read_results(place, entries)
+        calls = (executed for _, played in answered for turn in played.values() for executed in turn.executed)
+        setup.take_as_written(has_dots=any("." in executed.name for executed in calls))
+        return answered
 
     def file_of(self, task: Any) -> str:
         return f"BFCL_v4_{task.suite}_result.json"

@@ -36,21 +36,23 @@ def read_results(place: Path, entries: Sequence[Entry]) -> list[tuple[Entry, dic
 
 def answered(place: Path, entries: Sequence[Named], *, of_turns: bool = False) -> list[tuple[Named, Any]]:
     """The entries that files of results have an answer to, with this. Raises RigError if there is none."""
-    known = {entry.name: entry for entry in entries}
+    by_name = {entry.name: entry for entry in entries}
     every = (line for path in files_of(place, of_turns=of_turns) for line, _ in lines(path))
-    found = [(known[line["id"]], line.get("result")) for line in every if line["id"] in known]
-    if not found:
+    answers = [(by_name[line["id"]], line.get("result")) for line in every if line["id"] in by_name]
+    if not answers:
         raise RigError(f"{place}: holds no answer to these entries (BFCL_v4_CATEGORY_result.json)")
-    return found
+    return answers
 
 
 def line_of(entry: Entry, turns: Mapping[int, PlayedTurn], settings: Settings) -> str:
     """A line of such a file: calls with their arguments as texts, or what was said instead."""
     steps = [step for turn in turns.values() for step in turn.steps]
     calls = [step.executed.call for step in steps if step.executed is not None]
-    said = next((step.prediction.reply or step.prediction.raw for step in steps if step.executed is None), "")
+    words = next(
+        (step.prediction.reply or step.prediction.raw for step in steps if step.executed is None), ""
+    )
     output = output_of(calls, entry, settings)
-    return json.dumps({"id": entry.name, "result": as_texts(output) or said}, ensure_ascii=False)
+    return json.dumps({"id": entry.name, "result": as_texts(output) or words}, ensure_ascii=False)
 
 
 def as_texts(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -76,7 +78,7 @@ def steps(result: Any, language: str = "python") -> Iterator[Step]:
         return
     for part, call in enumerate(output):
         ((name, arguments),) = call.items()
-        made = Call(name, arguments)
+        asked = Call(name, arguments)
         yield Step(
-            Prediction(raw=raw if not part else "", call=made, part=part), ExecutedCall(made, Outcome())
+            Prediction(raw=raw if not part else "", call=asked, part=part), ExecutedCall(asked, Outcome())
         )

@@ -22,8 +22,8 @@ def _turns(talk: Talk, result: Any) -> Iterator[tuple[int, PlayedTurn]]:
     if not isinstance(result, list) or len(result) != len(talk.turns):
         return
     for number, messages in enumerate(result):
-        said = messages if isinstance(messages, list) else [messages]
-        yield number, PlayedTurn(number, tuple(step for each in said for step in steps(each)))
+        several = messages if isinstance(messages, list) else [messages]
+        yield number, PlayedTurn(number, tuple(step for message in several for step in steps(message)))
 
 
 def line_of(talk: Talk, turns: Mapping[int, PlayedTurn]) -> str:
@@ -34,10 +34,10 @@ def line_of(talk: Talk, turns: Mapping[int, PlayedTurn]) -> str:
     return json.dumps({"id": talk.name, "result": played}, ensure_ascii=False)
 
 
-def _messages(made: Sequence[Step]) -> Iterator[Any]:
+def _messages(turn_steps: Sequence[Step]) -> Iterator[Any]:
     """The messages of a turn: each with the calls that were made in it, or with words."""
     calls: list[dict[str, Any]] = []
-    for step in made:
+    for step in turn_steps:
         if calls and (step.executed is None or step.prediction.part == 0):
             yield as_texts(calls)
             calls = []

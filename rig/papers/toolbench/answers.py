@@ -37,26 +37,26 @@ def load(
 
     A file that cannot be read stops it, unless `faults` are asked for, which then have a line on each.
     """
-    found: dict[tuple[str, str], dict[str, Solution]] = {}
+    by_key: dict[tuple[str, str], dict[str, Solution]] = {}
     for path in _files(place):
         try:
             for key, solutions in _read(path, shape, seed):
-                _add(solutions, found.setdefault(key, {}), key, path)
+                _add(solutions, by_key.setdefault(key, {}), key, path)
         except RigError as error:
             if faults is None:
                 raise
             faults.append(str(error))
-    if not found:
+    if not by_key:
         raise RigError(next(iter(faults or ()), f"{place}: holds no answers, neither raw nor converted ones"))
-    return [Answers(*key, solutions) for key, solutions in found.items()]
+    return [Answers(*key, solutions) for key, solutions in by_key.items()]
 
 
 def _add(
-    solutions: Mapping[str, Solution], found: dict[str, Solution], key: tuple[str, str], path: Path
+    solutions: Mapping[str, Solution], others: dict[str, Solution], key: tuple[str, str], path: Path
 ) -> None:
     """Add answers to others of the same model. Raises RigError if one is another than was found before."""
     for name, solution in solutions.items():
-        if found.setdefault(name, solution) != solution:
+        if others.setdefault(name, solution) != solution:
             raise RigError(
                 f"{path}: {key[0]} has another answer to query {name} of {key[1]}; name one file, or a folder"
                 " for each way of search"
@@ -69,25 +69,25 @@ def _read(path: Path, shape: Shape, seed: int) -> Iterator[tuple[tuple[str, str]
     folder = path.absolute().parent
     if converting.is_raw(data):
         method = converting.method_of(path.stem)
-        made = converting.convert(data, method, str(path), shape, seed)
-        yield (folder.parent.name, folder.name), {converting.query_id(path.stem): made}
+        answer = converting.convert(data, method, str(path), shape, seed)
+        yield (folder.parent.name, folder.name), {converting.query_id(path.stem): answer}
     elif is_converted(data):
-        solutions = {name: parse(each, f"{path}, {name}") for name, each in data.items()}
+        solutions = {name: parse(value, f"{path}, {name}") for name, value in data.items()}
         yield (folder.name, path.stem), solutions
 
 
 def query_ids(place: Path) -> dict[str, Collection[str]]:
     """The ids of the queries of each test set, by the files' names. Raises RigError for what has none."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
-    found: dict[str, Collection[str]] = {}
+    ids: dict[str, Collection[str]] = {}
     for path in paths:
         data = read_json(path)
         if not isinstance(data, dict):
             raise RigError(f"{path}: not a test set: it holds no object whose keys are ids")
-        found[path.stem] = list(data)
-    if not found:
+        ids[path.stem] = list(data)
+    if not ids:
         raise RigError(f"{place}: holds no test sets (*.json)")
-    return found
+    return ids
 
 
 def is_converted(data: Json) -> bool:
@@ -99,9 +99,9 @@ def is_converted(data: Json) -> bool:
 def write(answers: Sequence[Answers], directory: Path) -> list[Path]:
     """Write a file of converted answers for each model and test set, byte for byte as upstream does."""
     written = []
-    for each in answers:
-        path = directory / file_name(each.model) / f"{file_name(each.test_set)}.json"
-        files.write(json.dumps(each.as_json()), path, folders=True)
+    for answer in answers:
+        path = directory / file_name(answer.model) / f"{file_name(answer.test_set)}.json"
+        files.write(json.dumps(answer.as_json()), path, folders=True)
         written.append(path)
     return written
 

@@ -42,8 +42,8 @@ def query_id(stem: str) -> str:
 def method_of(stem: str) -> str:
     """The way of search that a raw answer's file is named after; all behind the id where none is known."""
     rest = stem.partition("_")[2]
-    found = _METHOD.search(rest)
-    return found.group() if found else rest
+    match = _METHOD.search(rest)
+    return match.group() if match else rest
 
 
 class _Call(Foreign):
@@ -103,8 +103,8 @@ def convert(data: Json, method: str, where: str, shape: Shape = "seeded", seed: 
     The walk through each answer is seeded alone, so that none depends on the files beside it.
     """
     raw = parsed(_Raw, data, where, "a raw answer")
-    made, messages = raw.answer_generation, raw.answer_generation.train_messages or []
-    is_valid = made.valid_data and bool(messages)
+    generation, messages = raw.answer_generation, raw.answer_generation.train_messages or []
+    is_valid = generation.valid_data and bool(messages)
     tree = raw.tree.tree.children if raw.tree is not None else []
     try:
         if checked_shape(shape) == "tree" and raw.tree is not None:
@@ -118,8 +118,8 @@ def convert(data: Json, method: str, where: str, shape: Shape = "seeded", seed: 
     except ValueError as error:
         raise RigError(f"{where}: not a raw answer: {error}") from error
     details = begun(following)
-    final = _text(made.final_answer or "") if is_valid else ""
-    return Solution(made.query, tuple(made.function), method, counted(details), final, details)
+    final = _text(generation.final_answer or "") if is_valid else ""
+    return Solution(generation.query, tuple(generation.function), method, counted(details), final, details)
 
 
 def _conversation(messages: Sequence[_Message]) -> Iterator[Node]:
@@ -148,10 +148,10 @@ def _calls(
 
     None counts behind a Finish.
     """
-    for each in calls:
-        call = each.function
+    for tool_call in calls:
+        call = tool_call.function
         is_finish = call.name == FINISH
-        by_id = answers.get(each.id) if each.id is not None else None
+        by_id = answers.get(tool_call.id) if tool_call.id is not None else None
         answer = None if is_finish else by_id or next(unnamed, None)
         yield tool_node(call.name, _text(call.arguments), _text(answer.content or "") if answer else "")
         if is_finish:
@@ -163,7 +163,7 @@ def _try(tries: Sequence[_Try], shape: Shape, random: Random) -> list[Node]:
     if not tries:
         return []
     if shape == "longest":
-        return max((list(_steps(each.chain)) for each in tries), key=len)
+        return max((list(_steps(attempt.chain)) for attempt in tries), key=len)
     return list(_steps(random.choice(tries).chain))
 
 
@@ -181,13 +181,13 @@ def _step(node: _RawNode) -> Node:
         return Node("assistant", _message(node.description), tuple(map(_step, node.children)))
     if node.node_type != "Action":
         raise ValueError(f"a {node.node_type} follows on no Action")
-    given = node.children[0] if node.children else None
-    return _called(node, given, tuple(map(_step, given.children)) if given else ())
+    action_input = node.children[0] if node.children else None
+    return _called(node, action_input, tuple(map(_step, action_input.children)) if action_input else ())
 
 
-def _called(node: _RawNode, given: _RawNode | None, following: tuple[Node, ...] = ()) -> Node:
+def _called(node: _RawNode, action_input: _RawNode | None, following: tuple[Node, ...] = ()) -> Node:
     """A call: its name from one node, its arguments and what was observed from the next, if there is one."""
-    arguments, observed = (given.description, given.observation) if given else ("", "")
+    arguments, observed = (action_input.description, action_input.observation) if action_input else ("", "")
     return tool_node(_text(node.description), _text(arguments), _text(observed), following)
 
 
@@ -201,7 +201,7 @@ def _path(following: tuple[Node, ...], shape: Shape, random: Random) -> tuple[No
     depths = _depths(following) if shape == "longest" else {}
     random.choice("u")  # upstream's walk begins at the system node, which has one way on
     while following:
-        node = max(following, key=lambda each: depths[id(each)]) if depths else random.choice(following)
+        node = max(following, key=lambda child: depths[id(child)]) if depths else random.choice(following)
         path.append(node)
         following = node.next
     return chain_of(path)
@@ -212,7 +212,7 @@ def _depths(roots: tuple[Node, ...]) -> dict[int, int]:
     order = [node for root in roots for node in root.walk()]
     depths: dict[int, int] = {}
     for node in reversed(order):
-        depths[id(node)] = 1 + max((depths[id(each)] for each in node.next), default=0)
+        depths[id(node)] = 1 + max((depths[id(child)] for child in node.next), default=0)
     return depths
 
 

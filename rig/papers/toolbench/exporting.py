@@ -28,15 +28,15 @@ def export(rows: Sequence[Finished], directory: Path) -> Sequence[Path]:
     answers = [Answers(model, suite, solutions) for (model, suite), solutions in sets.items()]
     with filling(directory) as folder:
         written = write(answers, folder / "converted")
-        for each in answers:
-            for name, solution in each.solutions.items():
-                place = folder / "answer" / file_name(each.model) / file_name(each.test_set)
-                method, raw = raw_of(solution, *tried[each.model, each.test_set, name])
+        for answer in answers:
+            for name, solution in answer.solutions.items():
+                place = folder / "answer" / file_name(answer.model) / file_name(answer.test_set)
+                method, raw = raw_of(solution, *tried[answer.model, answer.test_set, name])
                 path = place / f"{file_name(name).replace('_', '-')}_{method}.json"
                 files.write(json.dumps(raw, indent=2), path, folders=True)
                 written.append(path)
-        for suite, known in ids.items():
+        for suite, query_ids in ids.items():
             path = folder / "test_ids" / f"{file_name(suite)}.json"
-            files.write(json.dumps(known), path, folders=True)
+            files.write(json.dumps(query_ids), path, folders=True)
             written.append(path)
     return [directory / path.relative_to(folder) for path in written]

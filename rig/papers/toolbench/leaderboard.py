@@ -21,7 +21,7 @@ def text(rows: Sequence[Standing]) -> str:
     lines: list[list[str | float]] = [
         [*header, *(f"{name}_WinRate" for name in sets), *(f"{name}_StdError" for name in sets)]
     ]
-    for row in sorted(rows, key=lambda each: -each.win_rate):
+    for row in sorted(rows, key=lambda standing: -standing.win_rate):
         cells = [row.by_set.get(name) for name in sets]
         numbers = [*(cell[0] if cell else "" for cell in cells), *(cell[1] if cell else "" for cell in cells)]
         lines.append([row.method, row.win_rate, row.std_error, *numbers])
@@ -42,12 +42,12 @@ def parsed(text: str, where: str) -> list[Standing]:
         if missing:
             raise RigError(f"{where}: not a leaderboard: it has no column {' or '.join(missing)}")
         sets = [name.removesuffix("_WinRate") for name in names if name.endswith("_WinRate")]
-        found = {each.method: each for each in (_standing(row, sets) for row in reader)}
+        by_method = {standing.method: standing for standing in (_standing(row, sets) for row in reader)}
     except (ValueError, csv.Error) as error:
         raise RigError(f"{where}, line {reader.line_num}: not a leaderboard: {error}") from error
-    if not found:
+    if not by_method:
         raise RigError(f"{where}: not a leaderboard: it has no rows")
-    return list(found.values())
+    return list(by_method.values())
 
 
 def _standing(row: Mapping[str, str | None], sets: Sequence[str]) -> Standing:

@@ -65,7 +65,7 @@ class Recorded(Judgement):
 
 def recorded(task: Judgement) -> Recorded:
     """A judgement as a task of this method."""
-    return Recorded(**{each.name: getattr(task, each.name) for each in fields(task)})
+    return Recorded(**{field.name: getattr(task, field.name) for field in fields(task)})
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class ToolBench(Method):
         return _settings(values)
 
     def opening(self, task: Recorded, settings: Settings, role: str) -> Request:
-        found = task.answers.get(settings.answers)
+        solution = task.answers.get(settings.answers)
         tools = tuple(
-            ToolDoc(str(each.get("name", "")), str(each.get("description", "")), each.get("parameters", {}))
-            for each in (found.tools if found else ())
+            ToolDoc(str(tool.get("name", "")), str(tool.get("description", "")), tool.get("parameters", {}))
+            for tool in (solution.tools if solution else ())
         )
         return Request(StepKey(task.name, 0, 0), "", tools, "", ())
 
@@ -128,15 +128,15 @@ def _settings(values: Mapping[str, Any]) -> Settings:
 def recorded_run(files: Sequence[Path], place: Path | None, values: Mapping[str, Any]) -> RecordedRun:
     """The answers in files and folders; `place` has the ids of the queries that had to be answered."""
     settings, faults = _settings(values), list[str]()
-    found: dict[tuple[str, str], dict[str, Solution]] = {}
+    by_key: dict[tuple[str, str], dict[str, Solution]] = {}
     for path in files:
-        for each in answers.load(path, settings.invalid, settings.walk_seed, faults):
-            found.setdefault((each.model, each.test_set), {}).update(each.solutions)
-    sets = [Answers(*key, solutions) for key, solutions in found.items()]
-    wanted = answers.query_ids(place) if place is not None else None
-    tasks = [recorded(task) for task in judgements_of(sets, wanted=wanted)]
-    models = list(dict.fromkeys(model for model, _ in found))
-    arms = [_arm(model, tasks, replace(settings, answers=model), wanted is not None) for model in models]
+        for several in answers.load(path, settings.invalid, settings.walk_seed, faults):
+            by_key.setdefault((several.model, several.test_set), {}).update(several.solutions)
+    sets = [Answers(*key, solutions) for key, solutions in by_key.items()]
+    query_ids = answers.query_ids(place) if place is not None else None
+    tasks = [recorded(task) for task in judgements_of(sets, wanted=query_ids)]
+    models = list(dict.fromkeys(model for model, _ in by_key))
+    arms = [_arm(model, tasks, replace(settings, answers=model), query_ids is not None) for model in models]
     options = (f"invalid={settings.invalid}", f"walk_seed={settings.walk_seed}")
     return RecordedRun(tasks, arms, options, tuple(faults))
 
@@ -149,8 +149,8 @@ def _arm(model: str, tasks: Sequence[Recorded], settings: Settings, is_whole: bo
         for solution in [task.answers.get(model)]
         if solution is not None or is_whole
     ]
-    known = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
-    return RecordedArm(model, {"model.engine": "recorded", **known}, settings, episodes)
+    settings_fields = {f"protocol.{name}": value for name, value in settings.fingerprint.items()}
+    return RecordedArm(model, {"model.engine": "recorded", **settings_fields}, settings, episodes)
 
 
 class ToolBenchSetup(Setup):
@@ -170,16 +170,16 @@ class ToolBenchSetup(Setup):
 
     def score(self, task: Recorded, turns: Sequence[PlayedTurn], settings: Settings) -> Score:
         """What can be counted of an answer without a judge."""
-        found = self.solution(task, turns, settings)
+        solution = self.solution(task, turns, settings)
         calls = calls_of(turns)
-        counts = without_judge(found)
+        counts = without_judge(solution)
         return Score(
             {
                 **counts,
                 "unfinished": 1 - counts["finished"],
-                "gave_up": int(found is not None and found.final == "give_up"),
+                "gave_up": int(solution is not None and solution.final == "give_up"),
                 "calls": len(calls),
-                "calls_failed": sum(each.exception is not None for each in calls),
+                "calls_failed": sum(call.exception is not None for call in calls),
             }
         )
 

@@ -33,7 +33,7 @@ def raw_of(
     chain = list(_nodes(solution.chain[2:]))
     is_valid = solution.is_finished and solution.final == "answer"
     chains = [list(_nodes(tuple(followed([root])))) for root in roots] if search and not is_tree else []
-    tries = [{"chain": each, "win": is_valid and each == chain} for each in chains or [chain]]
+    tries = [{"chain": nodes, "win": is_valid and nodes == chain} for nodes in chains or [chain]]
     name = search.name if search and not is_tree else way if way and not is_deep else "CoT@1"
     return name, {
         "win": is_valid,
@@ -98,26 +98,26 @@ def _levels(roots: Sequence[Node]) -> int:
         node, above = waiting.pop()
         depth = above + (2 if node.call else 1)
         most = max(most, depth)
-        waiting += [(each, depth) for each in node.next]
+        waiting += [(child, depth) for child in node.next]
     return most
 
 
 def _branch(node: Node, depth: int = 0) -> JsonObject:
     """A step with all that follows it: a thought, or an action and what it was given."""
-    made = list(_nodes([node], depth))
-    below = [_branch(each, depth + len(made)) for each in node.next]
-    for each in reversed(made):
-        each |= {"children": below, "child_count": len(below)}
-        below = [each]
-    return made[0]
+    nodes = list(_nodes([node], depth))
+    below = [_branch(child, depth + len(nodes)) for child in node.next]
+    for raw in reversed(nodes):
+        raw |= {"children": below, "child_count": len(below)}
+        below = [raw]
+    return nodes[0]
 
 
 def _walk(node: JsonObject) -> Iterator[JsonObject]:
     waiting = [node]
     while waiting:
-        found = waiting.pop()
-        yield found
-        waiting += found["children"]
+        current = waiting.pop()
+        yield current
+        waiting += current["children"]
 
 
 def _nodes(nodes: Sequence[Node], depth: int = 0) -> Iterator[JsonObject]:
@@ -130,8 +130,8 @@ def _nodes(nodes: Sequence[Node], depth: int = 0) -> Iterator[JsonObject]:
             continue
         depth += 2
         yield _node("Action", call.name, depth - 1)
-        given = _node("Action Input", call.arguments, depth)
-        yield {**given, **({"observation": call.response} if call.response else {}), "io_state": {}}
+        action_input = _node("Action Input", call.arguments, depth)
+        yield {**action_input, **({"observation": call.response} if call.response else {}), "io_state": {}}
 
 
 def _node(kind: str, text: str, depth: int) -> JsonObject:
@@ -150,7 +150,7 @@ def _node(kind: str, text: str, depth: int) -> JsonObject:
 
 def _messages(solution: Solution) -> list[JsonObject]:
     """The whole conversation, in OpenAI's older form."""
-    found: list[JsonObject] = [
+    messages: list[JsonObject] = [
         {"role": "system", "content": ""},
         {"role": "user", "content": f"\n{solution.query}\nBegin!\n"},
     ]
@@ -158,10 +158,10 @@ def _messages(solution: Solution) -> list[JsonObject]:
         call = node.call
         if call is None:
             role = "user" if node.role == "user" else "assistant"
-            found.append({"role": role, "content": node.text})
+            messages.append({"role": role, "content": node.text})
             continue
         asked = {"name": call.name, "arguments": call.arguments}
-        found.append({"role": "assistant", "content": None, "function_call": asked})
+        messages.append({"role": "assistant", "content": None, "function_call": asked})
         if call.name != FINISH:
-            found.append({"role": "function", "name": call.name, "content": call.response})
-    return found
+            messages.append({"role": "function", "name": call.name, "content": call.response})
+    return messages

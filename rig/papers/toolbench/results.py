@@ -70,7 +70,9 @@ def _preference_table(
 ) -> str:
     """The same of a file of preferences. Raises RigError if it needs an answer that is not there."""
     test_set = _test_set(path.stem)
-    by_model = {each.model: each.solutions for each in answers if each.test_set == test_set or not test_set}
+    by_model = {
+        answer.model: answer.solutions for answer in answers if answer.test_set == test_set or not test_set
+    }
     pairs = {name: _pair(name, models, by_model) for name in votes}
     return preference_table(votes, pairs, *models, raw=raw)
 

@@ -14,9 +14,9 @@ def steps_of(solution: Solution | None) -> tuple[Step, ...]:
     """The nodes below the beginning. Of a tree each says which one it follows, of a chain none does."""
     if solution is None:
         return ()
-    found = list(_numbered(solution.details))
-    is_tree = any(parent != number - 1 for number, (_, parent) in enumerate(found))
-    return tuple(_step(node, parent if is_tree else None) for node, parent in found)
+    numbered = list(_numbered(solution.details))
+    is_tree = any(parent != number - 1 for number, (_, parent) in enumerate(numbered))
+    return tuple(_step(node, parent if is_tree else None) for node, parent in numbered)
 
 
 def _numbered(roots: Sequence[Node]) -> Iterator[tuple[Node, int]]:
@@ -28,7 +28,7 @@ def _numbered(roots: Sequence[Node]) -> Iterator[tuple[Node, int]]:
         if not _is_beginning(node):
             yield node, above
             above, number = number, number + 1
-        waiting += [(each, above) for each in reversed(node.next)]
+        waiting += [(child, above) for child in reversed(node.next)]
 
 
 def _is_beginning(node: Node) -> bool:
@@ -40,23 +40,23 @@ def _step(node: Node, parent: int | None) -> Step:
     if call is None:
         role = node.role if node.role == "user" else ASSISTANT
         return Step(replied(node.text), role=role, parent=parent)
-    made = Call(call.name, _arguments(call.arguments))
-    executed = ExecutedCall(made, Outcome("") if call.name == FINISH else _outcome(call))
-    return Step(Prediction(raw=call.arguments, call=made), executed, parent=parent)
+    asked = Call(call.name, _arguments(call.arguments))
+    executed = ExecutedCall(asked, Outcome("") if call.name == FINISH else _outcome(call))
+    return Step(Prediction(raw=call.arguments, call=asked), executed, parent=parent)
 
 
 def _arguments(text: str) -> Json:
-    found = _json(text)
-    return found if isinstance(found, dict) else text
+    arguments = _json(text)
+    return arguments if isinstance(arguments, dict) else text
 
 
 def _outcome(call: Message) -> Outcome:
     """The outcome of a call; an error if the tool reported one, as ToolBench's do."""
-    found = _json(call.response)
-    if not isinstance(found, dict) or not {"error", "response"} <= found.keys():
+    answer = _json(call.response)
+    if not isinstance(answer, dict) or not {"error", "response"} <= answer.keys():
         return Outcome(call.response)
-    error = found["error"]
-    return Outcome(found["response"], (error if isinstance(error, str) else json.dumps(error)) or None)
+    error = answer["error"]
+    return Outcome(answer["response"], (error if isinstance(error, str) else json.dumps(error)) or None)
 
 
 def _json(text: str) -> Json:
@@ -68,7 +68,7 @@ def _json(text: str) -> Json:
 
 def calls_of(turns: Sequence[PlayedTurn]) -> list[ExecutedCall]:
     """The calls of tools, without Finish."""
-    return [each for turn in turns for each in turn.executed if each.name != FINISH]
+    return [call for turn in turns for call in turn.executed if call.name != FINISH]
 
 
 def path_of(turns: Sequence[PlayedTurn]) -> list[Step]:

@@ -38,7 +38,7 @@ PREFERENCE_HEADER = (
 
 def pass_json(judged: Mapping[str, Judged]) -> str:
     """A file of pass rates."""
-    return _dump({name: _pass_row(each) for name, each in judged.items()})
+    return _dump({name: _pass_row(row) for name, row in judged.items()})
 
 
 def _pass_row(judged: Judged) -> JsonObject:
@@ -73,8 +73,8 @@ def pass_table(
     """
     if dialect == "stabletoolbench":
         return _table(STABLE_HEADER, (_stable_line(name, row, model) for name, row in rows.items()), raw)
-    known = passes or {name: row["failed"] <= row["passed"] for name, row in rows.items()}
-    lines = (_pass_line(name, row, model, known[name]) for name, row in rows.items())
+    passed = passes or {name: row["failed"] <= row["passed"] for name, row in rows.items()}
+    lines = (_pass_line(name, row, model, passed[name]) for name, row in rows.items())
     return _table(PASS_HEADER, lines, raw)
 
 
@@ -143,11 +143,11 @@ def preference_json(votes: Mapping[str, Preference], reference: str, candidate: 
     return _dump(
         {
             name: {
-                reference: _number(each.reference),
-                candidate: _number(each.candidate),
-                **{f"round_{number}": "complete" for number in range(each.rounds)},
+                reference: _number(vote.reference),
+                candidate: _number(vote.candidate),
+                **{f"round_{number}": "complete" for number in range(vote.rounds)},
             }
-            for name, each in votes.items()
+            for name, vote in votes.items()
         }
     )
 

@@ -111,12 +111,12 @@ class OpenAIChat(Paper):
         tools, target = _tools(chats, notes), directory / "conversations"
         width = len(str(len(conversations)))
         with filling(target) as folder:
-            made = [
+            paths_of_chats = [
                 _write_conversation(conversation, folder / f"chat-{number:0{width}}.yaml")
                 for number, conversation in enumerate(conversations, 1)
             ]
             listed = [_write({"tools": tools}, directory / "tools.json")] if tools else []
-        paths = (*listed, *(target / path.name for path in made))
+        paths = (*listed, *(target / path.name for path in paths_of_chats))
         return Converted(paths, len(conversations), tuple(notes), tuple(faults))
 
 
@@ -235,7 +235,7 @@ def _tools(chats: Sequence[Chat], notes: list[str]) -> list[JsonObject]:
 
 def _replacements(rules: Path | None) -> list[_Replacement]:
     """What a file of rules replaces: `replace`, a list of `text` or `regex`, each `with` something."""
-    found: list[_Replacement] = []
+    replacements: list[_Replacement] = []
     for document in read(rules) if rules is not None else []:
         if "replace" not in document.known_fields(("replace",)):
             raise document.fault("needs `replace`, a list of what to replace")
@@ -245,29 +245,29 @@ def _replacements(rules: Path | None) -> list[_Replacement]:
                 raise part.fault("needs `with`, and either `text` or `regex`")
             by = fields["with"].value if isinstance(fields["with"].value, str) else fields["with"].text()
             try:
-                given = regex.escape(fields["text"].text()) if "text" in fields else fields["regex"].text()
-                pattern = regex.compile(given)
+                source = regex.escape(fields["text"].text()) if "text" in fields else fields["regex"].text()
+                pattern = regex.compile(source)
                 pattern.sub(by, "") if "regex" in fields else None
             except regex.error as error:
                 raise part.fault(f"is not a regular expression: {error}") from error
-            found.append(_Replacement(pattern, by if "regex" in fields else by.replace("\\", "\\\\")))
-    return found
+            replacements.append(_Replacement(pattern, by if "regex" in fields else by.replace("\\", "\\\\")))
+    return replacements
 
 
 def _replaced(value: Any, replacements: Sequence[_Replacement]) -> Any:
     """A value with every text in it replaced, names of members aside."""
     if isinstance(value, str):
-        for each in replacements:
+        for replacement in replacements:
             try:
-                value = each.pattern.sub(each.by, value, timeout=REPLACING_S)
+                value = replacement.pattern.sub(replacement.by, value, timeout=REPLACING_S)
             except TimeoutError as error:
                 raise RigError(
-                    f"the rule {each.pattern.pattern!r} takes too long; write it simpler"
+                    f"the rule {replacement.pattern.pattern!r} takes too long; write it simpler"
                 ) from error
         return value
     if isinstance(value, dict):
-        return {name: _replaced(each, replacements) for name, each in value.items()}
-    return [_replaced(each, replacements) for each in value] if isinstance(value, list) else value
+        return {name: _replaced(inner, replacements) for name, inner in value.items()}
+    return [_replaced(inner, replacements) for inner in value] if isinstance(value, list) else value
 
 
 def _write(value: Json, file: Path) -> Path:

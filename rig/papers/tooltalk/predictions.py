@@ -34,15 +34,18 @@ def load_predictions(place: Path, toolbox: Toolbox) -> list[tuple[Conversation, 
     if not paths:
         raise RigError(f"{place}: holds no predictions (*.json)")
     conversations = [load_conversation(path) for path in paths]
-    for each in conversations:
+    for conversation in conversations:
         try:
-            toolbox.docs([call.name for call in each.ground_truth])
+            toolbox.docs([call.name for call in conversation.ground_truth])
         except RigError as error:
-            raise RigError(f"{each.name}: {error}") from error
-    found = [(each, name_callers(each, _turns(each), toolbox)) for each in conversations]
-    if not any(turns for _, turns in found):
+            raise RigError(f"{conversation.name}: {error}") from error
+    predicted = [
+        (conversation, name_callers(conversation, _turns(conversation), toolbox))
+        for conversation in conversations
+    ]
+    if not any(turns for _, turns in predicted):
         raise RigError(f"{place}: holds conversations without predictions; `rig run` or ToolTalk makes some")
-    return found
+    return predicted
 
 
 def with_predictions(conversation: Conversation, turns: Mapping[int, PlayedTurn]) -> JsonObject:
@@ -71,7 +74,9 @@ def _turns(conversation: Conversation) -> dict[int, PlayedTurn]:
         where = f"{conversation.name}: conversation.{index}.predictions"
         if not isinstance(entry["predictions"], list):
             raise RigError(f"{where}: not a list")
-        steps = (_step(each, f"{where}.{number}") for number, each in enumerate(entry["predictions"]))
+        steps = (
+            _step(prediction, f"{where}.{number}") for number, prediction in enumerate(entry["predictions"])
+        )
         played[index] = PlayedTurn(index, tuple(steps))
     return played
 
