@@ -57,6 +57,15 @@ def _forms() -> dict[str, str]:
     return table
 
 
+@cache
+def pasts() -> frozenset[str]:
+    """The irregular forms of the past: paid, gone."""
+    forms = [line.partition(":") for line in lines("irregular")]
+    past = {form for word, _, rest in forms for form in rest.split() if not form.endswith(("s", "ing"))}
+    plurals = vocabulary("men women children feet teeth people mice geese lives wives knives leaves shelves")
+    return frozenset(past - plurals - {"am", "are", "flight"})
+
+
 @lru_cache(20_000)
 def stem(word: str) -> str:
     """A form that inflected and differently spelt forms of one word share; not always a word itself."""
@@ -201,7 +210,15 @@ def fillers() -> re.Pattern[str]:
 def phrases() -> frozenset[str]:
     """Every known expression of several words."""
     known = {*synonym_sets(), *opposite_sides(), *contrast_sets()}
-    return frozenset(each for each in known if " " in each)
+    small = {word for line in lines("closed") for word in line.partition(": ")[2].replace(",", " ").split()}
+    return frozenset(
+        phrase
+        for phrase in known
+        if " " in phrase
+        and not small.issuperset(phrase.split())
+        and phrase.split()[0] not in ("be", "have", "do", "not", "get")
+        and phrase.split()[-1] not in ("to", "from", "of", "for", "with", "about", "at")
+    ) | frozenset(("at least", "at most", "more than", "less than", "next to", "because of"))
 
 
 @cache
@@ -238,12 +255,6 @@ def synonymous(first: str, second: str) -> bool:
         return True
     sets = synonym_sets()
     return not sets.get(first, frozenset()).isdisjoint(sets.get(second, frozenset()))
-
-
-def meanings(expressions: Iterable[str]) -> frozenset[int]:
-    """The numbers of all synonym sets that any of the expressions is in."""
-    sets = synonym_sets()
-    return frozenset(number for each in expressions for number in sets.get(each, ()))
 
 
 def contrasting(first: str, second: str) -> bool:

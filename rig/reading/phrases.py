@@ -1,14 +1,12 @@
 """Expressions of several words read as one: "turn the light off" says "turn off", as "switch off" does."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rig.reading.lexicon import LONGEST_PHRASE, phrases, vocabulary
 from rig.reading.words import Word
 
 PARTICLES = vocabulary("up down on off out back away over forward")
-PREPOSITIONS = frozenset(("on", "over"))
-"""Particles that more often belong to what follows."""
 OPENING = vocabulary(
     "when while before after if because so and or but then again please now at by until for as once unless in"
 )
@@ -19,21 +17,19 @@ APART = 4
 """Words that may stand between a verb and its particle."""
 
 
-def merged(words: Sequence[Word]) -> tuple[Word, ...]:
-    """The words with every known expression made one, its parts standing apart included."""
-    out: list[Word] = []
+def merged(words: Sequence[Word]) -> Iterator[tuple[Word, int]]:
+    """The words with known expressions made one, also where their parts stand apart; each with its index."""
     taken: set[int] = set()
     for index, word in enumerate(words):
         if index in taken:
             continue
         found = _phrase(words, index, taken) if word.is_word else None
         if found is None:
-            out.append(word)
+            yield word, index
         else:
             stems, parts = found
             taken.update(parts)
-            out.append(replace(word, text=stems, stem=stems))
-    return tuple(out)
+            yield replace(word, text=" ".join([word.text, *stems.split()[1:]]), stem=stems), index
 
 
 def _phrase(words: Sequence[Word], at: int, taken: set[int]) -> tuple[str, list[int]] | None:
@@ -58,6 +54,4 @@ def _phrase(words: Sequence[Word], at: int, taken: set[int]) -> tuple[str, list[
 
 def _belongs_on(words: Sequence[Word], at: int) -> bool:
     following = words[at + 1] if at + 1 < len(words) else None
-    if following is None or not following.is_word or following.text in OPENING:
-        return False
-    return words[at].text in PREPOSITIONS
+    return following is not None and following.is_word and following.text not in OPENING

@@ -142,3 +142,19 @@ def _mistakes(right: str, wrong: str, most: int, length: int, at: int, last: str
         if right and wrong and (length >= LONG or {right[0], wrong[0]} <= VOWELS):
             tries.append((right[1:], wrong[1:]))
     return 1 + min((_mistakes(*each, most - 1, length, at + 1, "") for each in tries), default=most)
+
+
+def distance(first: str, second: str, most: int = 3) -> int:
+    """How many letters are left out, put in, replaced or exchanged between two words; at most `most`."""
+    if abs(len(first) - len(second)) >= most:
+        return most
+    older: list[int] = []
+    last = list(range(len(second) + 1))
+    for m, one in enumerate(first, 1):
+        row = [m]
+        for n, other in enumerate(second, 1):
+            row.append(min(row[-1] + 1, last[n] + 1, last[n - 1] + (one != other)))
+            if m > 1 and n > 1 and one == second[n - 2] and first[m - 2] == other:
+                row[n] = min(row[n], older[n - 2] + 1)
+        older, last = last, row
+    return min(last[-1], most)

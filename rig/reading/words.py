@@ -1,21 +1,16 @@
 """A text as words brought to one form, with greeting and signature set apart."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
-from rig.reading.characters import emoji, readable, repaired
+from rig.reading.characters import emoji, readable
 from rig.reading.lexicon import (
     abbreviations,
     fillers,
     folded,
     given_names,
-    meanings,
-    roots,
     stem,
-    synonym_sets,
     vocabulary,
 )
 
@@ -29,6 +24,7 @@ _TOKEN = re.compile(
     r"|[^\W\d_]+(?:'[^\W\d_]+)*|[$€£%#@]|\n|[.!?,;:()/\-–—、。！？]"
 )
 
+_SPACES = re.compile(r"[ \t]+")
 _REPLY = re.compile(
     r"\s*(?:\W{0,2}\b(?:re|fw|fwd|task|to-?do|event|reminder|friendly reminder|note|message|attention"
     r"|important|urgent|update|news|info|psa|warning|notice|quick question|question|ps)\b"
@@ -92,21 +88,6 @@ class Word:
         return self.text[0].isalpha()
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The words of a text, and of its greeting and its signature, which say who and not what."""
-
-    words: tuple[Word, ...]
-    greeted: tuple[Word, ...] = ()
-    signed: tuple[Word, ...] = ()
-
-    @property
-    def title_case(self) -> bool:
-        """Whether capitals are a matter of style, so that they say nothing about names."""
-        inner = [word for word in self.words if word.is_word and len(word.text) > 3 and not word.first]
-        return not inner or sum(word.capital for word in inner) > len(inner) / 2
-
-
 class Parts(NamedTuple):
     """A text taken apart: its greeting and its signature, what lies between, and the pictures (emoji) in it,
     by name.
@@ -124,15 +105,6 @@ def opened(text: str) -> Parts:
     greeted, body = _greeted(text)
     body, signed = _signed(body)
     return Parts(greeted, body, signed, pictures)
-
-
-def read(parts: Parts) -> Reading:
-    """Read a text, or a piece of one. What lies beyond MAX_CHARACTERS of a piece is not read."""
-    greeted, body, signed = (repaired(part[:MAX_CHARACTERS]) for part in parts[:3])
-    said = fillers().sub(" ", body)
-    if said.strip(" .,!?"):
-        body = said
-    return Reading(_words(body), _words(greeted), _words(signed))
 
 
 def _greeted(text: str) -> tuple[str, str]:
@@ -161,14 +133,16 @@ def _may_be_names(text: str) -> bool:
 
 
 def _readable(text: str) -> str:
-    text = readable(text)
+    text = _SPACES.sub(" ", readable(text))
     found = _REPLY.match(text)
     return text[found.end() :] if found else text
 
 
-def _words(text: str) -> tuple[Word, ...]:
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words, numbers and signs of a text."""
     words: list[Word] = []
     first, end = True, -1
+    loud = text.isupper() and " " in text.strip()
     for found in _TOKEN.finditer(text):
         if len(words) >= MAX_WORDS:
             break
@@ -179,9 +153,9 @@ def _words(text: str) -> tuple[Word, ...]:
             abbreviated = raw == "." and words[-2:-1] != [] and words[-2].text in ABBREVIATED
             first = first or (raw in ".!?\n" and not abbreviated)
             continue
-        bare = raw.removesuffix("'s").removesuffix("'")
-        acronym = len(bare) > 1 and bare.isupper()
-        word = Word(folded(bare), stem(bare), bare[0].isupper(), first, joined, acronym)
+        bare = raw.removesuffix("'s").removesuffix("'S").removesuffix("'")
+        acronym = len(bare) > 1 and bare.isupper() and not loud
+        word = Word(folded(bare), stem(bare), bare[0].isupper() and not loud, first, joined, acronym)
         first = False
         # The "rd" of "3rd" is not a road.
         long = None if joined and words and words[-1].is_number else abbreviations().get(word.text)
@@ -198,7 +172,7 @@ FUNCTION_WORDS = vocabulary(
     "la le les un une et est je nous vous il elle au aux du pour avec dans sur pas ne que qui ce "
     "cette votre notre mon ma "
     "el los las es una por para con del lo su mi yo esta estoy hoy manana que como muy gracias favor "
-    "di alle per gli della dello che sono ho hai domani oggi grazie il "
+    "di alle gli della dello che sono ho hai domani oggi grazie il "
     "os um uma nao em na voce amanha obrigado eu "
     "het een van niet ik wij jij zijn op met voor naar morgen geen dit "
     "och ett jag inte som til jeg ikke det og er pa av "
@@ -249,15 +223,15 @@ POLITE = vocabulary(
     "cordially sincerely ahead enjoy rest meet meeting see seeing care bless everyone all guys folks team "
     "intrusion short notice inconvenience caused convenience earliest delay reply wishing greetings mind"
 )
+CORDIAL = vocabulary(
+    "thanks thank grateful hi hello dear sorry apologies apologize regards wishes wish hope trust cheers bye "
+    "goodbye appreciate appreciated sincerely forward enjoy bless greetings pleased glad happy"
+)
+"""One of these stands in every such sentence."""
 NO_COURTESY = vocabulary("yes no not never yeah okay ok nothing none without")
 """What answers or denies something."""
 LONGEST_COURTESY = 16
 _WORD_OR_DIGIT = re.compile(r"[^\W\d_]+|\d")
-
-
-def told(found: Sequence[str]) -> list[str]:
-    """The sentences that say something; all of them if none does."""
-    return [each for each in found if not is_courtesy(each)] or [*found]
 
 
 def is_courtesy(sentence: str) -> bool:
@@ -267,7 +241,7 @@ def is_courtesy(sentence: str) -> bool:
         return False
     if not fillers().sub(" ", sentence).strip(" .,!?-"):
         return True
-    return not POLITE.isdisjoint(words) and POLITE.union(EMPTY).issuperset(words)
+    return not CORDIAL.isdisjoint(words) and POLITE.union(EMPTY).issuperset(words)
 
 
 EMPTY = vocabulary(
@@ -280,89 +254,4 @@ EMPTY = vocabulary(
     "haha yet ever able between nobody nothing never none neither nor nowhere without hardly barely "
     "scarcely yours ours hers theirs still already"
 )
-"""Words that say little by themselves; checks of their own look at negations, times and roles."""
-
-
-SHORTEST_PART = 4
-LONGEST_LINK = 2
-
-
-def content(words: Iterable[Word]) -> tuple[Word, ...]:
-    """The words that are worth comparing."""
-    return tuple(word for word in words if word.is_word and (word.acronym or word.text not in EMPTY))
-
-
-@dataclass(frozen=True, slots=True)
-class Unshared:
-    """The content words of each of two texts that the other has neither as such nor by a synonym, and how
-    many of both are shared.
-    """
-
-    first: tuple[Word, ...]
-    second: tuple[Word, ...]
-    shared: int
-
-
-def unshared(first: Sequence[Word], second: Sequence[Word]) -> Unshared:
-    """Hold the content words of two texts together."""
-    ones = missing(first, second)
-    others = missing(second, first)
-    return Unshared(ones, others, len(first) + len(second) - len(ones) - len(others))
-
-
-def missing(words: Sequence[Word], elsewhere: Sequence[Word]) -> tuple[Word, ...]:
-    """Those of the words that stand nowhere in another text: not as such, in
-    another form or by a synonym, not written apart or as one, and not as initials.
-    """
-    stems = {word.stem for word in elsewhere}
-    known_roots = frozenset[str]().union(*(roots(one) for one in stems))
-    compounds = _compounds(elsewhere)
-    apart = {word.text for word in elsewhere}
-    meant = meanings(stems)
-    initials = "".join(word.text[0] for word in elsewhere)
-    acronyms = [word.text for word in elsewhere if word.acronym]
-    own = "".join(word.text[0] for word in words)
-    own_words = {word.text for word in words}
-    spelt = {at + n for acronym in acronyms for at in _starts(own, acronym) for n in range(len(acronym))}
-    joined = {
-        at + n
-        for at, (one, other) in enumerate(pairwise(words))
-        if one.text + other.text in apart
-        for n in (0, 1)
-    }
-    made = [parts for other in apart if (parts := _made_of(other, own_words))]
-    sets = synonym_sets()
-    return tuple(
-        word
-        for index, word in enumerate(words)
-        if word.stem not in stems
-        and known_roots.isdisjoint(roots(word.stem))
-        and word.text not in compounds
-        and not _made_of(word.text, apart)
-        and not any(word.text in parts for parts in made)
-        and index not in joined
-        and index not in spelt
-        and not (word.acronym and word.text in initials)
-        and meant.isdisjoint(sets.get(word.stem, ()))
-    )
-
-
-def _compounds(words: Sequence[Word]) -> set[str]:
-    """What two neighbours make when written as one: "boat house"."""
-    return {one.text + other.text for one, other in pairwise(words)}
-
-
-def _made_of(word: str, parts: Collection[str]) -> tuple[str, ...]:
-    """The two parts that make a word, as in "Zahnarzttermin", with a letter or two between."""
-    if len(word) < 2 * SHORTEST_PART:
-        return ()
-    for end in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1):
-        for link in range(LONGEST_LINK + 1):
-            if word[:end] in parts and word[end + link :] in parts:
-                return word[:end], word[end + link :]
-    return ()
-
-
-def _starts(initials: str, acronym: str) -> Iterable[int]:
-    at = initials.find(acronym)
-    return () if at < 0 else (at,)
+"""Words that say little by themselves."""

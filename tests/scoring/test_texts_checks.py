@@ -4,46 +4,50 @@ import pytest
 
 from rig.reading.lexicon import opposite_sides, synonym_sets
 from rig.scoring import Grader, load
-from rig.scoring.texts import pair, refusal
-from rig.scoring.texts.refusals import CHECKS
+from rig.scoring.texts import Band, Meaning, judge
+from rig.toolbox.spec import Text
 from rig.tooltalk import TOOLTALK
 from rig.tooltalk.texts import BODY, EVENT, TASK
 from rig.verdicts import CallPlace
 
+
+def meaning(kind: Text, first: str, second: str) -> Meaning:
+    """What the checks say: the wording is taken for alike."""
+    return judge(kind, first, second, lambda _: 1.0, Band(0.5, 0.4)).meaning
+
+
 REFUSED = [
-    ("Lunch with Sofia", "Lunch with Sophie", "names"),
-    ("Call Anna", "call hannah", "names"),
-    ("Flight to Austin", "Flight to Boston", "names"),
-    ("We fly with Delta on this trip.", "We fly with United on this trip.", "names"),
-    ("Hi Mia, the parcel is here.", "Hi Noah, the parcel is here.", "names"),
-    ("Please tell Mr. Okafor", "Please tell Mr. Olsen", "names"),
-    ("I can come to the party", "I can't come to the party", "negation"),
-    ("dont water the plants", "water the plants", "negation"),
-    ("Take it with food", "Take it without food", "negation"),
-    ("Call Bob and do not tell Alice", "Do not call Bob and tell Alice", "negation"),
-    ("I ate the rice but did not touch the soup", "I touched the soup but did not eat the rice", "negation"),
-    ("Cancel the table", "Confirm the table", "opposites"),
-    ("Lend Max the drill", "Borrow the drill from Max", "opposites"),
-    ("Turn the heating on", "Turn off the heating", "opposites"),
-    ("Turn the light on when you leave", "Turn the light off when you leave", "opposites"),
-    ("Lock the shed", "Unlock the shed", "opposites"),
-    ("inflate the mattress", "deflate the mattress", "opposites"),
-    ("East entrance", "West entrance", "opposites"),
-    ("Buy milk", "Buy butter", "things of one sort"),
-    ("Dentist at the mall", "Optometrist at the mall", "things of one sort"),
-    ("Meet in the lobby", "Meet in the kitchen", "things of one sort"),
-    ("I owe you a beer", "You owe me a beer", "roles"),
-    ("Can I drive your car", "You can drive my car", "roles"),
-    ("the train from Rome", "the train to Rome", "roles"),
+    ("Lunch with Sofia", "Lunch with Sophie"),
+    ("Call Anna", "call hannah"),
+    ("Flight to Austin", "Flight to Boston"),
+    ("We fly with Delta on this trip.", "We fly with United on this trip."),
+    ("Hi Mia, the parcel is here.", "Hi Noah, the parcel is here."),
+    ("Please tell Mr. Okafor", "Please tell Mr. Olsen"),
+    ("I can come to the party", "I can't come to the party"),
+    ("dont water the plants", "water the plants"),
+    ("Take it with food", "Take it without food"),
+    ("Call Bob and do not tell Alice", "Do not call Bob and tell Alice"),
+    ("I ate the rice but did not touch the soup", "I touched the soup but did not eat the rice"),
+    ("Cancel the table", "Confirm the table"),
+    ("Lend Max the drill", "Borrow the drill from Max"),
+    ("Turn the heating on", "Turn off the heating"),
+    ("Turn the light on when you leave", "Turn the light off when you leave"),
+    ("Lock the shed", "Unlock the shed"),
+    ("inflate the mattress", "deflate the mattress"),
+    ("East entrance", "West entrance"),
+    ("Buy milk", "Buy butter"),
+    ("Dentist at the mall", "Optometrist at the mall"),
+    ("Meet in the lobby", "Meet in the kitchen"),
+    ("I owe you a beer", "You owe me a beer"),
+    ("Can I drive your car", "You can drive my car"),
+    ("the train from Rome", "the train to Rome"),
 ]
 
 
-@pytest.mark.parametrize(("first", "second", "name"), REFUSED)
-def test_what_cannot_mean_the_same_is_refused(first: str, second: str, name: str) -> None:
-    read = pair(BODY, first, second)
-    assert CHECKS[name](read)
-    assert refusal(read)
-    assert refusal(pair(BODY, second, first)) == refusal(read)
+@pytest.mark.parametrize(("first", "second"), REFUSED)
+def test_what_cannot_mean_the_same_is_never_the_same(first: str, second: str) -> None:
+    assert meaning(BODY, first, second) is not Meaning.SAME
+    assert meaning(BODY, second, first) is meaning(BODY, first, second)
 
 
 ACCEPTED = [
@@ -51,7 +55,7 @@ ACCEPTED = [
     ("Call Maria Lopez", "Call Maria"),
     ("Seattle, WA", "Seattle, Washington"),
     ("Hi Jen, dinner is ready.\n\nBest,\nPaul", "Dinner is ready!"),
-    ("Team Meeting", "team meeting"),
+    ("Team Meeting"),
     ("Descale the kettle", "Decalcify the kettle"),
     ("Don't forget the milk", "Remember the milk"),
     ("I can't come", "I am unable to come"),
@@ -62,25 +66,20 @@ ACCEPTED = [
     ("Could you lend me your tent", "Can I borrow your tent"),
     ("Can I get the keys from you", "Could you get me the keys"),
     ("Mum's house", "mom's house"),
-    ("organise the colour samples", "organize the color samples"),
+    ("organise the colour samples"),
     ("Dinner at Rosa's", "Dinner at Rosas"),
     ("No and bring the milk", "No and bring milk"),
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), ACCEPTED)
+@pytest.mark.parametrize(("first"), ACCEPTED)
 def test_what_can_mean_the_same_is_not_refused(first: str, second: str) -> None:
-    assert refusal(pair(EVENT, first, second)) is None
+    assert meaning(EVENT, first, second) is not Meaning.DIFFERENT
 
 
 def test_whose_it_is_counts_in_a_message_and_not_in_a_reminder() -> None:
-    assert refusal(pair(BODY, "at my place", "at your place"))
-    assert refusal(pair(TASK, "renew my passport", "renew your passport")) is None
-
-
-def test_a_check_can_be_left_out() -> None:
-    read = pair(TASK, "buy milk", "buy butter")
-    assert refusal(read, without=["things of one sort"]) is None
+    assert meaning(BODY, "at my place", "at your place") is Meaning.DIFFERENT
+    assert meaning(TASK, "renew my passport", "renew your passport") is Meaning.SAME
 
 
 def test_the_lexicon_does_not_contradict_itself() -> None:

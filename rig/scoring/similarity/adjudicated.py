@@ -28,9 +28,6 @@ class Adjudicated:
     def __call__(self, first: Json, second: Json) -> float:
         return self._similarity(first, second)
 
-    def wording(self, kind: Text, first: str, second: str) -> float:
-        return self._similarity.wording(kind, first, second)
-
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
         judged = self._similarity.judge(kind, first, second, elsewhere)
         same = self._answers.of(first, second) if judged.meaning is Meaning.UNCLEAR else None

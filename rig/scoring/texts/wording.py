@@ -1,7 +1,7 @@
-"""How alike two texts are worded, once days, amounts and the like are known to agree.
+"""How alike the words are that remain of two clauses, by their embeddings.
 
 The embedding of a text is mostly its topic, and a near miss is on the same topic: "water the ferns" is close
-to "repot the ferns". So what the texts share is set aside, and the rest is compared on its own.
+to "repot the ferns". So what clauses share is set aside, and the rest is compared on its own.
 """
 
 import math
@@ -9,13 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rig.reading.words import Word, content, missing
-from rig.scoring.texts.pair import Pair, Side
+from rig.reading.clauses import Atom
+from rig.scoring.texts.residue import Residue
 
-ONE_SIDED = 0.5
-"""How alike what is in only one text is to nothing, between "the same" (1) and "another thing" (0)."""
-MOST_OMITTED = 5
-LONGEST_SWAP = 2
+MOST_LEFT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,61 +39,42 @@ class Wording:
     coefficients: Mapping[str, float]
 
     def __call__(self, measured: Mapping[str, float]) -> float:
-        """The estimated probability that the texts mean the same, from 0 to 1."""
+        """The estimated probability that the clauses mean the same, from 0 to 1."""
         z = self.intercept + sum(weight * measured[name] for name, weight in self.coefficients.items())
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, z))))
 
 
-def features(pair: Pair, embed: Embedder) -> dict[str, float]:
+def features(found: Residue, embed: Embedder) -> dict[str, float]:
     """What the wording is judged by.
 
-    - `whole`: cosine of the texts' embeddings, greeting and signature left out.
+    - `whole`: cosine of the clauses' embeddings.
     - `rest`: cosine of what only the one and only the other has, by the embeddings of those words in place.
-    - `swap`: 1 - rest where the texts are equal but for one or two words in one spot, as near misses are.
-    - `omitted`: content words of the one that the other, saying nothing of its own, lacks.
+    - `alone`: cosine of those words by themselves.
+    - `left`: content words that remain, of both.
+    - `uneven`: how many more remain of one than of the other.
     - `shared`: the share of content words that both have.
     """
-    first, second = pair.first, pair.second
-    ones, others = pair.unshared.first, pair.unshared.second
-    embedded = [embed(tuple(word.text for word in each.reading.words)) for each in (first, second)]
-    rest = _rest(pair, embedded)
-    total = pair.unshared.shared + len(ones) + len(others)
+    sides = (found.first, found.second)
+    embedded = [embed(tuple(atom.shown for atom in side)) for side in sides]
+    means = [
+        _mean(own, side, vectors) for own, side, vectors in zip(found.content, sides, embedded, strict=True)
+    ]
+    alone = [embed(tuple(atom.shown for atom in own)).whole for own in found.content]
+    ones, others = map(len, found.content)
+    total = len(found.first) + len(found.second)
     return {
         "whole": cosine(embedded[0].whole, embedded[1].whole),
-        "rest": rest,
-        "swap": (1 - rest) * _swapped(first.content, second.content, len(ones), len(others)),
-        "omitted": 0.0 if ones and others else float(min(MOST_OMITTED, len(ones) + len(others))),
-        "shared": pair.unshared.shared / total if total else 0.0,
+        "rest": cosine(*means),
+        "alone": cosine(*alone),
+        "left": float(min(MOST_LEFT, ones + others)),
+        "uneven": float(min(MOST_LEFT, abs(ones - others))),
+        "shared": 2 * len(found.pairs) / total if total else 0.0,
     }
 
 
-def _rest(pair: Pair, embedded: Sequence[Embedded]) -> float:
-    sides = (pair.first, pair.second)
-    words = [_only(one, other) for one, other in (sides, sides[::-1])]
-    rows = [
-        [index for index, word in enumerate(side.reading.words[: len(each.words)]) if word.text in only]
-        for side, each, only in zip(sides, embedded, words, strict=True)
-    ]
-    if not rows[0] and not rows[1]:
-        return 1.0
-    if not rows[0] or not rows[1]:
-        return ONE_SIDED
-    means = [each.words[row].mean(0) for each, row in zip(embedded, rows, strict=True)]
-    return cosine(means[0], means[1])
-
-
-def _only(one: Side, other: Side) -> set[str]:
-    return {word.text for word in missing(content(one.plain), content(other.plain))}
-
-
-def _swapped(first: Sequence[Word], second: Sequence[Word], ones: int, others: int) -> bool:
-    """Whether the content is equal but for `ones` words of the one and `others` of the other, in one spot."""
-    a, b = [word.stem for word in first], [word.stem for word in second]
-    shorter = min(len(a), len(b))
-    start = next((n for n in range(shorter) if a[n] != b[n]), shorter)
-    end = next((n for n in range(shorter - start) if a[-1 - n] != b[-1 - n]), shorter - start)
-    left = len(a) - start - end, len(b) - start - end
-    return start + end > 0 and all(0 < n <= LONGEST_SWAP for n in left) and left == (ones, others)
+def _mean(own: Sequence[Atom], side: Sequence[Atom], embedded: Embedded) -> Any:
+    rows = [at for at, atom in enumerate(side[: len(embedded.words)]) if any(atom is word for word in own)]
+    return embedded.words[rows].mean(0) if rows else embedded.whole * 0
 
 
 def cosine(first: Any, second: Any) -> float:

@@ -1,0 +1,128 @@
+"""Which clause of one text belongs to which of another: likeness proposes, an assignment decides."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from rig.reading.clauses import Atom, Clause
+from rig.scoring.texts.atoms import matching
+
+POSITION = 0.05
+"""What standing at the same place is worth beside the words that clauses share."""
+CLOSED_WORDS = 0.2
+"""What shared closed-class words are worth, which say little of where a clause belongs."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Clauses of two texts that belong together, in the order of their texts; either side may be empty."""
+
+    first: list[int] = field(default_factory=list)
+    second: list[int] = field(default_factory=list)
+
+
+Texts = tuple[Sequence[Clause], Sequence[Clause]]
+
+
+def align(first: Sequence[Clause], second: Sequence[Clause]) -> list[Group]:
+    """Groups of clauses that belong together. Every clause of both texts is in exactly one."""
+    texts = (first, second)
+    if not first or not second:
+        return [Group([n], []) for n in range(len(first))] + [Group([], [n]) for n in range(len(second))]
+    groups = _assigned(texts)
+    groups = _joined(groups, texts)
+    lone = [group for group in groups if not all(_sides(group))]
+    if any(group.first for group in lone) and any(group.second for group in lone):
+        groups = [group for group in groups if group not in lone]
+        groups.append(
+            Group([n for group in lone for n in group.first], [n for group in lone for n in group.second])
+        )
+    return sorted(groups, key=lambda group: (group.first or [len(first)], group.second))
+
+
+def _assigned(texts: Texts) -> list[Group]:
+    from scipy.optimize import linear_sum_assignment
+
+    first, second = texts
+    values = [
+        [_overlap(one, other, m / len(first), n / len(second)) for n, other in enumerate(second)]
+        for m, one in enumerate(first)
+    ]
+    rows, columns = linear_sum_assignment(values, maximize=True)
+    pairs = {int(m): int(n) for m, n in zip(rows, columns, strict=True) if values[m][n] >= 2 * POSITION}
+    alone = [Group([m], []) for m in range(len(first)) if m not in pairs]
+    alone += [Group([], [n]) for n in range(len(second)) if n not in pairs.values()]
+    return [Group([m], [n]) for m, n in pairs.items()] + alone
+
+
+def _overlap(one: Clause, other: Clause, here: float, there: float) -> float:
+    if one.atoms == other.atoms:
+        return 1.5 - POSITION * abs(here - there)
+    content = [clause.content for clause in (one, other)]
+    total = len(content[0]) + len(content[1])
+    shared = 2 * len(matching(*content)) / total if total else 0.0
+    small = [{atom.key for atom in clause.atoms if not atom.is_content} for clause in (one, other)]
+    closed = len(small[0] & small[1]) / max(1, len(small[0] | small[1]))
+    return shared + CLOSED_WORDS * closed * (shared > 0 or not total) - POSITION * abs(here - there)
+
+
+def atoms_of(clauses: Iterable[Clause]) -> tuple[Atom, ...]:
+    """The atoms of some clauses, in order."""
+    return tuple(chain.from_iterable(clause.atoms for clause in clauses))
+
+
+def _joined(groups: list[Group], texts: Texts) -> list[Group]:
+    """The groups, with each clause that stands alone put to the group that lacks what it says."""
+    for side in (0, 1):
+        for lone in [group for group in groups if not _sides(group)[1 - side]]:
+            best, gain = None, 0
+            for group in groups:
+                if group is lone or not all(_sides(group)):
+                    continue
+                more = Group([*group.first, *lone.first], [*group.second, *lone.second])
+                won = _matched(more, texts) - _matched(group, texts)
+                if won > gain:
+                    best, gain = group, won
+            if best is not None:
+                best.first += lone.first
+                best.second += lone.second
+                groups = [group for group in groups if group is not lone]
+    return groups
+
+
+def _matched(group: Group, texts: Texts) -> int:
+    content = [
+        [atom for n in sorted(indices) for atom in clauses[n].content]
+        for indices, clauses in zip(_sides(group), texts, strict=True)
+    ]
+    return len(matching(*content))
+
+
+def _sides(group: Group) -> tuple[list[int], list[int]]:
+    return group.first, group.second
+
+
+Merge = Callable[[Group, Group], bool]
+
+
+def merged_where(groups: list[Group], fits: Merge) -> list[Group]:
+    """The groups, with neighbours in both texts made one where `fits` says that they are one clause."""
+    result: list[Group] = []
+    for group in groups:
+        last = result[-1] if result else None
+        if (
+            last is not None
+            and all(_sides(last))
+            and all(_sides(group))
+            and _neighbours(last, group)
+            and fits(last, group)
+        ):
+            last.first += group.first
+            last.second += group.second
+        else:
+            result.append(Group([*group.first], [*group.second]))
+    return result
+
+
+def _neighbours(one: Group, other: Group) -> bool:
+    return all(max(a) + 1 == min(b) for a, b in zip(_sides(one), _sides(other), strict=True))

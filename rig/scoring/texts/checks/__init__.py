@@ -1,1 +1,0 @@
-"""What no wording can make the same: each check says why two texts differ, or nothing."""

@@ -1,0 +1,206 @@
+"""What is left of two clauses when all that they share is taken away, and what that means.
+
+Every word that is left must be proven harmless; what is not makes the clauses different or unclear.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from rig.reading.clauses import Atom, Sort
+from rig.reading.facts import Sort as FactSort
+from rig.reading.lexicon import vocabulary
+from rig.scoring.texts.atoms import matching
+from rig.toolbox.spec import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Residue:
+    """Two clauses, and what of each the other has not: content in order, closed-class words with the content
+    that they stand before.
+    """
+
+    kind: Text
+    first: tuple[Atom, ...]
+    second: tuple[Atom, ...]
+    pairs: dict[int, int]
+    contexts: tuple[tuple[tuple[Atom, ...], ...], tuple[tuple[Atom, ...], ...]]
+    content: tuple[tuple[Atom, ...], tuple[Atom, ...]]
+    small: tuple[tuple["Small", ...], tuple["Small", ...]]
+
+    @property
+    def left(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The words that remain of either clause."""
+        return tuple(
+            tuple(atom.shown for atom in (*self.content[side], *(small.atom for small in self.small[side])))
+            for side in (0, 1)
+        )  # type: ignore[return-value]
+
+    @property
+    def passive(self) -> int | None:
+        """The pair that does something: first in the active clause, behind "by" in the passive one."""
+        firsts, seconds = list(self.pairs), list(self.pairs.values())
+        for side, here, there in ((0, firsts, seconds), (1, seconds, firsts)):
+            keys = {small.atom.key for small in self.small[side]}
+            doer = next((s.anchor for s in self.small[side] if s.atom.key == "by" and s.anchor >= 0), None)
+            if doer is None or not keys & PASSIVE or len(here) < 2:
+                continue
+            if there[doer] == min(there) and here[doer] > min(here):
+                return doer
+        return None
+
+    def named(self, number: int) -> Atom:
+        """A pair of content words: as the name that it is in one of the clauses."""
+        m, n = list(self.pairs.items())[number]
+        return self.second[n] if self.second[n].sort is Sort.NAME else self.first[m]
+
+    def without(self, side: int, count: int) -> "Residue":
+        """The same without the first content words that remain of a side, and the small words before them."""
+        content, small = list(self.content), list(self.small)
+        content[side] = content[side][count:]
+        small[side] = tuple(word for word in small[side] if word.at >= count)
+        return replace(self, content=(content[0], content[1]), small=(small[0], small[1]))
+
+    @property
+    def denied(self) -> bool:
+        """Whether both clauses deny something, and neither more than the other."""
+        return not any(small.atom.family == "negation" for side in self.small for small in side) and any(
+            atom.family == "negation" for context in self.contexts[0] for atom in context
+        )
+
+    @property
+    def rows(self) -> list[int]:
+        """Where the content words of the first clause stand in the second."""
+        return list(self.pairs.values())
+
+    @property
+    def only_small(self) -> bool:
+        """Whether no content remains."""
+        return not (self.content[0] or self.content[1])
+
+
+class Small(NamedTuple):
+    """A closed-class word, and the number of the matched pair of content words that it stands before; -1
+    behind the last one. `at` is the index of the content word that follows it, matched or not.
+    """
+
+    atom: Atom
+    anchor: int
+    at: int
+
+
+MOVABLE = frozenset(("adverb", "helper", "copula", "person", "degree", "article", "thing"))
+"""Sorts that may stand before another word, as the order of the clause has it."""
+PASSIVE = vocabulary("is be was been being get got have")
+
+
+def residue(kind: Text, first: Sequence[Atom], second: Sequence[Atom]) -> Residue:
+    """Take away what two clauses share."""
+    places = [[n for n, atom in enumerate(atoms) if atom.is_content] for atoms in (first, second)]
+    content = [[atoms[n] for n in at] for atoms, at in zip((first, second), places, strict=True)]
+    pairs = matching(*content)
+    numbers = (
+        {m: number for number, m in enumerate(pairs)},
+        {n: number for number, n in enumerate(pairs.values())},
+    )
+    small = [list(_small(atoms, numbers[side])) for side, atoms in enumerate((first, second))]
+    silent = _silent(content, numbers)
+    small = [[word for word in side if word.at not in silent[n]] for n, side in enumerate(small)]
+    for strict in (True, False):
+        small = _cancelled(small[0], small[1], strict)
+    left = _spelt(
+        tuple(atom for m, atom in enumerate(content[0]) if m not in numbers[0] and m not in silent[0]),
+        tuple(atom for n, atom in enumerate(content[1]) if n not in numbers[1] and n not in silent[1]),
+    )
+    contexts = (tuple(_contexts(first)), tuple(_contexts(second)))
+    pieces = (tuple(small[0]), tuple(small[1]))
+    return Residue(kind, tuple(content[0]), tuple(content[1]), pairs, contexts, left, pieces)
+
+
+def _silent(content: Sequence[Sequence[Atom]], numbers: Sequence[dict[int, int]]) -> list[set[int]]:
+    """Facts that say nothing new: the evening beside 19:00, the month of a day that both name."""
+    facts = [[(n, atom.fact) for n, atom in enumerate(side) if atom.fact is not None] for side in content]
+    silent: list[set[int]] = []
+    for side, matched, others, met in zip(facts, numbers, facts[::-1], numbers[::-1], strict=True):
+        clocks = any(fact.sort is FactSort.CLOCK for n, fact in side if n in matched)
+        days = {fact.said for n, fact in side if n in matched and fact.sort is FactSort.DAY}
+        months = any(fact.sort is FactSort.MONTH for n, fact in others if n not in met)
+        silent.append(
+            {
+                n
+                for n, fact in side
+                if n not in matched
+                if (fact.sort is FactSort.PART and clocks)
+                or (fact.sort is FactSort.MONTH and fact.said in days and not months)
+            }
+        )
+    return silent
+
+
+def _spelt(ones: tuple[Atom, ...], others: tuple[Atom, ...]) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
+    """What remains, without an acronym that the other clause spells out, and one word written apart."""
+    for side, (own, other) in enumerate(((ones, others), (others, ones))):
+        for atom in own:
+            for size in range(2, 6):
+                for start in range(len(other) - size + 1):
+                    part = other[start : start + size]
+                    initials = "".join(word.shown[0] for word in part)
+                    if atom.shown in (initials if atom.word.acronym else "", "".join(w.shown for w in part)):
+                        rest = (
+                            tuple(word for word in own if word is not atom),
+                            (*other[:start], *other[start + size :]),
+                        )
+                        return _spelt(*(rest if side == 0 else rest[::-1]))
+    return ones, others
+
+
+def _contexts(atoms: Sequence[Atom]) -> Iterator[tuple[Atom, ...]]:
+    """The closed-class words before each content word."""
+    waiting: list[Atom] = []
+    for atom in atoms:
+        if atom.is_content:
+            yield tuple(waiting)
+            waiting = []
+        else:
+            waiting.append(atom)
+
+
+def _small(atoms: Sequence[Atom], numbers: dict[int, int]) -> Iterator[Small]:
+    """The closed-class words, each before the next content word that is matched."""
+    waiting: list[tuple[Atom, int]] = []
+    at = 0
+    for atom in atoms:
+        if not atom.is_content:
+            waiting.append((atom, at))
+            continue
+        if at in numbers:
+            yield from (Small(word, numbers[at], before) for word, before in waiting)
+            waiting = []
+        at += 1
+    yield from (Small(word, -1, before) for word, before in waiting)
+
+
+def _cancelled(ones: list[Small], others: list[Small], strict: bool) -> list[list[Small]]:
+    """Both without what is equal: before the same word, or where not `strict` anywhere if it may move."""
+    people = [sum(small.atom.family == "person" for small in side) for side in (ones, others)]
+
+    def key(small: Small) -> tuple[str, int] | None:
+        if strict:
+            return (small.atom.key, small.anchor)
+        movable = small.atom.family in MOVABLE and (small.atom.family != "person" or max(people) < 2)
+        at_end = small.anchor == -1 or small.atom.key in ("also", "not", "still", "already", "yet")
+        return (small.atom.key, 0) if movable or (at_end and small.atom.family != "place") else None
+
+    counts = [Counter(map(key, side)) for side in (ones, others)]
+    shared = counts[0] & counts[1]
+    result = []
+    for side in (ones, others):
+        left, kept = Counter(shared), []
+        for small in side:
+            if (name := key(small)) is not None and left[name] > 0:
+                left[name] -= 1
+            else:
+                kept.append(small)
+        result.append(kept)
+    return result
