@@ -205,7 +205,8 @@ def is_foreign(text: str) -> bool:
     if script > sum(map(len, words)) / 2:
         return True
     known = sum(word in FUNCTION_WORDS or word in TELLING for word in words)
-    return known > sum(word in ENGLISH for word in words)
+    english = sum(word in ENGLISH or (word not in FUNCTION_WORDS and is_common(word)) for word in words)
+    return known > english
 
 
 def is_small(word: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from rig.errors import RigError
 from rig.scoring import Grader
 from rig.scoring.similarity import DistilBert, Exact, MiniLM, Named, load
+from rig.scoring.texts import Elsewhere, Meaning
 from rig.scoring.texts.wording import cosine
 from rig.toolbox.spec import Text
 from rig.tooltalk import TOOLTALK
@@ -51,9 +52,8 @@ def test_minilm_tells_a_paraphrase_from_another_text(
     minilm: MiniLM, text: str, paraphrase: str, other: str, kind: Text
 ) -> None:
     assert minilm(text, paraphrase) > minilm(text, other)
-    assert (
-        minilm.wording(kind, text, paraphrase) >= minilm.threshold(kind) > minilm.wording(kind, text, other)
-    )
+    assert minilm.judge(kind, text, paraphrase, Elsewhere()).meaning is not Meaning.DIFFERENT
+    assert minilm.judge(kind, text, other, Elsewhere()).meaning is not Meaning.SAME
 
 
 def test_minilm_knows_no_case_and_is_symmetric(minilm: MiniLM) -> None:
@@ -84,7 +84,7 @@ def test_what_is_no_text_is_like_nothing(minilm: MiniLM, value: object) -> None:
 )
 def test_any_string_has_a_similarity(minilm: MiniLM, text: str) -> None:
     assert -1 <= minilm(text, "water the ferns") <= 1
-    assert 0 <= minilm.wording(BODY, text, "water the ferns") <= 1
+    assert 0 <= minilm.judge(BODY, text, "water the ferns", Elsewhere()).likeness <= 1
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_the_same_model_elsewhere_needs_a_threshold(minilm: MiniLM) -> None:
     Grader("upstream", load(directory), TOOLTALK)
     local = load(f"{directory}@0.6")
     assert {local.threshold(kind) for kind in KINDS.values()} == {0.6}
-    assert local.wording(TASK, "a fern", "the fern") == minilm("a fern", "the fern")
+    assert local("a fern", "the fern") == minilm("a fern", "the fern")
     assert Grader("upstream", local, TOOLTALK).fingerprint["threshold_body"] == 0.6
     assert Grader("upstream", load(directory), TOOLTALK).fingerprint["threshold_body"] == 0.8
 

@@ -93,7 +93,17 @@ def names(found: Residue) -> Iterator[Finding]:
     for name, own in ((ones, words[1]), (others, words[0])):
         if name and not (ones and others):
             shown = name[0].shown.capitalize()
-            yield unclear(f"name: {shown}") if own else different(f"only one says: {shown}")
+            vague = own or _has_surname(found, name[0])
+            yield unclear(f"name: {shown}") if vague else different(f"only one says: {shown}")
+
+
+def _has_surname(found: Residue, name: Atom) -> bool:
+    """Whether a name stands beside one that both clauses have: Maria, Maria Lopez."""
+    for side, matched in ((found.first, found.pairs.keys()), (found.second, found.pairs.values())):
+        near = [n + step for n, atom in enumerate(side) if atom is name for step in (-1, 1)]
+        if any(n in matched and side[n].sort is Sort.NAME for n in near):
+            return True
+    return False
 
 
 def things(found: Residue) -> Iterator[Finding]:
@@ -101,7 +111,8 @@ def things(found: Residue) -> Iterator[Finding]:
     told from the other side.
     """
     denied = any(small.atom.family == "negation" for side in found.small for small in side)
-    turned = denied or found.rows != sorted(found.rows)
+    people = all(any(small.atom.family == "person" for small in side) for side in found.small)
+    turned = denied or people or found.rows != sorted(found.rows)
     for one in found.content[0]:
         for other in found.content[1]:
             if one.fact is None and other.fact is None and (reason := _apart(one, other)):
@@ -139,6 +150,8 @@ def alike_words(found: Residue) -> Iterator[Finding]:
                     yield unclear(f"name: {one.shown} is not {other.shown}")
                 if one.key.split()[0] == other.key.split()[0]:
                     yield unclear(f"other word: {one.shown} is not {other.shown}")
+                elif all(word.shown.endswith(("er", "est")) and len(word.shown) > 4 for word in (one, other)):
+                    yield unclear(f"degree: {one.shown} is not {other.shown}")
                 elif _bases(one.key) & _bases(other.key):
                     yield different(f"degree: {one.shown} is not {other.shown}")
                 elif distance(one.shown, other.shown) <= 2 and min(len(one.shown), len(other.shown)) > 2:

@@ -11,7 +11,7 @@ from datetime import date
 from itertools import chain, product
 
 from rig.reading.characters import mood
-from rig.reading.clauses import Atom, Clause, ReadText, Sort, conflicting, read_parts
+from rig.reading.clauses import Atom, Clause, ReadText, Sort, conflicting, read_parts, sentences
 from rig.reading.facts import Fact, Span
 from rig.reading.facts import Sort as FactSort
 from rig.reading.times import WEEKDAYS
@@ -129,7 +129,7 @@ def _judged(
     bodies = corrected(*brought_together(*(part.body for part in parts)))
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
-    if not kind.place and any(map(is_foreign, bodies)):
+    if not kind.place and any(all(map(is_foreign, sentences(body))) for body in bodies if body.strip()):
         return _foreign(first_text, second_text)
     comparison = _Comparison(kind, first_text, second_text, likeness, band, elsewhere)
     clauses = tuple(comparison.clauses())
@@ -177,6 +177,16 @@ def _foreign(first: ReadText, second: ReadText) -> Judgement:
     return SAME
 
 
+def _foreign_clause(found: Residue) -> Finding:
+    """A clause of another language: the same words, in any order."""
+    ones, others = found.left
+    if found.content[0] and found.content[1]:
+        return different(f"other word: {ones[0]} is not {others[0]}")
+    if ones or others:
+        return unclear(f"only one says: {(ones or others)[0]}")
+    return Finding(Meaning.SAME, "the same words")
+
+
 class _Comparison:
     """Two texts, held together clause by clause. `least` is the least likeness of wording among them."""
 
@@ -212,12 +222,15 @@ class _Comparison:
         self.heads = self._opening(0) & self._opening(1)
         for group, found in self.compared:
             finding = self._judged(group, found) if group.first and group.second else self._lone(group, found)
-            shown = [" ".join(clause.shown for clause in side) for side in self._sides(group)]
+            shown = self._shown(group)
             yield Aligned(shown[0], shown[1], found.left, *finding)
 
     def _sides(self, group: Group) -> tuple[list[Clause], list[Clause]]:
         first, second = self.rest
         return [first[n] for n in sorted(group.first)], [second[n] for n in sorted(group.second)]
+
+    def _shown(self, group: Group) -> list[str]:
+        return [" ".join(clause.shown for clause in side) for side in self._sides(group)]
 
     def _residue(self, group: Group) -> Residue:
         return residue(self.kind, *(atoms_of(side) for side in self._sides(group)))
@@ -259,6 +272,8 @@ class _Comparison:
         findings += chain.from_iterable(check(found) for check in CHECKS.values())
         findings += self._exchanged(found)
         proven = next((finding for finding in findings if finding.meaning is Meaning.DIFFERENT), None)
+        if proven is None and not self.kind.place and any(map(is_foreign, self._shown(group))):
+            return _foreign_clause(found)
         words = [[atom for atom in side if atom.fact is None] for side in found.content]
         if proven is None and words[0] and words[1]:
             value = self.likeness(found)

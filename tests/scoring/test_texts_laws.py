@@ -1,0 +1,141 @@
+"""Laws that the judgement of free text keeps, over all labelled pairs and the project's own texts."""
+
+import json
+import random
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from rewording import HARMLESS, LEAST, changed
+
+from rig.scoring.texts import Band, Judgement, Meaning, judge
+from rig.tooltalk.texts import BODY, KINDS
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+PAIRS = CHECKOUT / "benchmarks" / "free_text"
+BAND = Band(same=0.8, unclear=0.35)
+POLITE = {"tense of will", "day", "modal"}
+"""Changes that are none in a polite request or greeting: "could you" is "can you"; "good evening"."""
+
+
+def judged(kind: str, first: str, second: str) -> Judgement:
+    """The judgement where everything that may be worded otherwise is taken for alike."""
+    return judge(KINDS[kind], first, second, lambda _: 0.9, BAND)
+
+
+@cache
+def labelled() -> tuple[tuple[str, str, str, bool], ...]:
+    folders = ("attacks", "fresh", "pairs", "reworded")
+    files = [file for folder in folders for file in sorted((PAIRS / folder).glob("*.jsonl"))]
+    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return tuple((row["kind"], row["first"], row["second"], row["same"]) for row in rows)
+
+
+@cache
+def texts() -> dict[str, list[str]]:
+    """The texts of the labelled pairs by kind, and those of the conversations and queries as messages."""
+    by_kind: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
+    for kind, first, second, _ in labelled():
+        by_kind[kind].update({first: None, second: None})
+    for file in sorted((CHECKOUT / "conversations").rglob("*.json")):
+        data = json.loads(file.read_text(encoding="utf-8"))
+        by_kind["body"].update(dict.fromkeys(_strings(data)))
+    return {kind: [text for text in found if len(text) < 300] for kind, found in by_kind.items()}
+
+
+def _strings(data: object) -> Iterator[str]:
+    if isinstance(data, dict):
+        yield from (data[key] for key in ("text", "query", "answer") if isinstance(data.get(key), str))
+        for value in data.values():
+            yield from _strings(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _strings(value)
+
+
+def accepted(changes: Iterable[tuple[str, str, str, str]]) -> tuple[int, list[tuple[str, ...]]]:
+    total, same = 0, []
+    for kind, change, text, other in changes:
+        total += 1
+        if judged(kind, text, other).meaning is Meaning.SAME:
+            same.append((kind, change, text, other))
+    return total, same
+
+
+def all_changes(table: dict[str, object], every: int) -> Iterator[tuple[str, str, str, str]]:
+    for kind, found in texts().items():
+        for change, text, other in changed(found[::every], table):  # type: ignore[arg-type]
+            yield kind, change, text, other
+
+
+@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_least_difference_is_never_the_same(every: int) -> None:
+    assert len(LEAST) >= 20
+    total, same = accepted(all_changes(LEAST, every))
+    assert total >= 5_000 / every
+    missed = [row for row in same if row[1] not in POLITE]
+    assert len(missed) <= max(4, 0.01 * total), missed[:5]
+
+
+@pytest.mark.parametrize("every", [60, pytest.param(3, marks=pytest.mark.slow)])
+def test_harmless_changes_stay_the_same(every: int) -> None:
+    total, same = accepted(all_changes(HARMLESS, every))
+    assert len(same) >= 0.9 * total
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_a_difference_never_drowns(count: int) -> None:
+    chance = random.Random(0)
+    bodies = [row for row in labelled() if row[0] == "body" and len(row[1]) < 200]
+    others = [row[1:3] for row in bodies if not row[3] and judged(*row[:3]).meaning is not Meaning.SAME]
+    same = [row[1:3] for row in bodies if row[3]]
+    for _ in range(count):
+        rows = [chance.choice(others)]
+        for _ in range(chance.randint(1, 4)):
+            row = chance.choice(same)
+            rows.append(row if chance.random() < 0.5 else (row[0], row[0]))
+        chance.shuffle(rows)
+        first, second = ("\n".join(column) for column in zip(*rows, strict=True))
+        assert judge(BODY, first, second, lambda _: 0.9, BAND).meaning is not Meaning.SAME, rows
+
+
+def test_what_is_the_same_stays_the_same_together() -> None:
+    chance = random.Random(1)
+    same = [
+        row[1:3]
+        for row in labelled()
+        if row[0] == "body" and row[3] and len(row[1]) < 200 and judged(*row[:3]).meaning is Meaning.SAME
+    ]
+    kept = 0
+    for _ in range(200):
+        rows = [chance.choice(same), chance.choice(same)]
+        first, second = ("\n".join(column) for column in zip(*rows, strict=True))
+        kept += judged("body", first, second).meaning is Meaning.SAME
+    assert kept >= 180
+
+
+def test_a_judgement_carries_its_clauses_and_what_remains_of_them() -> None:
+    judgement = judged("body", "The hall is free. Bring two chairs.", "Bring three chairs. The hall is free.")
+    (aligned,) = judgement.clauses
+    assert (aligned.first, aligned.second) == ("bring two chairs", "bring three chairs")
+    assert aligned.left == (("two",), ("three",))
+    assert aligned.meaning is Meaning.DIFFERENT
+    assert aligned.reason == "number: three is not two"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("You may go. The shop opened at nine.", "You will go. The store opened at 9."),
+        ("The trip is postponed. Bring bread.", "The trip is cancelled for good. Bring some bread."),
+        ("Are there places left? I hope so.", "There are places left. I hope so."),
+        ("The key is on top of the box.", "The key is underneath the box."),
+        ("The bill is paid.", "The bill is to be paid."),
+        ("Take this from Jon.", "Take this from Joan."),
+        ("He took her coat.", "He took my coat."),
+        ("Mina is shorter than Ole.", "Mina is longer than Ole."),
+    ],
+)
+def test_what_was_accepted_before_is_not(first: str, second: str) -> None:
+    assert judged("body", first, second).meaning is not Meaning.SAME
