@@ -1,19 +1,21 @@
 """What a text claims: the facts and names in it, a yes or a no, and whether it states a given thing."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rig.reading.clauses import Atom, Clause, ReadText, read_text
 from rig.reading.clauses import Sort as AtomSort
 from rig.reading.facts import Fact, Sort
-from rig.reading.lexicon import folded, synonymous, vocabulary
-from rig.reading.words import opened
+from rig.reading.lexicon import folded, stem, synonymous, vocabulary
 
+PLACEHOLDER = "Zyxwv"
+"""A word that no text has."""
 YES = vocabulary("yes yeah yep yup sure correct right exactly indeed absolutely certainly definitely ok okay")
 NO = vocabulary("no nope nah not wrong incorrect never")
 DENIALS = vocabulary("not never nobody nothing none nowhere neither without unless except hardly")
-HEDGES = vocabulary("maybe might may could would if whether about or perhaps probably guess think either")
-ASKING = vocabulary("ask again tell provide confirm check")
+HEDGES = vocabulary("maybe might may could would if whether or perhaps probabl guess think either")
+REQUESTING = frozenset(map(stem, ("ask", "tell", "provide", "try", "check", "call")))
+"""A clause that begins with one of these asks for something, and states nothing."""
 _BETWEEN = re.compile(r"[^\w%$€£°]+")
 
 
@@ -46,53 +48,73 @@ def yes_or_no(text: str) -> bool | None:
 
 
 def states(text: str, wanted: str) -> bool | None:
-    """Whether a text states a fact or a thing, given in words: True if some clause says it, False if none
-    does or one denies it. None where that is not clear: it is said among
-    alternatives, as a guess, in a question, or in a clause that denies something else.
+    """Whether a text states a fact or a thing, given in words: True if a clause says it, False if none does
+    or one denies it. None where that is not clear: it is said among alternatives, as a guess, in a question
+    or a request, or in a clause that denies something else.
     """
+    if (sign := _sign(wanted)) is not None:
+        text, wanted = sign.sub(f" {PLACEHOLDER} ", text), PLACEHOLDER
     read, target = read_text(text), read_text(wanted)
-    if not target.atoms:
+    verdicts = set()
+    for at, clause in enumerate(read.clauses):
+        if _holds(clause.atoms, target, wanted):
+            choice = any(near.link == "or" for near in read.clauses[at : at + 2])
+            verdicts.add(None if choice else _stated(clause, target))
+    if verdicts:
+        return verdicts.pop() if len(verdicts) == 1 else None
+    return None if len(target.atoms) > 1 and _holds(read.atoms, target, wanted) else False
+
+
+def _sign(wanted: str) -> re.Pattern[str] | None:
+    """What finds an address or a phone number, however its parts are set apart; None for anything else."""
+    bare = re.sub(r"[\s().–-]+", "", wanted)
+    if "@" in wanted:
+        return re.compile(rf"(?<![\w.]){re.escape(wanted)}(?!\w)", re.I)
+    if not bare.isdecimal() or len(bare) < 7:
         return None
-    verdicts = [verdict for clause in read.clauses for verdict in _said(clause, target, wanted)]
-    if not verdicts:
-        return _elsewhere(read, target)
-    if len(set(verdicts)) == 1:
-        return verdicts[0]
-    return None
+    return re.compile(rf"(?<!\d)\(?{'[ ().–-]*'.join(bare)}(?!\d)")
 
 
-def _said(clause: Clause, target: ReadText, wanted: str) -> Iterable[bool | None]:
-    """How a clause speaks of it, if it does."""
-    if not _holds(clause.atoms, target, wanted):
-        return
+def _stated(clause: Clause, target: ReadText) -> bool | None:
+    """How a clause speaks of what it holds."""
     keys = {atom.key for atom in clause.atoms}
-    if clause.asks or keys & HEDGES or clause.link in ("if", "or", "unless", "whether"):
-        yield None
-    elif _denies(clause) and not any(atom.key in DENIALS for atom in target.atoms):
-        yield False
-    else:
-        yield True
+    asks = clause.asks or "please" in keys or (clause.content and clause.content[0].key in REQUESTING)
+    if asks and clause.atoms[0].family != "person":
+        return None
+    if keys & HEDGES or clause.link in ("if", "unless", "whether"):
+        return None
+    return not _denies(clause) or any(atom.key in DENIALS for atom in target.atoms)
 
 
 def _holds(atoms: Sequence[Atom], target: ReadText, wanted: str) -> bool:
-    """Whether the atoms say all that is wanted: each of its facts, and its words in one row."""
+    """Whether the atoms say all that is wanted: each of its facts, and its words."""
     stated = [atom.fact for atom in atoms if atom.fact is not None]
-    if not all(any(fact.agrees(other) for other in stated) for fact in target.facts):
+    if len(wanted.strip()) == 1 and wanted.strip().isalpha():
+        return any(fact.sort is Sort.LETTER and wanted.strip().casefold() in fact.values for fact in stated)
+    if not all(any(_agrees(fact, other) for other in stated) for fact in target.facts):
         return False
     words = [atom for atom in target.atoms if atom.fact is None and atom.is_content]
-    if not target.facts and not words:
+    if not (target.facts or words):
         return _plain(wanted) in _plain(" ".join(atom.shown for atom in atoms))
-    keys = [atom for atom in atoms if atom.fact is None]
-    return all(any(one.key == word.key or synonymous(one.key, word.key) for one in keys) for word in words)
+    return all(any(_same(word, atom) for atom in atoms if atom.fact is None) for word in words)
 
 
-def _elsewhere(read: ReadText, target: ReadText) -> bool | None:
-    """A thing of several words that clauses share out is unclear; what nobody says is not said."""
-    if len(target.clauses) > 1 or len(target.atoms) > 2:
-        said = [any(_holds(read.atoms, ReadText((Clause((atom,)),)), atom.shown) for atom in target.atoms)]
-        if all(said) and _holds(read.atoms, target, ""):
-            return None
-    return False
+def _agrees(wanted: Fact, other: Fact) -> bool:
+    """Whether a fact is the wanted one. A plain number may have any unit that is no time."""
+    if wanted.agrees(other):
+        return True
+    number = re.search(r"\d[\d,]*(?:\.\d+)?", other.said.shown)
+    counted = wanted.sort is Sort.NUMBER and other.sort in (
+        Sort.MEASURE,
+        Sort.LETTER,
+        Sort.NUMBER,
+        Sort.MONEY,
+    )
+    return counted and number is not None and float(number.group().replace(",", "")) in wanted.values
+
+
+def _same(one: Atom, other: Atom) -> bool:
+    return one.key == other.key or (" " in one.key + other.key and synonymous(one.key, other.key))
 
 
 def _denies(clause: Clause) -> bool:
@@ -101,6 +123,3 @@ def _denies(clause: Clause) -> bool:
 
 def _plain(text: str) -> str:
     return f" {' '.join(_BETWEEN.sub(' ', folded(text)).split())} "
-
-
-__all__ = ["Fact", "Sort", "facts", "is_denied", "names", "opened", "states", "yes_or_no"]

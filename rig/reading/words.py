@@ -4,12 +4,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from rig.reading.characters import emoji, readable
+from rig.reading.characters import emoji, readable, repaired
 from rig.reading.lexicon import (
     abbreviations,
     fillers,
     folded,
     given_names,
+    is_common,
     stem,
     vocabulary,
 )
@@ -136,6 +137,13 @@ def _readable(text: str) -> str:
     text = _SPACES.sub(" ", readable(text))
     found = _REPLY.match(text)
     return text[found.end() :] if found else text
+
+
+def words_said(text: str) -> tuple[Word, ...]:
+    """The words of a text, without greeting, signature and phrases that say nothing."""
+    body = repaired(opened(text).body[:MAX_CHARACTERS])
+    told = fillers().sub(" ", body)
+    return words_of(told if told.strip(" .,!?") else body)
 
 
 def words_of(text: str) -> tuple[Word, ...]:

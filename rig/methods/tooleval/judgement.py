@@ -17,8 +17,9 @@ from rig.solutions.solution import FINISH
 from rig.toolbox.diff import RecordChange
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.world import Snapshot
+from rig.verdicts import CallPlace, Doubt
 
-VERSION = "2"
+VERSION = "3"
 """Of the scores; to be raised with any change that can change one."""
 
 DECLARATION = Declaration(
@@ -65,7 +66,8 @@ class Judgement:
         words = final_words(path[-1]) if is_answered else ""
         changes = self.changes(query, list(calls_of(path)))
         wanted = self.wanted(query)
-        named = sum(names(words, ways) for ways in query.named)
+        verdicts = [names(words, ways) for ways in query.named]
+        named, open_ = verdicts.count(True), verdicts.count(None)
         is_right = changes == wanted
         executed = [step.executed for step in steps if step.executed is not None]
         calls = [each for each in executed if each.name != FINISH]
@@ -88,7 +90,25 @@ class Judgement:
             "longest": found.longest,
             "out_of_budget": int(found.last > 10_000),
         }
-        return Score(counts)
+        return Score(
+            counts, doubts=self._doubts(query, words, verdicts), unclear=self._at_best(counts, open_)
+        )
+
+    @staticmethod
+    def _doubts(query: Query, words: str, verdicts: Sequence[bool | None]) -> tuple[Doubt, ...]:
+        """The facts of which nobody can tell whether the answer names them."""
+        return tuple(
+            Doubt(0, 0, CallPlace(0, number), FINISH, "final_answer", " or ".join(ways), words, "fact")
+            for number, (ways, verdict) in enumerate(zip(query.named, verdicts, strict=True))
+            if verdict is None
+        )
+
+    @staticmethod
+    def _at_best(counts: Counts, unclear: int) -> Counts:
+        """By how much the counts would change if every fact that is unclear were named."""
+        whole = counts["facts_named"] + unclear == counts["facts"]
+        passes = bool(counts["answered"] and counts["world_right"] and whole) - counts["passes"]
+        return {"facts_named": unclear, "passes": passes}
 
     @property
     def simulator(self) -> Simulator:

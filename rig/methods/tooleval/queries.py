@@ -15,6 +15,7 @@ from rig.calls import SESSION_TOKEN, Call, Json, JsonObject
 from rig.errors import RigError
 from rig.files import beginning, read_json
 from rig.paths import real
+from rig.reading import states
 from rig.tasks import ExpectedTurn, Task
 
 TOKEN = "4f1c9b27-a3e6-58d0"
@@ -155,10 +156,10 @@ def _ways(data: Json) -> tuple[str, ...]:
     return ways
 
 
-def names(answer: str, ways: Sequence[str]) -> bool:
-    """Whether an answer names a fact in any of these ways: as whole words, in any case."""
-    text = f" {plain(answer)} "
-    return any(f" {plain(way)} " in text for way in ways)
+def names(answer: str, ways: Sequence[str]) -> bool | None:
+    """Whether an answer states a fact in any of these ways; None where that is not clear."""
+    verdicts = {states(answer, way) for way in ways}
+    return True if True in verdicts else None if None in verdicts else False
 
 
 _BETWEEN = re.compile(r"[^\w.:%@/+-]+")

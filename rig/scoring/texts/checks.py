@@ -110,7 +110,7 @@ def things(found: Residue) -> Iterator[Finding]:
     """Opposites and things of one sort. A denied opposite may say the same, and so may one of a deed that is
     told from the other side.
     """
-    denied = any(small.atom.family == "negation" for side in found.small for small in side)
+    denied = any(small.atom.family in CARRYING for side in found.small for small in side)
     people = all(any(small.atom.family == "person" for small in side) for side in found.small)
     turned = denied or people or found.rows != sorted(found.rows)
     for one in found.content[0]:

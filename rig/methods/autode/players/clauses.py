@@ -10,7 +10,7 @@ from rig.reading.amounts import quantities
 from rig.reading.facts import Fact, Scan, Sort
 from rig.reading.lexicon import stem, vocabulary
 from rig.reading.times import clocks, dates, in_part
-from rig.reading.words import opened, read
+from rig.reading.words import words_said
 
 Kind: TypeAlias = Literal["wh", "tell", "closed", "fragment", "statement", "chat"]
 
@@ -171,7 +171,7 @@ def stems(text: str) -> frozenset[str]:
 @lru_cache(4096)
 def facts(text: str) -> tuple[Fact, ...]:
     """The days, times and amounts that a text states."""
-    scan = Scan(read(opened(text)).words)
+    scan = Scan(words_said(text))
     return tuple(in_part(chain(dates(scan), clocks(scan), quantities(scan))))
 
 

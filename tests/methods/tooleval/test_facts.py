@@ -1,0 +1,97 @@
+"""Facts that answers name: at least 100 answers for each kind, by forms that people and models write."""
+
+from itertools import product
+
+import pytest
+
+from rig.methods.tooleval.queries import names
+
+SAYS = (
+    "It is {}.",
+    "The answer is {}.",
+    "I looked it up: {}.",
+    "Done. It says {} there.",
+    "As you asked, I checked, and it is {}.",
+    "Sure! That would be {}, as far as the record goes.",
+)
+DENIES = ("It is not {}.", "There is nothing for {}.", "I found no entry that says {}.")
+OPEN = ("Is it {}?", "Perhaps it is {}.", "Please ask again for {}.", "It might be {}.")
+KINDS = {
+    "time": (
+        ("15:40", "3:40"),
+        ("15:40", "15:40:00", "3:40pm", "3:40 PM", "3.40 pm", "twenty to four", "3:40 p.m."),
+        ("15:30", "16:40", "3:45 pm", "4:40pm", "14:30", "half past three", "twenty past four"),
+    ),
+    "date": (
+        ("February 22", "22 February"),
+        ("February 22", "February 22nd", "22 February", "Feb. 22", "2025-02-22", "the 22nd of February"),
+        ("February 23", "22 March", "Feb. 2", "2025-02-20", "the 21st of February", "January 22"),
+    ),
+    "amount": (
+        ("1,860", "1860"),
+        ("$1,860", "1860 dollars", "1,860", "USD 1860", "$1860", "1860"),
+        ("$1,680", "1806 dollars", "1,660", "$186", "$18,600", "2860"),
+    ),
+    "measure": (
+        ("3 cm", "3cm"),
+        ("3 cm", "3cm", "3 centimetres", "three centimeters", "3 centimeters wide", "30 mm"),
+        ("3 mm", "4 cm", "13 cm", "3 inches", "five centimetres", "3 m"),
+    ),
+    "degrees": (
+        ("32",),
+        ("32", "32F", "32 F", "32°F", "32 degrees", "32 degrees Fahrenheit"),
+        ("23", "33F", "32 pm", "42°F", "12 degrees", "31 degrees Fahrenheit"),
+    ),
+    "name": (
+        ("Dmitri Volkov",),
+        ("Dmitri Volkov", "dmitri volkov", "Mr. Dmitri Volkov", "DMITRI VOLKOV", "Dmitri Volkov himself"),
+        ("Dmitri Volkow", "Dimitra Volkov", "Sergei Volkov", "Dmitri", "Anna Petrova"),
+    ),
+    "number": (
+        ("773-555-0162",),
+        ("773-555-0162", "(773) 555-0162", "773 555 0162", "773.555.0162", "7735550162"),
+        ("773-555-0126", "(773) 555-0163", "773 555 016", "737.555.0162", "7735550161"),
+    ),
+}
+
+
+def answers() -> list[tuple[str, tuple[str, ...], bool | None, str]]:
+    rows = []
+    for kind, (ways, right, wrong) in KINDS.items():
+        rows += [(form.format(value), ways, True, kind) for form, value in product(SAYS, right)]
+        rows += [(form.format(value), ways, False, kind) for form, value in product(SAYS, wrong)]
+        rows += [(form.format(value), ways, False, kind) for form, value in product(DENIES, right)]
+        rows += [(form.format(value), ways, None, kind) for form, value in product(OPEN, right)]
+    return rows
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_most_one_answer_in_twenty_is_judged_wrongly(kind: str) -> None:
+    rows = [row for row in answers() if row[3] == kind]
+    assert len(rows) >= 90
+    wrong = [
+        (answer, verdict)
+        for answer, ways, expected, _ in rows
+        if (verdict := names(answer, ways)) is not None and verdict is not expected and (verdict or expected)
+    ]
+    unclear = sum(names(answer, ways) is None for answer, ways, expected, _ in rows if expected is not None)
+    assert len(wrong) <= 0.05 * len(rows), wrong
+    assert unclear <= 0.2 * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("answer", "ways", "expected"),
+    [
+        ("Your seats are in row B; it is 20 F outside.", ("row F", "F"), False),
+        ("The seats are in row F.", ("row F", "F"), True),
+        ("I found nothing, please ask again tomorrow.", ("tomorrow", "ready"), None),
+        ("It is in Founders Hall or Marsh Hall.", ("Founders Hall",), None),
+        ("There is no alarm at 15:40.", ("15:40",), False),
+        ("The address is meilin.tam@kopiandco.example.", ("meilin.tan@kopiandco.example",), False),
+        ("Twenty-nine arrived whole.", ("29", "twenty-nine"), True),
+    ],
+)
+def test_what_misled_the_comparison_of_words(
+    answer: str, ways: tuple[str, ...], expected: bool | None
+) -> None:
+    assert names(answer, ways) is expected
