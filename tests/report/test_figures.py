@@ -74,11 +74,11 @@ def test_labels_are_short_and_inert(text: str) -> None:
     assert found.startswith(text[:3])
 
 
-def test_the_calibration_is_the_one_of_the_documentation() -> None:
-    """759 unseen pairs; docs/explanation/free-text.md has the same counts in its table."""
-    assert pairs_measured() == 759
-    assert "refused though alike, % of 369" in threshold_plot()
-    assert "accepted though not, % of 390" in threshold_plot()
+def test_the_calibration_is_the_one_of_the_unseen_pairs() -> None:
+    """The pairs that the fit has not seen, as benchmarks/free_text/calibrate.py counts them."""
+    assert pairs_measured() == 1640
+    assert "refused though alike, % of 819" in threshold_plot()
+    assert "accepted though not, % of 821" in threshold_plot()
 
 
 def test_texts_close_to_the_threshold_are_counted() -> None:
