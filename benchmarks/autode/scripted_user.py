@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.methods.autode.recorded import records as recorded
-
 from rig.methods.autode.data import checkout
 from rig.methods.autode.data.scenarios import ASSISTANT, USER, Scenario, Utterance
 from rig.methods.autode.players.questions import Alike
 from rig.methods.autode.players.scripted_user import answer, missing, similarity
+from rig.papers.autode import records as recorded
 
 DYNAMIC = (
     ("Code Llama, human", "a_codellama13b_oasst_human_good_complementary"),

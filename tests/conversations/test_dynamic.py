@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from rig.events import Where
 from rig.methods.autode.check import check, faults
 from rig.methods.autode.data.scenarios import load_directory
+from rig.methods.autode.method import METHOD
+from rig.methods.autode.players.oracle import obedient_step
+from rig.methods.autode.players.scripted_user import ScriptedUser
 from rig.methods.checking import Checked
+from rig.methods.episode import course
+from rig.methods.scripted import Oracle
 from rig.paths import CONVERSATIONS
 
 DYNAMIC = CONVERSATIONS / "dynamic"
 SCENARIOS = load_directory(DYNAMIC)
+SETUP = METHOD.ready({option.name: option.default for option in METHOD.options})
 
 
 def test_there_are_enough_of_every_kind() -> None:
@@ -56,7 +63,7 @@ def test_nobody_is_twice_there() -> None:
 
 
 def test_every_scenario_can_be_played_to_its_call() -> None:
-    assert check(DYNAMIC) == Checked(DYNAMIC, len(SCENARIOS), ())
+    assert check(DYNAMIC, SETUP) == Checked(DYNAMIC, len(SCENARIOS), ())
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
@@ -66,7 +73,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     row["offered"] = ["SwitchLight"]
     del row["call"]["arguments"]["state"]
     (tmp_path / "home.json").write_text(json.dumps({**data, "scenarios": [row]}), encoding="utf-8")
-    found = list(faults(load_directory(tmp_path)))
+    found = list(faults(load_directory(tmp_path), SETUP))
     assert [each.partition(": ")[2].split(";")[0] for each in found] == [
         "the first query gives away 3 values",
         "1 APIs are on offer",
@@ -87,7 +94,23 @@ def test_what_is_no_scenario_is_one_fault(tmp_path: Path, change: dict[str, obje
     data = json.loads((DYNAMIC / "home.json").read_text(encoding="utf-8"))
     row = {name: value for name, value in {**data["scenarios"][0], **change}.items() if value is not None}
     (tmp_path / "home.json").write_text(json.dumps({**data, "scenarios": [row]}), encoding="utf-8")
-    _, count, found = check(tmp_path)
+    _, count, found = check(tmp_path, SETUP)
     assert count == 0
     assert len(found) == 1
     assert (fault if change.get("query", 1) else "it has no query") in found[0]
+
+
+def test_whoever_asks_only_for_what_is_required_can_make_every_call() -> None:
+    players = {"assistant": Oracle(SCENARIOS, obedient_step), "user": ScriptedUser(SCENARIOS)}
+    for scenario in SCENARIOS:
+        dialogue = SETUP.start(scenario, SETUP.settings, Where(0, scenario.name), lambda _: None, 0)
+        assert list(course(dialogue, players))
+        assert dialogue.score().counts["successes"] == 1, scenario.name
+
+
+def test_what_is_needed_and_neither_required_nor_said_is_a_fault(tmp_path: Path) -> None:
+    data = json.loads((DYNAMIC / "home.json").read_text(encoding="utf-8"))
+    del data["apis"][0]["parameters"]["colour"]["mark"]
+    (tmp_path / "home.json").write_text(json.dumps(data), encoding="utf-8")
+    fault = "who asks only for what is required never learns colour: mark it, or say it at first"
+    assert check(tmp_path, SETUP).faults == (f"{tmp_path}: light-for-reading: {fault}",)

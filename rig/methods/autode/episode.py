@@ -33,7 +33,7 @@ class Dialogue(Episode):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.talk = Talk(self.task, self.settings.mode, self.settings.max_rounds)
+        self.talk = Talk(self.task, self.settings.mode, self.settings.max_rounds, compat=self.settings.compat)
 
     @property
     def is_over(self) -> bool:

@@ -14,7 +14,7 @@ from rig.methods.autode.episode import Dialogue
 from rig.methods.autode.players.oracle import true_step
 from rig.methods.autode.players.scripted_user import ScriptedUser
 from rig.methods.autode.prompt import THE_USER, Settings, opening
-from rig.methods.autode.scoring.judgement import DECLARATION, VERSION
+from rig.methods.autode.scoring.judgement import DECLARATION, UPSTREAM_VERSION, VERSION
 from rig.methods.base import Grading, Method, Option, Setup
 from rig.methods.checking import Checked
 from rig.methods.scripted import Oracle
@@ -83,8 +83,8 @@ class AutoDESetup(Setup):
 
     @property
     def grader(self) -> Grading:
-        kind = "upstream" if self.settings.compat else "default"
-        return Grading(kind, VERSION, "exact", {"mode": kind, "version": VERSION})
+        kind, version = ("upstream", UPSTREAM_VERSION) if self.settings.compat else ("default", VERSION)
+        return Grading(kind, version, "exact", {"mode": kind, "version": version})
 
 
 METHOD: Method = AutoDE()

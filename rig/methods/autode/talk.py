@@ -1,5 +1,6 @@
 """What has been said, and how it ended: a fold over steps, as they are played or as they were stored."""
 
+import re
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
@@ -17,15 +18,20 @@ End: TypeAlias = Literal[
 """How a conversation ended; each is a count of the method's."""
 
 
+_KNOWS_NOTHING = re.compile(r"(?:(?:sorry,? )?i (?:do not|don['’]t) know\b[^.!?]*[.!]?\s*)+", re.IGNORECASE)
+
+
 class Talk:
     """One conversation. `said` is without the call; `end` is None for as long as it goes on."""
 
-    def __init__(self, scenario: Scenario, mode: Mode, max_rounds: int) -> None:
+    def __init__(self, scenario: Scenario, mode: Mode, max_rounds: int, *, compat: bool = False) -> None:
         is_static = mode == "static"
         self.said: list[Utterance] = list(scenario.history if is_static else scenario.history[:1])
         self.end: End | None = None
         self.call: Call | None = None
         self._left = 1 if is_static else max_rounds
+        self._first = len(self.said)
+        self._compat = compat
 
     def add(self, step: Step) -> None:
         """Take in a step: words are added to what was said, anything else ends the conversation."""
@@ -62,4 +68,13 @@ class Talk:
         if DONE in text:
             self.end = "gave_up"
         elif not self._left:
-            self.end = "round_limit"
+            self.end = "user_failed" if self._is_user_stuck and not self._compat else "round_limit"
+
+    @property
+    def _is_user_stuck(self) -> bool:
+        """Whether the user could answer less than half of what they were asked.
+
+        Upstream counts such conversations as the assistant's reluctance to call.
+        """
+        answers = [text for role, text in self.said[self._first :] if role == USER]
+        return 2 * sum(_KNOWS_NOTHING.fullmatch(text) is not None for text in answers) > len(answers)

@@ -29,7 +29,7 @@ class AutoDE(Paper):
         from rig.methods.autode.talk import Talk
         from rig.papers.autode.records import record_of
 
-        talk = Talk(task, settings.mode, settings.max_rounds).extend(turns.values())
+        talk = Talk(task, settings.mode, settings.max_rounds, compat=settings.compat).extend(turns.values())
         return record_of(task, talk, compat=settings.compat).line()
 
 

@@ -202,3 +202,21 @@ def test_settings_are_in_the_fingerprint() -> None:
         )
     ]
     assert len(set(fingerprints)) == 5
+
+
+UNKNOWN = replied("Sorry, I don't know that.")
+
+
+@pytest.mark.parametrize(("compat", "end"), [(False, "user_failed"), (True, "round_limit")])
+def test_who_cannot_answer_is_not_the_assistants_fault_but_upstream_says_so(compat: bool, end: str) -> None:
+    asked = [replied("What is your shoe size?")] * 8
+    heard = Heard(scenario(), asked, [UNKNOWN] * 8, Settings(compat=compat)).all()
+    assert heard.end == end
+    assert heard.counts["reluctant"] == int(compat)
+    assert heard.counts["user_failed"] == int(not compat)
+
+
+def test_who_answers_half_of_the_questions_leaves_the_reluctance_with_the_assistant() -> None:
+    answers = [UNKNOWN, replied("It's hall. I don't know the colour.")] * 4
+    heard = Heard(scenario(), [replied("Which colour?")] * 9, answers, Settings(max_rounds=9)).all()
+    assert heard.end == "round_limit"

@@ -136,7 +136,9 @@ class _Reader:
             return
         kinds = {clause.kind for clause in parts}
         for clause in parts:
-            if clause.kind in ("wh", "tell"):
+            if clause.kind != "statement" and (slot := self._spelled(clause)):
+                self._tell([slot])
+            elif clause.kind in ("wh", "tell"):
                 self._read_question(clause)
             elif clause.kind in ("closed", "fragment"):
                 self._read_closed(clause)
@@ -144,6 +146,20 @@ class _Reader:
                 pass  # what there is to choose from
             elif clause.kind == "statement" and ("closed" in kinds or _RESTATES.match(clause.text)):
                 self._compare(clause)
+
+    def _spelled(self, clause: Clause) -> Slot | None:
+        """The slot that a question asks for in the very words of the document."""
+        plain = clause.text.casefold().strip(" ?!.")
+        for slot in self._slots:
+            description = slot.parameter.description.casefold()
+            if len(description) > 4 and (plain == description or plain.endswith(f": {description}")):
+                return slot
+        is_one = clause.kind in ("wh", "tell") and not re.search(r",|\band\b", plain)
+        for slot in self._slots if is_one else ():
+            named = rf"(?<!of )\b(?:the|your) {re.escape(questions.spoken(slot.name))}$"
+            if re.search(named, plain):
+                return slot
+        return None
 
     # Questions for a value.
 
@@ -175,7 +191,12 @@ class _Reader:
         is_typed = clause.asks not in ("", "what", "which", "what name", "which name")
         is_by_name = not is_typed and (degree < asking.STRONG or clause.kind == "tell")
         if is_by_name and (slots := self._named(clause)):
-            return slots
+            head = re.search(r"\b(?:which|what) (\w+)", clause.text, re.IGNORECASE)
+            noun = stem(head[1].casefold()) if head and tokens(head[1])[0].is_content else ""
+            is_other = (
+                best is not None and noun in best.stems and not any(noun in slot.stems for slot in slots)
+            )
+            return [best] if best is not None and is_other else slots
         return [best] if best is not None and degree >= asking.CLEAR else []
 
     def _named(self, clause: Clause, alike: Alike | None = None) -> list[Slot]:
@@ -305,7 +326,7 @@ class _Reader:
         for fact in facts(text):
             same = {slot.name for slot in slots if any(fact.agrees(own) for own in slot.facts)}
             true |= same
-            if same or any(fact.agrees(own) for own in facts(self._known.story)):
+            if same or any(fact.sort is own.sort and fact.agrees(own) for own in facts(self._known.story)):
                 continue
             rivals = [slot for slot in slots if family(fact) in slot.families]
             if fact.sort is Sort.NUMBER:

@@ -15,8 +15,11 @@ from rig.methods.autode.talk import Talk
 from rig.metrics import Counts, Declaration, Metric, NamedCount, Part, Score
 from rig.verdicts import CallPlace, Difference, Verdict
 
-VERSION = "2"
+VERSION = "3"
 """Of the scores; to be raised with any change that can change one."""
+
+UPSTREAM_VERSION = "2"
+"""Of the scores as upstream computes them."""
 
 ENDS = ("malformed", "gave_up", "round_limit", "context_full", "assistant_failed", "user_failed")
 """The ways to end without a call that could be read."""
