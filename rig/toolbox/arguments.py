@@ -1,6 +1,8 @@
 """Whether a model's arguments fit a tool: by default by its schema, in upstream's way only by name."""
 
-from rig.calls import JsonObject
+import re
+
+from rig.calls import Json, JsonObject
 from rig.toolbox.errors import ToolError, shown
 from rig.toolbox.schemas import Kind, Misfit, kind_of, misfits
 from rig.toolbox.spec import Tool
@@ -14,11 +16,28 @@ def check(tool: Tool, arguments: JsonObject) -> JsonObject:
 
     Raises ToolError for the first argument that is unknown, missing or of a wrong type.
     """
-    found = [each for each in misfits(tool.parameters, arguments) if each.kind in _ORDER]
-    if found:
-        raise ToolError(_refusal(tool, min(found, key=lambda each: _ORDER[each.kind])))
+    refusal = refused(tool, arguments)
+    if refusal is not None:
+        raise ToolError(refusal)
     required = tool.parameters["required"]
     return {name: value for name, value in arguments.items() if value is not None or name in required}
+
+
+def refused(tool: Tool, arguments: Json) -> str | None:
+    """Why a tool's schema refuses arguments, in words for the model; None if they fit."""
+    faults = [misfit for misfit in misfits(tool.parameters, arguments) if misfit.kind in _ORDER]
+    return _refusal(tool, min(faults, key=lambda misfit: _ORDER[misfit.kind])) if faults else None
+
+
+def is_refusal(tool: Tool, text: str) -> bool:
+    """Whether a text is how the schema of a tool refuses arguments, and not what the tool says itself."""
+    name, any_name = re.escape(tool.name), "|".join(map(re.escape, tool.parameters["properties"]))
+    forms = (
+        rf"{name} has no argument '.*'; it takes .+\.",
+        rf"{name} needs the argument (?:{any_name})\.",
+        rf"(?:{any_name}) must be .+(?:, not .+|; it holds .+)\.",
+    )
+    return any(re.fullmatch(form, text, re.DOTALL) for form in forms)
 
 
 def check_names(tool: Tool, arguments: JsonObject) -> None:

@@ -12,8 +12,7 @@ from rig.methods.tooltalk.replay import replay
 from rig.methods.tooltalk.written import call_parts, conversation_parts, turn_parts
 from rig.scoring import reasons
 from rig.tasks import turn_number
-from rig.toolbox.arguments import check
-from rig.toolbox.errors import ToolError
+from rig.toolbox.arguments import is_refusal, refused
 from rig.toolbox.own.functions import Function
 from rig.toolbox.rules import TrueCall
 from rig.toolbox.simulator import Simulator
@@ -26,6 +25,11 @@ class MadeCall(NamedTuple):
     place: str
     truth: TrueCall
     executed: ExecutedCall
+
+    def fits(self, toolbox: Toolbox) -> bool:
+        """Whether there is such a tool, and its schema takes the arguments."""
+        tool = toolbox.tools.get(self.truth.name)
+        return tool is not None and refused(tool, self.truth.arguments) is None
 
 
 def check_own(place: Path, toolbox: Toolbox) -> Checked:
@@ -80,11 +84,13 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
         if truth.name not in tools:
             yield f"{place}: there is no tool {truth.name}; choose from: {', '.join(tools)}"
             return
-        try:
-            check(tools[truth.name], truth.arguments)
-        except ToolError as error:
+        tool = tools[truth.name]
+        if (refusal := refused(tool, truth.arguments)) is not None:
             needs = any(name not in truth.arguments for name in truth.rules)
-            yield f"{place}: {error}{' Give its rule an example.' if needs else ''}"
+            yield f"{place}: {refusal}{' Give its rule an example.' if needs else ''}"
+            return
+        if truth.exception is not None and is_refusal(tool, truth.exception):
+            yield f"{place}: raises {truth.exception!r}, but the arguments fit; take `raises` out"
             return
     forbidden = {name for turn in conversation.turns for name in turn.forbidden}
     for name in sorted(forbidden - tools.keys()):

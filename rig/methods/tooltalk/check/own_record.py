@@ -30,9 +30,9 @@ def _record(path: Path, simulator: Simulator) -> bool:
     conversations = load_file(path)
     places = call_places(path, conversations)
     made = [
-        each.executed
+        call.executed if call.fits(simulator.toolbox) else None
         for conversation, where in zip(conversations, places, strict=True)
-        for each in made_calls(conversation, where, simulator)
+        for call in made_calls(conversation, where, simulator)
     ]
     before = read_text(path)
     if is_in_tooltalks_shape(path):
@@ -46,8 +46,11 @@ def _record(path: Path, simulator: Simulator) -> bool:
     return after != before
 
 
-def _unrecorded(path: Path, made: list[ExecutedCall]) -> list[tuple[int, _Path, ExecutedCall]]:
-    """The calls without a recorded outcome: the document's number, the path in it, and the call as made."""
+def _unrecorded(path: Path, made: list[ExecutedCall | None]) -> list[tuple[int, _Path, ExecutedCall]]:
+    """The calls without a recorded outcome: the document's number, the path in it, and the call as made.
+
+    A call that its tool's schema refuses is None, and is to be mended: its refusal is no outcome.
+    """
     found = []
     left = iter(made)
     number, lines = -1, Lines()
@@ -57,7 +60,7 @@ def _unrecorded(path: Path, made: list[ExecutedCall]) -> list[tuple[int, _Path, 
         for turn in turn_parts(conversation):
             for call in call_parts(turn):
                 executed = next(left)
-                if not has_outcome(call):
+                if executed is not None and not has_outcome(call):
                     found.append((number, call.path, executed))
     return found
 
@@ -68,18 +71,18 @@ def _outcome(executed: ExecutedCall) -> JsonObject:
     return {"returns": executed.response}
 
 
-def _in_tooltalks_shape(text: str, made: list[ExecutedCall]) -> str:
+def _in_tooltalks_shape(text: str, made: list[ExecutedCall | None]) -> str:
     source = json.loads(text)
     left = iter(made)
     for turn in source["conversation"]:
         for call in turn.get("apis", ()):
-            outcome = next(left).outcome.as_json()
-            if not call.keys() & outcome.keys():
-                call |= outcome
+            executed = next(left)
+            if executed is not None and not call.keys() & executed.outcome.as_json().keys():
+                call |= executed.outcome.as_json()
     return f"{json.dumps(source, indent=2, ensure_ascii=False)}\n"
 
 
-def _in_json(path: Path, made: list[ExecutedCall]) -> str:
+def _in_json(path: Path, made: list[ExecutedCall | None]) -> str:
     [document] = read(path)
     todo = _unrecorded(path, made)
     for _, place, executed in todo:
@@ -97,7 +100,7 @@ def _at(value: Any, path: _Path) -> Any:
     return value
 
 
-def _in_yaml(path: Path, text: str, made: list[ExecutedCall]) -> str:
+def _in_yaml(path: Path, text: str, made: list[ExecutedCall | None]) -> str:
     """The text with a line below each call, from the last to the first, so that places stay what they are."""
     roots = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     wanted = [document.value for document in read(path)]
