@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from rig.methods.tooltalk.method import ToolTalk
+
 Rig = Callable[..., Any]
 Make = Callable[..., Path]
 
@@ -111,3 +113,31 @@ def test_what_is_no_file_to_read_is_never_waited_for(rig: Rig, folder: Make, nam
     done = rig("run", "oracle", "--toolbox", place, "--display", "none")
     assert done.err.count("\n") <= 1
     assert done.code == 0 or (done.code, str(place) in done.err) == (2, True)
+
+
+NUMBERS = {
+    "tools": [{"name": "put", "parameters": {"properties": {"n": {"type": "number"}}, "required": ["n"]}}]
+}
+PUT = "- user: put it\n  calls:\n    - put:\n        n: %s\n"
+
+
+def test_a_refusal_of_the_schema_is_never_recorded(folder: Make) -> None:
+    place = folder(tools=NUMBERS, one=PUT % "many")
+    file = place / "conversations" / "one.yaml"
+    assert ToolTalk().record(place) == []
+    assert file.read_text() == PUT % "many"
+    [fault] = ToolTalk().check(place).faults
+    assert fault.endswith("n must be a number, not a string.")
+    file.write_text(PUT % "3")
+    assert ToolTalk().record(place) == [file]
+    assert "raises" not in file.read_text()
+
+
+def test_a_refusal_that_was_recorded_of_a_call_that_fits_is_a_fault(folder: Make) -> None:
+    recorded = PUT % "3" + "      raises: n must be a number, not a string.\n"
+    [fault] = ToolTalk().check(folder(tools=NUMBERS, one=recorded)).faults
+    assert fault.endswith(
+        "raises 'n must be a number, not a string.', but the arguments fit; take `raises` out"
+    )
+    own_words = PUT % "3" + "      raises: the tank must be full.\n"
+    assert ToolTalk().check(folder("other", tools=NUMBERS, one=own_words)).faults == ()

@@ -244,3 +244,65 @@ def test_references_that_multiply_are_bounded(tmp_path: Path) -> None:
         defs[f"d{n}"] = {"type": "object", "properties": {"a": both, "b": both}}
     with pytest.raises(RigError, match="more than 5000 schemas in one tool"):
         parameters(tmp_path, {"properties": {"x": {"$ref": "#/$defs/d29"}}, "$defs": defs})
+
+
+TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+EITHER = [
+    {"type": "object", "properties": {"a": TEXT, "c": TEXT}, "required": ["a", "c"]},
+    {"type": "object", "properties": {"b": WHOLE, "c": WHOLE}, "required": ["b", "c"]},
+]
+
+
+def listed(tmp_path: Path, schema: Any) -> Any:
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps({"tools": [{"name": "x", "inputSchema": schema}]}))
+    return read_listing(file).tools[0].parameters
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+def test_alternatives_at_the_top_are_one_object_with_what_all_require(tmp_path: Path, keyword: str) -> None:
+    parameters = listed(tmp_path, {keyword: EITHER})
+    assert parameters["required"] == ["c"]
+    assert parameters["properties"] == {"a": TEXT, "c": {"anyOf": [TEXT, WHOLE]}, "b": WHOLE}
+
+
+def test_what_stands_beside_alternatives_holds_for_each(tmp_path: Path) -> None:
+    beside = {"type": "object", "properties": {"a": TEXT, "b": WHOLE}}
+    parameters = listed(tmp_path, {**beside, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]})
+    assert (list(parameters["properties"]), parameters["required"]) == (["a", "b"], [])
+    deep = listed(
+        tmp_path, {"properties": {"q": {"type": "string", "oneOf": [{"enum": ["x"]}, {"pattern": "^y$"}]}}}
+    )
+    assert deep["properties"]["q"]["anyOf"][1] == {"type": "string", "pattern": "^y$"}
+
+
+def test_references_and_combinations_are_followed_at_any_depth(tmp_path: Path) -> None:
+    point = {
+        "allOf": [
+            {"type": "object", "properties": {"p": TEXT}},
+            {"properties": {"r": WHOLE}, "required": ["r"]},
+        ]
+    }
+    schema = {
+        "allOf": [
+            {"$ref": "#/$defs/Named"},
+            {"oneOf": [{"properties": {"k": {"const": "x"}}}, {"required": ["at"]}]},
+        ],
+        "$defs": {
+            "Named": {
+                "type": "object",
+                "properties": {"at": {"type": "array", "items": {"$ref": "#/$defs/Point"}}},
+            },
+            "Point": {"oneOf": [point, {"type": "null"}]},
+        },
+    }
+    parameters = listed(tmp_path, schema)
+    item = parameters["properties"]["at"]["items"]["anyOf"][0]
+    assert (item["required"], list(item["properties"])) == (["r"], ["p", "r"])
+    assert list(parameters["properties"]) == ["at", "k"]
+
+
+@pytest.mark.parametrize("schema", [{"oneOf": [{"$ref": "#/oneOf/0"}]}, {"allOf": [{"$ref": "#/allOf/0"}]}])
+def test_a_schema_that_is_its_own_part_is_one_line(tmp_path: Path, schema: Any) -> None:
+    with pytest.raises(RigError, match="refers to itself"):
+        listed(tmp_path, schema)

@@ -59,10 +59,34 @@ class Declared:
             raise self._root.fault("the schema of parameters has to be an object")
         if value.get("type", "object") != "object":
             raise self._root.fault(f"the parameters have to be of type object, not {value['type']!r}")
-        schema = {"properties": {}, **value, "type": "object"}
-        _check_schema(schema, self._root)
-        found = self._node(schema, "", ())
-        return {**found, "required": found.get("required", []), "additionalProperties": False}
+        _check_schema(value, self._root)
+        is_plain = not {"$ref", "allOf", "anyOf", "oneOf"} & value.keys()
+        node = self._node({"properties": {}, **value, "type": "object"} if is_plain else value, "", ())
+        united = self._united(node)
+        return {**united, "required": united.get("required", []), "additionalProperties": False}
+
+    def _united(self, node: JsonObject) -> JsonObject:
+        """One object for all alternatives of the parameters: every property, and what all of them require."""
+        options = [self._united(option) for option in node.get("anyOf", ())]
+        if not options:
+            if node.get("type") != "object":
+                raise self._root.fault("the parameters have to be of type object")
+            return node if "properties" in node else {**node, "properties": {}}
+        self._note("", "which arguments belong together: those of every alternative can be given")
+        schemas: dict[str, list[JsonObject]] = {}
+        for option in options:
+            for name, schema in option["properties"].items():
+                if schema not in schemas.setdefault(name, []):
+                    schemas[name].append(schema)
+        first, *others = (option.get("required", []) for option in options)
+        return {
+            **{name: node[name] for name in _DOCUMENTATION if name in node},
+            "type": "object",
+            "properties": {
+                name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in schemas.items()
+            },
+            "required": [name for name in first if all(name in other for other in others)],
+        }
 
     def _node(self, schema: Any, where: str, references: tuple[str, ...]) -> JsonObject:
         self._left -= 1
@@ -81,7 +105,12 @@ class Declared:
         if options is not None:
             if not isinstance(options, list) or not options:
                 raise self._fault(where, "needs a list of schemas in anyOf")
-            return {"anyOf": [self._node(each, where, references) for each in options], **documented}
+            chosen = "anyOf" if "anyOf" in schema else "oneOf"
+            beside = {
+                name: schema[name] for name in schema if name not in (chosen, *_DOCUMENTATION, *_SILENT)
+            }
+            alternatives = [{"allOf": [beside, option]} if beside else option for option in options]
+            return {"anyOf": [self._node(each, where, references) for each in alternatives], **documented}
         if "enum" in schema or "const" in schema:
             kept = ("type", "enum", "const")
             return {**{name: schema[name] for name in kept if name in schema}, **documented}
@@ -151,20 +180,23 @@ class Declared:
         return {**ANYTHING, **{name: schema[name] for name in _DOCUMENTATION if name in schema}}
 
     def _reference(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
+        return self._node(self._target(schema, where, references), where, (*references, schema["$ref"]))
+
+    def _target(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
+        """What a schema refers to, with what stands beside the reference."""
         name = schema["$ref"]
         if not isinstance(name, str) or not name.startswith("#"):
             raise self._fault(where, f"refers to {name!r}; only references within the file are followed")
         if name in references:
             raise self._fault(where, f"refers to itself: {' → '.join((*references, name))}")
-        found = self._root.value
+        target = self._root.value
         for step in name.lstrip("#").strip("/").split("/"):
             step = step.replace("~1", "/").replace("~0", "~")
             if step:
-                found = self._step(found, step, name, where)
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        if not isinstance(found, dict):
+                target = self._step(target, step, name, where)
+        if not isinstance(target, dict):
             raise self._fault(where, f"refers to {name!r}, which is not a schema")
-        return self._node({**found, **beside}, where, (*references, name))
+        return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
 
     def _step(self, value: Any, step: str, name: str, where: str) -> Any:
         """The value at a name of an object, or at a position of a list."""
@@ -175,25 +207,37 @@ class Declared:
         raise self._fault(where, f"refers to {name!r}, which is not there")
 
     def _merged(self, schema: JsonObject, where: str, references: tuple[str, ...]) -> JsonObject:
-        """The schemas of an allOf as one, where all of them are objects or there is one alone."""
+        """A schema with those of its allOf as one. What two of them say of one property holds together."""
         merged: JsonObject = {name: value for name, value in schema.items() if name != "allOf"}
         parts = schema["allOf"]
-        if not isinstance(parts, list) or not all(isinstance(each, dict) for each in parts):
+        if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
             raise self._fault(where, "needs a list of schemas in allOf")
         for part in parts:
-            if "$ref" in part:
-                part = self._reference(part, where, references)
-            for name, value in part.items():
-                before = merged.get(name, value)
-                if name == "properties":
-                    merged[name] = {**merged.get(name, {}), **value}
-                elif name == "required":
-                    merged[name] = [*merged.get(name, []), *value]
-                elif before != value and name not in _DOCUMENTATION:
-                    raise self._fault(where, f"has two values of {name} in allOf; write one")
+            inside = references
+            while "$ref" in part or "allOf" in part:
+                self._left -= 1
+                if self._left < 0:
+                    raise self._root.fault(f"more than {MOST_NODES} schemas in one tool")
+                if "$ref" in part:
+                    part, inside = self._target(part, where, inside), (*inside, part["$ref"])
                 else:
-                    merged[name] = before
+                    part = self._merged(part, where, inside)
+            for name, value in part.items():
+                merged[name] = self._both(name, merged[name], value, where) if name in merged else value
         return merged
+
+    def _both(self, name: str, one: Json, other: Json, where: str) -> Json:
+        """What two schemas of an allOf say under one keyword."""
+        if one == other or name in _DOCUMENTATION:
+            return one
+        if name == "properties":
+            shared = {key: {"allOf": [one[key], other[key]]} for key in one.keys() & other.keys()}
+            return {**one, **other, **shared}
+        if name == "required":
+            return [*one, *other]
+        if name in ("anyOf", "oneOf"):
+            return [{"allOf": [first, second]} for first in one for second in other]
+        raise self._fault(where, f"has two values of {name} in allOf; write one")
 
     def _note_left_out(self, schema: JsonObject, kept: list[str], where: str) -> None:
         known = {"type", "nullable", *kept, *_DOCUMENTATION, *_SILENT}
