@@ -118,6 +118,7 @@ SKIPPED = Sign(Glyph("–", "-"), "skipped", "muted")
 MADE = Sign(Glyph("✓", "+"), "made", "success")
 MISSED = Sign(Glyph("✗", "x"), "missed", "failure")
 OPEN = Sign(Glyph("○", "."), "open", "muted")
+LEFT_OUT = Sign(Glyph("–", "-"), "optional, not made", "muted")
 
 FINISHED_RUN = Sign(Glyph("✓", "="), "finished", "success")
 RUNNING_RUN = Sign(Glyph("●", ">"), "running", "running")
@@ -143,6 +144,8 @@ def ended(*, success: bool, incorrect: bool, error: bool) -> Sign:
     return INCORRECT if incorrect else ERROR if error else FAILED
 
 
-def due(*, made: bool, over: bool) -> Sign:
-    """The outcome of an expected call; `over` once its turn was played."""
-    return MADE if made else MISSED if over else OPEN
+def due(*, made: bool, over: bool, optional: bool = False) -> Sign:
+    """The outcome of an expected call; `over` once its turn was played. Nobody misses an `optional` one."""
+    if made or not over:
+        return MADE if made else OPEN
+    return LEFT_OUT if optional else MISSED

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from rig.calls import ExecutedCall
 from rig.compare import Comparison, ConversationResult
+from rig.displays import signs
 from rig.displays.clip import Clip, clip
 from rig.displays.signs import Sign
 from rig.displays.steps import Called, Failed, Replied, Returned, StepView, ended, expected, step_view
@@ -13,6 +14,7 @@ from rig.episodes import PlayedTurn
 from rig.metrics import Declaration
 from rig.store import Transcript
 from rig.tasks import turn_number
+from rig.toolbox.rules import is_optional
 from rig.verdicts import CallPlace
 
 _BEST = 10
@@ -53,6 +55,7 @@ class WantedView:
     text: str
     answer: str
     made_by: tuple[str, ...]
+    left_out: Sign = signs.MISSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,8 @@ def _wanted(
     call, result = expected(turn, number, executed, max(longest, _TRUTH))
     arms = zip(letters, made, strict=True)
     made_by = tuple(letter for letter, places in arms if CallPlace(turn, number) in places)
-    return WantedView(_call(call, max(longest, _TRUTH)), _answer(result, longest), made_by)
+    left_out = signs.due(made=False, over=True, optional=is_optional(executed))
+    return WantedView(_call(call, max(longest, _TRUTH)), _answer(result, longest), made_by, left_out)
 
 
 def _made(transcript: Transcript) -> set[CallPlace]:

@@ -4,6 +4,7 @@ import reprlib
 from collections.abc import Sequence
 
 from rig.calls import Json
+from rig.toolbox.rules import first_difference
 from rig.verdicts import Difference
 
 MOST_DIFFERENCES = 3
@@ -40,7 +41,10 @@ def difference(found: Difference) -> str:
         return f"{what}: {found.note}"
     if found.similarity is not None:
         return f"{what}: similarity {found.similarity:.2f}, needs {found.threshold:.2f}"
-    return f"{what}: expected {show(found.expected)}, got {show(found.got)}"
+    path, expected, got = "", found.expected, found.got
+    if isinstance(expected, dict | list) and isinstance(got, dict | list):
+        path, expected, got = first_difference(expected, got)
+    return f"{what}{path}: expected {show(expected)}, got {show(got)}"
 
 
 def show(value: Json) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from rig.calls import ExecutedCall, Json
 from rig.scoring.similarity import Similarity
-from rig.toolbox.rules import ABSENT, Rule, TrueCall
+from rig.toolbox.rules import ABSENT, NESTED, Rule, TrueCall, nested_texts
 from rig.toolbox.spec import FREE_TEXT, Equality, Response, Text, Tool
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import Difference
@@ -100,6 +100,12 @@ class Rules(ABC):
                 continue
             if difference := self.text(name, kind, expected, got, _others(name, tool, predicted, truth)):
                 yield difference
+        for name, rule in _own(truth).items():
+            inside = nested_texts(rule.of, predicted.arguments.get(name), name) if rule.name == NESTED else ()
+            for place, expected, got in inside:
+                if self.compares_text(FREE_TEXT, expected, got):
+                    difference = self.text(place, FREE_TEXT, expected, got)
+                    yield from [difference] if difference else []
 
     def _response(self, tool: Tool, predicted: ExecutedCall, truth: ExecutedCall) -> Iterable[Difference]:
         expected, got = truth.response, predicted.response

@@ -5,7 +5,7 @@ conversation ({"$one_of": ["Oslo", "Bergen"]}), where it can have a value of its
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 
@@ -20,6 +20,9 @@ MARK = "$"
 
 LONGEST = 100_000
 """Characters of a text that are looked at."""
+
+NESTED = "nested"
+"""The name of the rule of a value with rules inside."""
 
 ABSENT = object()
 """What an argument is that was not given."""
@@ -53,6 +56,8 @@ class Rule:
         match self.name:
             case "one_of":
                 return self.of[0]
+            case _ if self.name == NESTED:
+                return nested_example(self.of)
             case "any" | "regex":
                 raise LookupError(self.name)
             case _:
@@ -83,13 +88,13 @@ def is_optional(truth: ExecutedCall) -> bool:
 
 def names() -> tuple[str, ...]:
     """The rules that there are."""
-    return tuple(_AGREES)
+    return tuple(name for name in _AGREES if name != NESTED)
 
 
 def simple(name: Json) -> Rule:
     """The rule of a name, without a value. Raises RigError for none, and for one that needs a value."""
-    if name in ("one_of", "regex") or not isinstance(name, str) or name not in _AGREES:
-        there_are = ", ".join(each for each in _AGREES if each not in ("one_of", "regex"))
+    if name in ("one_of", "regex", NESTED) or not isinstance(name, str) or name not in _AGREES:
+        there_are = ", ".join(each for each in _AGREES if each not in ("one_of", "regex", NESTED))
         raise RigError(f"{name!r} is not a rule for an argument; choose from: {there_are}")
     return Rule(name)
 
@@ -101,7 +106,7 @@ def parse(value: Json) -> Rule | None:
     (first, of), *rest = value.items()
     name, options = first.removeprefix(MARK), dict(rest)
     if not first.startswith(MARK) or name not in _AGREES:
-        there_are = ", ".join(f"{MARK}{each}" for each in _AGREES)
+        there_are = ", ".join(f"{MARK}{each}" for each in _AGREES if each != NESTED)
         raise RigError(f"{first!r} is not a rule; choose from: {there_are}")
     allowed = {"example", *(("within",) if name in ("number", "datetime", "time") else ())}
     unknown = [option for option in options if option not in allowed]
@@ -110,6 +115,82 @@ def parse(value: Json) -> Rule | None:
     rule = Rule(name, of, options)
     _check(rule)
     return rule
+
+
+def nested(value: Json) -> Rule | None:
+    """The rule of a list or object with rules somewhere inside; None if there are none. Raises RigError."""
+    return Rule(NESTED, value) if isinstance(value, dict | list) and _holds_rule(value) else None
+
+
+def _holds_rule(value: Json) -> bool:
+    # All are parsed, so that a fault in any of them is found.
+    if isinstance(value, dict) and parse(value) is not None:
+        return True
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(list(map(_holds_rule, items)))
+
+
+def nested_example(value: Json) -> Json:
+    """A value with an example in the place of each rule inside. Raises LookupError where a rule has none."""
+    if isinstance(value, list):
+        return [nested_example(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    rule = parse(value)
+    return {name: nested_example(item) for name, item in value.items()} if rule is None else rule.example
+
+
+def nested_texts(value: Json, got: Json, path: str = "") -> Iterator[tuple[str, Json, Json]]:
+    """The places of free text inside a value, with the expected text and the one that is there."""
+    if isinstance(value, list) and isinstance(got, list):
+        for place, (item, other) in enumerate(zip(value, got, strict=False)):
+            yield from nested_texts(item, other, f"{path}[{place}]")
+    elif isinstance(value, dict) and (rule := parse(value)) is not None:
+        if rule.is_text:
+            yield path, rule.of, got
+    elif isinstance(value, dict) and isinstance(got, dict):
+        for name in value:
+            yield from nested_texts(value[name], got.get(name), f"{path}.{name}")
+
+
+def first_difference(expected: Json, got: Json) -> tuple[str, Json, Json]:
+    """The path to where two values differ first, and what stands there; what is absent is None."""
+    has_rules = isinstance(expected, dict) and f"{MARK}{NESTED}" in expected
+    return _difference(expected[f"{MARK}{NESTED}"] if has_rules else expected, got, "", has_rules)
+
+
+def _difference(expected: Json, got: Json, path: str, has_rules: bool) -> tuple[str, Json, Json]:
+    if isinstance(expected, dict) and isinstance(got, dict) and not (has_rules and parse(expected)):
+        for name in dict.fromkeys((*expected, *got)):
+            one, other = expected.get(name, ABSENT), got.get(name, ABSENT)
+            if one is ABSENT or not _agrees_inside(one, other, has_rules):
+                one, other = expected.get(name), got.get(name)
+                return _difference(one, other, f"{path}.{name}", has_rules)
+    if isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for place, (one, other) in enumerate(zip(expected, got, strict=True)):
+            if not _agrees_inside(one, other, has_rules):
+                return _difference(one, other, f"{path}[{place}]", has_rules)
+    return path, expected, got
+
+
+def _agrees_inside(expected: Json, got: Json, has_rules: bool = True) -> bool:
+    """Whether a value agrees with one that may have rules inside. Texts are for a similarity to compare."""
+    if not has_rules:
+        return got is not ABSENT and equal(expected, got)
+    if isinstance(expected, list):
+        return isinstance(got, list) and len(expected) == len(got) and all(map(_agrees_inside, expected, got))
+    if not isinstance(expected, dict):
+        return got is not ABSENT and equal(expected, got)
+    rule = parse(expected)
+    if rule is not None:
+        return isinstance(got, str) if rule.is_text else rule.agrees(rule.of, got)
+    if not isinstance(got, dict) or not got.keys() <= expected.keys():
+        return False
+    return all(_agrees_inside(value, got.get(name, ABSENT)) for name, value in expected.items())
+
+
+def _nested(rule: Rule, expected: Json, got: Json) -> bool:
+    return _agrees_inside(rule.of, got)
 
 
 def _check(rule: Rule) -> None:
@@ -245,4 +326,5 @@ _AGREES: Mapping[str, Callable[[Rule, Json, Json], bool]] = {
     "any": _any,
     "one_of": _one_of,
     "regex": _regex,
+    NESTED: _nested,
 }

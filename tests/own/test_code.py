@@ -361,3 +361,22 @@ def test_a_model_is_held_to_objects_of_which_nothing_is_declared(
         assert isinstance(json.loads(step["arguments"])["more"], dict)
     else:
         assert step["error"] in ("truncated", "call_cap")
+
+
+@pytest.mark.parametrize(
+    ("body", "acts"),
+    [
+        ("def tank_level(tank: str) -> int:\n    return 3\n", False),
+        ("def tank_level(db, tank: str) -> int:\n    return db.execute('SELECT 1').fetchone()[0]\n", False),
+        (
+            "def tank(db, level: int) -> int:\n    db['tanks'].upsert({'id': 1})\n    return level\n",
+            True,
+        ),
+        ("def get_update(n: int) -> int:\n    return n\n", False),
+        ("def set_level(n: int) -> int:\n    return n\n", True),
+    ],
+)
+def test_a_name_that_is_no_verb_does_not_make_an_action(folder: Make, body: str, acts: bool) -> None:
+    place = folder(code=f"from rig.toolbox import tool\n\n\n@tool\n{body}")
+    (tool,) = find_toolbox(str(place)).tools.values()
+    assert tool.action is acts

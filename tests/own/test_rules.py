@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.errors import RigError
-from rig.toolbox.rules import ABSENT, Rule, parse, simple
+from rig.toolbox.rules import ABSENT, Rule, first_difference, nested, nested_texts, parse, simple
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
@@ -106,3 +106,43 @@ def test_a_regular_expression_that_takes_for_ever_is_given_up() -> None:
     rule = parse({"$regex": "(a|aa)+$(b)?c"})
     assert rule is not None
     assert not rule.agrees(None, "a" * 5000 + "!")
+
+
+NESTED = {
+    "items": [{"name": {"$text": "two warm blankets"}, "count": {"$number": 2}}],
+    "to": {"street": "Mill Lane", "gift": {"$one_of": [None, False]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("got", "agrees"),
+    [
+        ({"items": [{"name": "a pair", "count": "2"}], "to": {"street": "Mill Lane"}}, True),
+        ({"items": [{"name": "a pair", "count": 3}], "to": {"street": "Mill Lane"}}, False),
+        ({"items": [{"name": 4, "count": 2}], "to": {"street": "Mill Lane"}}, False),
+        ({"items": [], "to": {"street": "Mill Lane"}}, False),
+        ({"items": [{"name": "x", "count": 2}], "to": {"street": "Mill Lane", "gift": True}}, False),
+        ({"items": [{"name": "x", "count": 2}], "to": {"street": "Mill Lane", "other": 1}}, False),
+    ],
+)
+def test_rules_inside_a_value_apply_there(got: object, agrees: bool) -> None:
+    rule = nested(NESTED)
+    assert rule is not None
+    assert rule.agrees(None, got) == agrees
+    assert parse(rule.as_json()) == rule
+
+
+def test_what_differs_inside_is_named_by_its_path() -> None:
+    got = {"items": [{"name": "x", "count": 3}], "to": {"street": "Mill Lane"}}
+    assert first_difference({"$nested": NESTED}, got) == (".items[0].count", {"$number": 2}, 3)
+    texts = list(nested_texts(NESTED, got))
+    assert texts == [(".items[0].name", "two warm blankets", "x")]
+    assert nested({"a": [1, {"b": 2}]}) is None
+    with pytest.raises(RigError, match=r"is not a rule"):
+        nested({"a": {"$tezt": "x"}})
+
+
+def test_a_value_without_rules_may_have_any_names() -> None:
+    found = first_difference({"a": [{"$gt": 1}, 2]}, {"a": [{"$gt": 1}, 3]})
+    assert found == (".a[1]", 2, 3)
+    assert first_difference({"a": 1}, {"a": 1, "b": {}}) == (".b", None, {})

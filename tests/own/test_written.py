@@ -465,3 +465,20 @@ def test_a_rule_that_was_changed_is_a_grader_of_its_own(
     assert graders[0] == graders[2] != graders[1]
     table = rig("score", "latest", "--similarity", "exact").out
     assert all(f"exact, rules {each[:8]}" in table for each in graders)
+
+
+def test_rules_inside_a_value_are_held_to_and_what_differs_is_named_by_its_path(folder: Make) -> None:
+    order = {"name": "order", "parameters": {"properties": {"box": {"type": "object"}}}, "default": {}}
+    calls = (
+        "- user: order it\n  calls:\n    - order:\n        box:\n"
+        "          note: {$text: please ring}\n          lines: [{n: {$number: 2}}]\n"
+    )
+    place = folder(tools={"tools": [order]}, one=calls)
+    [right, _] = play(place, [("order", {"box": {"note": "please ring", "lines": [{"n": "2"}]}})])
+    assert right["matches"] == 1
+    wrong, reasons = play(place, [("order", {"box": {"note": "please ring", "lines": [{"n": 3}]}})])
+    assert wrong["matches"] == 0
+    assert "box.lines[0].n: expected {'$number': 2}, got 3" in reasons[0]
+    other, reasons = play(place, [("order", {"box": {"note": "go away", "lines": [{"n": 2}]}})])
+    assert other["matches"] == 0
+    assert "box.note" in reasons[0]

@@ -37,6 +37,7 @@ from rig.events import (
 )
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
+from rig.toolbox.rules import is_optional
 from rig.verdicts import CallPlace, StepPlace, Verdict
 from tui.live.transcript import LENGTHS, Remark, Transcript
 
@@ -82,6 +83,7 @@ class Expected:
     position: CallPlace
     name: Clip
     arguments: tuple[tuple[Clip, Clip], ...]
+    optional: bool = False
 
 
 @dataclass(slots=True)
@@ -390,4 +392,4 @@ class RunState:
 
 def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:
     pairs = pairs_of(call.arguments, LENGTHS)[:ARGUMENTS]
-    return Expected(CallPlace(turn, number), clip(call.name, LENGTHS.name), pairs)
+    return Expected(CallPlace(turn, number), clip(call.name, LENGTHS.name), pairs, is_optional(call))

@@ -12,6 +12,7 @@ from tui.widgets.lines import Lines
 _BOXES = {
     signs.MADE: Glyph(" ✓ ", " [+] "),
     signs.MISSED: Glyph(" ✗ ", "  x  "),
+    signs.LEFT_OUT: Glyph(" – ", "  -  "),
     signs.OPEN: Glyph(" ○ ", " [ ] "),
 }
 _LINES = 4
@@ -67,7 +68,7 @@ class Expectations(Lines):
         return lines, first_open
 
     def _expected(self, expected: Expected, is_matched: bool, over: bool) -> list[Line]:
-        due = signs.due(made=is_matched, over=over)
+        due = signs.due(made=is_matched, over=over, optional=expected.optional)
         sign: Span = (str(_BOXES[due]), Tint(due.tint))
         indent: Span = (" " * len(sign[0]), Tint.PLAIN)
         width = max(self.size.width - len(sign[0]) - 1, 8)

@@ -26,6 +26,7 @@ from rig.solutions.solution import FINISH, GIVE_ANSWER
 from rig.store import Transcript
 from rig.tasks import Task, numbered, turn_number
 from rig.toolbox.diff import ColumnChange, RecordChange
+from rig.toolbox.rules import is_optional
 from rig.verdicts import CallPlace, StepPlace
 from rig.words import counted
 
@@ -190,7 +191,7 @@ def _truth(task: Task, index: int, matched: Mapping[CallPlace, StepPlace], *, ov
     for number, executed in enumerate(truth.calls):
         call, result = expected(index, number, executed, _LONGEST)
         place = matched.get(CallPlace(index, number))
-        status = signs.due(made=place is not None, over=over).label
+        status = signs.due(made=place is not None, over=over, optional=is_optional(executed)).label
         where = f" in turn {turn_number(task, place.turn)}, step {place.step + 1}" if place else ""
         lines += [
             f"expected: {_call(call)} ({status}{where})",

@@ -176,6 +176,6 @@ def _parts_of_call(part: Part) -> tuple[str, dict[str, Part], dict[str, Part]]:
 
 def _rule(part: Part) -> Rule | None:
     try:
-        return rules.parse(part.value)
+        return rules.parse(part.value) or rules.nested(part.value)
     except RigError as error:
         raise part.fault(str(error)) from error

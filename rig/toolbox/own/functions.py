@@ -16,7 +16,7 @@ from rig.toolbox import declare
 from rig.toolbox.errors import Stuck, ToolError, shown
 from rig.toolbox.own.declared import Declared
 from rig.toolbox.own.guard import LIMIT_S, Overdue, as_json, in_time, place_of
-from rig.toolbox.own.listing import is_action, matching
+from rig.toolbox.own.listing import LOOKUPS, matching
 from rig.toolbox.rules import Rule, simple
 from rig.toolbox.spec import FREE_TEXT, Equality, Match, Response, Text, Tool
 from rig.toolbox.world import World
@@ -141,10 +141,35 @@ def _own(
         description=_description(inspect.getdoc(function) or ""),
         parameters=schema,
         returns=returns,
-        action=is_action(name) if action is None else action,
+        action=_acts(function) if action is None else action,
         match=match_of(matching(schema, rules)),
         function=Function(function, seconds, given, {n: TypeAdapter(hint) for n, hint in hints.items()}),
     )
+
+
+_VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        "add book buy call cancel change clear close complete create delete edit insert lock mark "
+        "modify move open order pay post put register remove rename replace reply report reserve "
+        "reset save schedule send set share start stop submit subscribe switch transfer turn "
+        "unlock update upload write ",
+    )
+)
+_WRITES = re.compile(r"\b(?:insert|upsert|update|delete|replace|drop|alter|write|append)\w*", re.IGNORECASE)
+
+
+def _acts(function: Callable[..., Any]) -> bool:
+    """Whether a function changes something, where its author does not say: by the verb of its name, "
+    "else by its code.
+    """
+    verb = function.__name__.strip("_").split("_")[0].lower()
+    if verb in LOOKUPS or verb in _VERBS:
+        return verb in _VERBS
+    try:
+        return _WRITES.search(inspect.getsource(function)) is not None
+    except (OSError, TypeError):
+        return True
 
 
 def match_of(rules: Mapping[str, Rule]) -> Match:
