@@ -15,6 +15,7 @@ from rig.displays.signs import Sign
 from rig.episodes import ASSISTANT, PlayedTurn, Step
 from rig.metrics import Counts, Declaration
 from rig.models import Prediction
+from rig.toolbox.rules import is_optional
 from rig.verdicts import CallPlace, Difference, StepPlace, Verdict
 from rig.words import counted
 
@@ -319,6 +320,11 @@ def made(
     kind = prediction.error.value if prediction.error else "error"
     detail = clip(prediction.error_detail, lengths.value)
     return Failed(kind, detail, clip(prediction.raw, 2 * lengths.value))
+
+
+def may_be_left_out(call: ExecutedCall) -> bool:
+    """Whether an expected call need not be made."""
+    return is_optional(call)
 
 
 def expected(turn: int, number: int, executed: ExecutedCall, longest: int) -> tuple[Called, Returned]:

@@ -11,7 +11,7 @@ from enum import Enum
 from rig.calls import ExecutedCall
 from rig.displays.clip import Clip, clip
 from rig.displays.progress import Answered
-from rig.displays.steps import Said, TurnHeading, ended, pairs_of
+from rig.displays.steps import Said, TurnHeading, ended, may_be_left_out, pairs_of
 from rig.events import (
     ArmFinished,
     ArmInfo,
@@ -37,7 +37,6 @@ from rig.events import (
 )
 from rig.metrics import UNDECLARED, Counts, Declaration
 from rig.store import Cell, StoredArm
-from rig.toolbox.rules import is_optional
 from rig.verdicts import CallPlace, StepPlace, Verdict
 from tui.live.transcript import LENGTHS, Remark, Transcript
 
@@ -392,4 +391,4 @@ class RunState:
 
 def _expected(turn: int, number: int, call: ExecutedCall) -> Expected:
     pairs = pairs_of(call.arguments, LENGTHS)[:ARGUMENTS]
-    return Expected(CallPlace(turn, number), clip(call.name, LENGTHS.name), pairs, is_optional(call))
+    return Expected(CallPlace(turn, number), clip(call.name, LENGTHS.name), pairs, may_be_left_out(call))
