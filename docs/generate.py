@@ -17,8 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from rig.cli import cli
-from rig.store.describe import described
-from rig.store.views import EXPORTED
+from rig.store.views import EXPORTED, described
 from tui.widgets.keys import markdown
 
 MARKER = re.compile(r"^<!-- (?:(?P<what>commands|columns)|keys of (?P<screen>[\w.:]+)) -->$", re.MULTILINE)

@@ -1,13 +1,25 @@
 """Tool calls and their outcomes: the one currency that every room of rig accepts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
 """A value that `json.loads` can return."""
 
 JsonObject: TypeAlias = dict[str, Any]
+
+
+class ByName:
+    """A dataclass that is printed as JSON by the names of its fields."""
+
+    __slots__ = ()
+
+    def as_json(self) -> JsonObject:
+        """All of it by name."""
+        # Not `asdict`, which copies values recursively: what a model wrote can be nested deeply.
+        return {of.name: getattr(self, of.name) for of in fields(self)}  # type: ignore[arg-type]
+
 
 SESSION_TOKEN = "session_token"
 """The argument that a simulator gives to tools that need a login; no model ever writes it."""

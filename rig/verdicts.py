@@ -1,10 +1,10 @@
 """What scoring says about one prediction, and about many: the numbers in every display and report."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from rig.calls import Json, JsonObject
+from rig.calls import ByName, Json, JsonObject
 
 
 class CallPlace(NamedTuple):
@@ -22,7 +22,7 @@ class StepPlace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(ByName):
     """One reason why a predicted call is not the ground-truth call it was checked against.
 
     `what` names an argument, or is `arguments` (of the wrong type), `response`, `exception` or
@@ -39,13 +39,9 @@ class Difference:
     note: str | None = None
     unclear: bool = False
 
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return _by_name(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(ByName):
     """The match status of one predicted call.
 
     `ground_truth` is the call it matched, None without a match. `bad_action` follows
@@ -61,11 +57,14 @@ class Verdict:
 
     def as_json(self) -> JsonObject:
         """All of it by name."""
-        return {**_by_name(self), "differences": [difference.as_json() for difference in self.differences]}
+        return {
+            **ByName.as_json(self),
+            "differences": [difference.as_json() for difference in self.differences],
+        }
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(ByName):
     """Two texts that nobody can judge, and that decide a match.
 
     The call `step` of the assistant turn at position `turn` would be the true call `ground_truth`.
@@ -85,10 +84,6 @@ class Doubt:
         """Both texts, in an order that does not depend on which was expected."""
         first, second = sorted((self.expected, self.got))
         return first, second
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return _by_name(self)
 
 
 class FaultKind(StrEnum):
@@ -123,7 +118,7 @@ class FaultKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(ByName):
     """One thing that went wrong in the assistant turn at position `turn` of a failed conversation.
 
     `step` counts the calls of the turn, None if no call is at fault; `ground_truth` is the call that should
@@ -140,12 +135,3 @@ class Fault:
     argument: str = ""
     expected: Json = None
     got: Json = None
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return _by_name(self)
-
-
-def _by_name(instance: Any) -> JsonObject:
-    """Its fields. Not `asdict`, which copies values recursively: what a model wrote can be nested deeply."""
-    return {field.name: getattr(instance, field.name) for field in fields(instance)}

@@ -15,7 +15,7 @@ from browser import CHROMIUM, Page
 from rig import site
 from rig.cli import VERBS as BY_NAME
 from rig.scoring import GRADER_VERSION
-from rig.store.describe import described
+from rig.store.views import described
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")

@@ -227,9 +227,15 @@ def shared_conversations(scored: Sequence[ScoredArm]) -> Shared:
     order = sorted(union, key=lambda key: (first.suite(key), key))
     by_arm = [[key for key in order if key in keys] for keys in (union, *(pairs if others else ()))]
     notes = [*_unfinished(scored), *_left_out(scored, by_arm)]
-    repeats = {arm.chosen.label: _repeats(arm, keys) for arm, keys in zip(scored, by_arm, strict=True)}
-    if len(set(repeats.values())) > 1:
-        ranges = ", ".join(f"{label} {_range(*counts)}" for label, counts in repeats.items())
+    repeats = {
+        arm.chosen.label: sorted({len(arm.cells[key]) for key in keys})
+        for arm, keys in zip(scored, by_arm, strict=True)
+    }
+    if len({(numbers[0], numbers[-1]) for numbers in repeats.values()}) > 1:
+        ranges = ", ".join(
+            f"{label} {' to '.join(str(number) for number in dict.fromkeys((numbers[0], numbers[-1])))}"
+            for label, numbers in repeats.items()
+        )
         notes.append(f"conversations were repeated unequally often ({ranges}); each counts once for each arm")
     return Shared(by_arm, [key for key in order if key in common], notes)
 
@@ -290,15 +296,6 @@ def without_unfinished(chosen: Sequence[ChosenArm]) -> tuple[list[ChosenArm], di
         else:
             left_out[arm.label] = arm.arm.failure or "has finished no conversation"
     return kept, left_out
-
-
-def _repeats(scored: ScoredArm, keys: Sequence[ConversationKey]) -> tuple[int, int]:
-    counts = [len(scored.cells[key]) for key in keys]
-    return min(counts), max(counts)
-
-
-def _range(least: int, most: int) -> str:
-    return str(least) if least == most else f"{least} to {most}"
 
 
 def common_declaration(chosen: Sequence[ChosenArm]) -> Declaration:

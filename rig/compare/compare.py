@@ -358,7 +358,7 @@ def _difference(
 ) -> RateDifference:
     is_share = metric.format == "percent"
     difference = bootstrap.difference(
-        _sides(baseline, metric), _sides(arm, metric), alpha, tests, is_share=is_share
+        Sides(*baseline.sides(metric)), Sides(*arm.sides(metric)), alpha, tests, is_share=is_share
     )
     both = _agreement(baseline, arm)
     if not is_success or both is None or difference.low is None:
@@ -371,10 +371,6 @@ def _difference(
 def _corrected(differences: Sequence[RateDifference]) -> list[RateDifference]:
     adjusted = holm([difference.p for difference in differences])
     return [replace(difference, p_holm=p) for difference, p in zip(differences, adjusted, strict=True)]
-
-
-def _sides(tallied: Tallied, metric: Metric) -> Sides:
-    return Sides(*tallied.sides(metric))
 
 
 def _agreement(baseline: Tallied, arm: Tallied) -> Agreement | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rig.calls import JsonObject
+from rig.calls import ByName, JsonObject
 from rig.compare.arms import ConversationKey, ScoredArm
 from rig.compare.flips import Flip
 from rig.compare.noise import Noise
@@ -23,17 +23,13 @@ from rig.store import GraderInfo, ScoredCell, TurnSpeed
 
 
 @dataclass(frozen=True, slots=True)
-class TurnTimes:
+class TurnTimes(ByName):
     """Seconds by turn, for the model and for everything around it."""
 
     turns: int
     mean_s: float | None
     median_s: float | None
     p95_s: float | None
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
 
 
 class ConversationResult(NamedTuple):
@@ -123,17 +119,13 @@ class ArmResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(ByName):
     """Of how many conversations, each played once by both arms, both, one or neither succeeded."""
 
     both: int
     won: int
     lost: int
     neither: int
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,8 @@ def leaderboard(runs: Runs, suite: str | None = None, method: str | None = None)
         kept.append(place)
     ranked = [_over(place, common) for place in arms if place in kept]
     ordered = sorted(ranked, key=lambda place: -(place.rates[metric.name].value or 0))
-    return Leaderboard(method or "", suite or "", declaration, _told_apart(ordered), common, left_out)
+    told_apart = [place._replace(differs=tuple(_differences(ordered[0], place))) for place in ordered]
+    return Leaderboard(method or "", suite or "", declaration, told_apart, common, left_out)
 
 
 def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
@@ -151,20 +152,15 @@ def _places(runs: Runs, run: StoredRun, suite: str | None) -> list[RankedArm]:
         for task in tasks
         if task.suite == name
     }
-    rows: dict[int, list[tuple[TaskKey, Counts]]] = {}
+    by_arm: dict[int, dict[TaskKey, list[Counts]]] = {}
     for cell in runs.each_cell(run):
         if cell.counts is not None and cell.conversation in keys:
-            rows.setdefault(cell.arm, []).append((keys[cell.conversation], cell.counts))
-    return [_place(run, run.arms[arm], name, counted) for arm, counted in rows.items()]
-
-
-def _place(
-    run: StoredRun, arm: StoredArm, suite: str, counted: Sequence[tuple[TaskKey, Counts]]
-) -> RankedArm:
-    by_task: dict[TaskKey, list[Counts]] = {}
-    for key, counts in counted:
-        by_task.setdefault(key, []).append(counts)
-    return RankedArm(run, arm, frozenset(by_task), {}, {suite: by_task})
+            by_task = by_arm.setdefault(cell.arm, {})
+            by_task.setdefault(keys[cell.conversation], []).append(cell.counts)
+    return [
+        RankedArm(run, run.arms[arm], frozenset(by_task), {}, {name: by_task})
+        for arm, by_task in by_arm.items()
+    ]
 
 
 def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
@@ -179,12 +175,8 @@ def _over(place: RankedArm, common: frozenset[TaskKey]) -> RankedArm:
     return place._replace(rates=estimates(rows, place.run.declaration, ALPHA), suites=suites)
 
 
-def _told_apart(places: Sequence[RankedArm]) -> list[RankedArm]:
-    """The arms, each with the settings in which it differs from the best."""
-    return [place._replace(differs=tuple(_differences(places[0], place))) for place in places]
-
-
 def _differences(best: RankedArm, place: RankedArm) -> Iterator[str]:
+    """The settings in which an arm differs from the best."""
     was, now = (ArmSettings(place.arm.fingerprint or {}, place.run.settings) for place in (best, place))
     yield from map(str, factors(was, now))
     if place.arm.grader != best.arm.grader:
@@ -193,8 +185,8 @@ def _differences(best: RankedArm, place: RankedArm) -> Iterator[str]:
 
 def standing(name: str, scores: Mapping[str, Sequence[float]]) -> Standing:
     """A row from the score of each query, by test set; overall all queries weigh the same."""
-    pooled = [score for each in scores.values() for score in each]
-    by_set = {test_set: _mean_and_error(scores) for test_set, scores in scores.items()}
+    pooled = [score for of_set in scores.values() for score in of_set]
+    by_set = {test_set: _mean_and_error(of_set) for test_set, of_set in scores.items()}
     return Standing(name, *_mean_and_error(pooled), by_set)
 
 

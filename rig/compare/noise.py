@@ -3,7 +3,7 @@
 Two runs of the very same arm are an A/A test; a fast arm against an exact one shows what speed changes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from rig.compare.arms import (
     without_shared,
 )
 from rig.compare.settings import MODEL, SEED, factors
-from rig.episodes import PlayedTurn, Step
+from rig.episodes import Step
 from rig.errors import RigError
 from rig.rates import Estimate, interval
 from rig.store import Runs, ScoredCell
@@ -117,12 +117,18 @@ def _differences(
     cells: tuple[ScoredCell, ScoredCell],
 ) -> Iterator[tuple[str, bool]]:
     """Each thing in a conversation that could differ, and whether it does."""
+    transcripts = [runs.transcript(arm.run, key.name, arm.arm.position, repeat) for arm in arms]
     steps = [
-        _steps(runs.transcript(arm.run, key.name, arm.arm.position, repeat).turns.values()) for arm in arms
+        {
+            StepPlace(turn.turn, number): step
+            for turn in transcript.turns.values()
+            for number, step in enumerate(turn.steps)
+        }
+        for transcript in transcripts
     ]
     for place in steps[0].keys() | steps[1].keys():
         one, other = (step.get(place) for step in steps)
-        yield "steps", _text(one) != _text(other)
+        yield "steps", one is None or other is None or one.prediction.raw != other.prediction.raw
         if _verdict(one) or _verdict(other):
             yield "calls", _verdict(one) != _verdict(other)
     rights = [cell.rights for cell in cells]
@@ -130,14 +136,6 @@ def _differences(
         yield "turns", rights[0][turn] != rights[1][turn]
     succeeded = arms[0].run.declaration.succeeded
     yield "conversations", succeeded(cells[0].counts) != succeeded(cells[1].counts)
-
-
-def _steps(turns: Iterable[PlayedTurn]) -> dict[StepPlace, Step]:
-    return {StepPlace(turn.turn, number): step for turn in turns for number, step in enumerate(turn.steps)}
-
-
-def _text(step: Step | None) -> str | None:
-    return None if step is None else step.prediction.raw
 
 
 def _verdict(step: Step | None) -> tuple[bool, bool] | None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from rig.calls import JsonObject
 from rig.compare.arms import (
-    ChosenArm,
     ConversationKey,
     ScoredArm,
     choose,
@@ -121,7 +120,7 @@ def _drawn(baseline: ScoredArm, arm: ScoredArm) -> tuple[DifferenceBounds, float
     and what to say about that.
     """
     planned = [side.chosen.run.conversations for side in (baseline, arm)]
-    if baseline.chosen.run.id == arm.chosen.run.id and _is_in_random_order(arm.chosen):
+    if baseline.chosen.run.id == arm.chosen.run.id and arm.chosen.run.settings.get("until") is not None:
         repeats = arm.chosen.run.repeats
         sides = [{key.name: _outcomes(side, key) for key in side.cells} for side in (baseline, arm)]
         outcomes = ((sides[0].get(name, []), sides[1].get(name, [])) for name in planned[0])
@@ -152,7 +151,3 @@ def _mean(outcomes: Sequence[OutcomeBounds]) -> list[OutcomeBounds]:
     """The repeats of a conversation as one."""
     least, most = (float(np.mean(ends)) for ends in list(zip(*outcomes, strict=True))[:2])
     return [OutcomeBounds(least, most, sum(outcome.texts for outcome in outcomes))]
-
-
-def _is_in_random_order(arm: ChosenArm) -> bool:
-    return arm.run.settings.get("until") is not None

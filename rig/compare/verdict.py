@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
-from rig.calls import JsonObject
+from rig.calls import ByName
 from rig.metrics import Metric
 from rig.rates import Estimate
 from rig.rates.paired import RateDifference
@@ -46,7 +46,7 @@ class Decision(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ArmVerdict:
+class ArmVerdict(ByName):
     """What can be said about an arm, and the sentence that says it. All numbers are fractions.
 
     `seen_above` is the loss above which one would have been seen: with a power of 0.8 at the corrected level,
@@ -61,10 +61,6 @@ class ArmVerdict:
     at_least: float | None = None
     allowed: float | None = None
     unclear: int = 0
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
 
     def decision(self, size: float) -> Decision:
         """Whether a loss of more than `size` is found, could have gone unseen, or neither."""

@@ -85,15 +85,11 @@ def by_task(first: Vector, second: Vector, seed: int = SEED) -> dict[str, Interv
 
 def mean(scores: Vector, seed: int = SEED) -> Interval:
     """The mean over tasks, with the interval that other tasks of the same kind would leave."""
-    return _bootstrap(scores, _mean, seed)[0]
+    return _bootstrap(scores, lambda drawn: np.asarray(drawn.mean(-1))[None], seed)[0]
 
 
 def _named(intervals: Sequence[Interval]) -> dict[str, Interval]:
     return dict(zip(MEASURES, intervals, strict=True))
-
-
-def _mean(scores: Vector) -> Vector:
-    return np.asarray(scores.mean(-1))[None]
 
 
 def _of_means(sides: Vector) -> Vector:

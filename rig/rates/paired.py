@@ -1,13 +1,13 @@
 """The paired bootstrap: two arms, the same conversations, drawn again and again."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rig.calls import JsonObject
+from rig.calls import ByName
 from rig.rates import bootstrap
 from rig.rates.bootstrap import RESAMPLES, SEED
 from rig.rates.rates import Vector, pooled_rate
@@ -18,7 +18,7 @@ _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class RateDifference:
+class RateDifference(ByName):
     """An arm's rate less the baseline's, with the bounds of its confidence interval, as fractions.
 
     `p` is the chance of a difference at least as large if there is none, `p_holm` the same corrected for
@@ -34,10 +34,6 @@ class RateDifference:
     detectable: float | None
     test: str = "bootstrap"
     p_holm: float | None = None
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

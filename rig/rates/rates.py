@@ -4,29 +4,25 @@ Intervals are Wilson's score intervals for sums over conversations, whose parts 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rig.calls import JsonObject
+from rig.calls import ByName
 from rig.metrics import TASKS, Counts, Declaration, Metric, rate
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(ByName):
     """A rate with the bounds of its confidence interval."""
 
     value: float | None
     low: float | None
     high: float | None
-
-    def as_json(self) -> JsonObject:
-        """All of it by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

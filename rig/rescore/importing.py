@@ -7,7 +7,7 @@ from rig.methods.base import Method
 from rig.methods.paper import RecordedRun
 from rig.running.options import Options
 from rig.store import ConversationScore, GraderInfo, NewRun, RunWriter, check_writable
-from rig.store.identifiers import new_run_id
+from rig.store.reader import new_run_id
 from rig.tasks import Task
 
 

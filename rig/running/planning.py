@@ -20,7 +20,7 @@ from rig.running.person import Person
 from rig.running.plan import Plan
 from rig.scoring import answers_file
 from rig.store import Runs, StoredRun, check_writable
-from rig.store.identifiers import new_run_id
+from rig.store.reader import new_run_id
 from rig.tasks import Task, in_random_order, select
 from rig.toolbox.find import find_toolbox
 from rig.toolbox.own.folder import hash_of, holds_toolbox

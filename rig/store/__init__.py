@@ -3,7 +3,6 @@
 from rig.store.attempts import ARM as FAILED_ARM
 from rig.store.cells import ScoredCell, ScoredTurn
 from rig.store.connect import StoreError, backup, check_writable
-from rig.store.describe import datasette_metadata
 from rig.store.follower import Follower, TurnEntry
 from rig.store.importing import Merged, delete_run, is_store, merge
 from rig.store.reader import Runs
@@ -21,6 +20,7 @@ from rig.store.records import (
 )
 from rig.store.scores import OWN, TurnSpeed
 from rig.store.views import EXPORTED as EXPORTED_VIEWS
+from rig.store.views import datasette_metadata
 from rig.store.writer import RunWriter
 
 __all__ = [

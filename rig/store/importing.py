@@ -22,8 +22,7 @@ from rig.store.connect import (
     understood,
     writing,
 )
-from rig.store.identifiers import new_run_id
-from rig.store.reader import check_unheld, held_by
+from rig.store.reader import check_unheld, held_by, new_run_id
 from rig.store.views import refresh_views
 
 _MAGIC = "SQLite format 3\0"

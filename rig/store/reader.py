@@ -1,6 +1,7 @@
 """Read stored runs. `rig show`, `rig runs` and the live views get their numbers here."""
 
 import json
+import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
@@ -467,3 +468,19 @@ def check_unheld(database: Database, run: str, store: Path) -> None:
             f"run {run} is being written by process {holder.pid} on {holder.host}; "
             "stop it first, or wait for it"
         )
+
+
+_LETTERS = "23456789bcdfghjkmnpqrstvwxz"
+_LENGTH = 5
+
+
+def new_run_id(path: Path) -> str:
+    """An id that no run in this store has; the store need not exist yet."""
+    ids: set[str] = set()
+    if path.is_file() and path.stat().st_size:
+        with Runs.open(path) as runs:
+            ids = runs.ids()
+    while True:
+        candidate = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+        if candidate not in ids:
+            return candidate

@@ -194,7 +194,7 @@ CREATE TABLE task_views (
 ) WITHOUT ROWID
 """
 
-_COLUMNS = (
+_COLUMNS = [
     "successes",
     "soft_successes",
     "predictions",
@@ -203,7 +203,7 @@ _COLUMNS = (
     "actions",
     "valid_actions",
     "bad_actions",
-)
+]
 """What was counted before methods declared it."""
 
 _DECLARATION = """

@@ -6,9 +6,11 @@ of the migrations. Views with a column for each metric and count follow the runs
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from sqlite_utils import Database
 
+from rig.calls import JsonObject
 from rig.errors import MACHINE
 from rig.metrics import RATE_SQL, Declaration
 
@@ -42,6 +44,11 @@ def number(turn: str) -> str:
 
 
 _TURN = f"{number('turns.turn')} AS turn, turns.turn AS position"
+
+_PLAYED = """FROM predictions
+JOIN turns ON turns.id = predictions.turn
+JOIN arms ON arms.id = turns.arm
+JOIN runs ON runs.id = arms.run"""
 
 _MACHINE = ", ".join(f"'{kind}'" for kind in sorted(MACHINE))
 
@@ -126,33 +133,21 @@ SELECT {_WHERE}, turns.repeat, {_TURN}, predictions.step, predictions.kind, pred
     predictions.role, predictions.parent, predictions.reasoning, predictions.content, predictions.part,
     predictions.reasoning_tokens, predictions.reasoning_s, predictions.drafted_tokens,
     predictions.accepted_tokens
-FROM predictions
-JOIN turns ON turns.id = predictions.turn
-JOIN arms ON arms.id = turns.arm
-JOIN runs ON runs.id = arms.run
+{_PLAYED}
 JOIN conversations ON conversations.id = turns.conversation
 """
 
-_ERRORS = """
+_ERRORS = f"""
 SELECT runs.id AS run, arms.name AS arm, predictions.error, count(*) AS predictions
-FROM predictions
-JOIN turns ON turns.id = predictions.turn
-JOIN arms ON arms.id = turns.arm
-JOIN runs ON runs.id = arms.run
+{_PLAYED}
 WHERE predictions.error IS NOT NULL
 GROUP BY arms.id, predictions.error
 """
 
-_CALLS = f"""
-SELECT runs.id AS run, arms.name AS arm, conversations.name AS conversation, turns.repeat,
-    {_TURN}, predictions.step, predictions.tool, predictions.arguments, predictions.response,
-    predictions.exception, predictions.match, predictions.bad_action, predictions.reason
-FROM predictions
-JOIN turns ON turns.id = predictions.turn
-JOIN arms ON arms.id = turns.arm
-JOIN runs ON runs.id = arms.run
-JOIN conversations ON conversations.id = turns.conversation
-WHERE predictions.kind = 'call'
+_CALLS = """
+SELECT run, arm, conversation, repeat, turn, position, step, tool, arguments, response, exception, match,
+    bad_action, reason
+FROM steps WHERE kind = 'call'
 """
 
 _TURN_FAULTS = f"""
@@ -167,12 +162,9 @@ JOIN runs ON runs.id = arms.run
 JOIN conversations ON conversations.id = scores.conversation
 """
 
-_SALVAGED = """
+_SALVAGED = f"""
 SELECT runs.id AS run, arms.name AS arm, predictions.salvage, predictions.kind, count(*) AS predictions
-FROM predictions
-JOIN turns ON turns.id = predictions.turn
-JOIN arms ON arms.id = turns.arm
-JOIN runs ON runs.id = arms.run
+{_PLAYED}
 WHERE predictions.salvage <> ''
 GROUP BY arms.id, predictions.salvage, predictions.kind
 """
@@ -382,3 +374,20 @@ def _quoted(name: str) -> str:
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
+
+
+_METADATA = Path(__file__).with_name("datasette.json")
+_DATABASE = "runs"
+
+
+def datasette_metadata(store: Path) -> JsonObject:
+    """The metadata that Datasette takes for a store of this name: descriptions, and queries to begin with."""
+    shipped: JsonObject = json.loads(_METADATA.read_text(encoding="utf-8"))
+    return {**shipped, "databases": {store.stem: shipped["databases"][_DATABASE]}}
+
+
+def described() -> dict[str, JsonObject]:
+    """By the names of views and tables: a `description`, and the `columns` with theirs."""
+    shipped = datasette_metadata(Path(f"{_DATABASE}.sqlite"))
+    tables: dict[str, JsonObject] = shipped["databases"][_DATABASE]["tables"]
+    return tables

@@ -13,7 +13,7 @@ import small_talks
 from rig.methods.scripted import Scripted, replied
 from rig.models import StepKey
 from rig.store import EXPORTED_VIEWS, Runs
-from rig.store.describe import described
+from rig.store.views import described
 
 Rig = Callable[..., Any]
 

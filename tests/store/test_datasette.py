@@ -13,7 +13,7 @@ import small_talks
 
 from rig.methods.scripted import Scripted
 from rig.store import EXPORTED_VIEWS, datasette_metadata
-from rig.store.describe import described
+from rig.store.views import described
 
 FETCH = """
 import json, sys, time, urllib.error, urllib.request

@@ -7,7 +7,7 @@ import pytest
 import small_talks
 
 from rig.store import EXPORTED_VIEWS, Runs, datasette_metadata
-from rig.store.describe import described
+from rig.store.views import described
 
 
 @pytest.fixture(scope="module")
