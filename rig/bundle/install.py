@@ -126,7 +126,11 @@ def install(here: Path, bundle: Any) -> None:
     if shutil.disk_usage(here).free < needed:
         stop(f"{here}: needs {needed / 1e9:.1f} GB more disk space than is free")
     print("Installing. This takes a minute or two.", flush=True)
-    _made(environment)
+    try:
+        import venv
+    except ImportError:
+        stop(f"{sys.executable} lacks the module venv; install python3-venv, or choose another Python")
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(environment)
     (pip,) = (wheel["file"] for wheel in bundle["wheels"] if wheel["name"] == "pip")
     command = [str(environment / "bin" / "python"), str(here / "wheels" / pip / "pip")]
     options = ["--isolated", "--no-input", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
@@ -149,14 +153,6 @@ def install(here: Path, bundle: Any) -> None:
         encoding="utf-8",
     )
     command_file.chmod(0o755)
-
-
-def _made(environment: Path) -> None:
-    try:
-        import venv
-    except ImportError:
-        stop(f"{sys.executable} lacks the module venv; install python3-venv, or choose another Python")
-    venv.EnvBuilder(with_pip=False, symlinks=True).create(environment)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rig.calls import JsonObject
 from rig.compare.arms import ChosenArm, choose, common_graders, read
-from rig.episodes import PlayedTurn
 from rig.errors import RigError
 from rig.screening.results import ArmScreen, Screen, TurnKey, by_turn
 from rig.store import Runs
@@ -149,15 +148,10 @@ def _first_steps(runs: Runs, chosen: ChosenArm, conversations: set[str]) -> dict
         transcript = runs.transcript(chosen.run, name, chosen.arm.position)
         for turn, played in transcript.turns.items():
             if played.steps:
-                steps[TurnKey(name, turn)] = _first(played)
+                first = played.steps[0].prediction
+                outcome = first.kind if first.error is None else first.error
+                steps[TurnKey(name, turn)] = outcome if first.call is None else first.call
     return steps
-
-
-def _first(played: PlayedTurn) -> object:
-    prediction = played.steps[0].prediction
-    if prediction.call is not None:
-        return prediction.call
-    return prediction.kind if prediction.error is None else prediction.error
 
 
 def _signal(arm: ArmScreen) -> dict[TurnKey, float]:

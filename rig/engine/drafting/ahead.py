@@ -91,7 +91,9 @@ class Ahead:
             self._since.append(batch)
         else:
             self._drop(self._held + accepted)
-            draft = self._propose(answer, left)
+            most = min(left, MOST)
+            tokens = self._source.propose(answer, most)[:most] if self._source and most > 0 else []
+            draft = list(takewhile(lambda token: 0 <= token < self._context.n_vocab, tokens))
             rows = yield Feed([*pending[accepted:], *draft], logits=1 + len(draft), generated=True)
             assert rows is not None
             if draft or accepted or self._since:
@@ -126,12 +128,6 @@ class Ahead:
             del self._since[0]
         assert rows is not None
         return rows[-1]
-
-    def _propose(self, answer: Sequence[int], left: int) -> list[int]:
-        if self._source is None or left <= 0:
-            return []
-        draft = self._source.propose(answer, min(left, MOST))[: min(left, MOST)]
-        return list(takewhile(lambda token: 0 <= token < self._context.n_vocab, draft))
 
     def _take(self, pending: Sequence[int]) -> int:
         """How many of these tokens were decoded ahead."""

@@ -49,15 +49,13 @@ class Drafter:
     def _tokens(self, sibling: Sibling, marks: frozenset[int]) -> list[tuple[int, float]]:
         """A sibling's answer in this model's tokens, each with how likely it was; the last leads nowhere."""
         tokens, logprobs = sibling.token_ids, sibling.logprobs
-        if not self._spell(tokens, marks, sibling.raw) or len(logprobs) != len(tokens):
+        if (
+            len(logprobs) != len(tokens)
+            or any(not 0 <= token < self._tokenizer.n_vocab for token in tokens)
+            or b"".join(self._tokenizer.shown(token, marks) for token in tokens).decode("utf-8", "replace")
+            != sibling.raw
+        ):  # they are not tokens of this vocabulary that stand for the text
             tokens = tuple(self._tokenizer.generated(sibling.raw))
             logprobs = (0.0,) * len(tokens)
         pairs = zip(tokens[:-1], logprobs, strict=False)
         return [(token, math.exp(min(logprob, 0.0))) for token, logprob in pairs]
-
-    def _spell(self, tokens: Sequence[int], marks: frozenset[int], text: str) -> bool:
-        """Whether these are tokens of this vocabulary that stand for the text."""
-        if any(not 0 <= token < self._tokenizer.n_vocab for token in tokens):
-            return False
-        spelled = b"".join(self._tokenizer.shown(token, marks) for token in tokens)
-        return spelled.decode("utf-8", "replace") == text

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -74,22 +73,19 @@ class DiskCache:
 
     def _make_room(self, size: int) -> None:
         """Remove the files that were not used for longest, until `size` bytes more are within the bound."""
-        files = sorted(self._files())
+        files: list[tuple[float, int, Path]] = []
+        for path in self._directory.iterdir():
+            if path.name.endswith(f".{self._suffix}"):
+                with suppress(OSError):  # another run may remove it first
+                    status = path.stat()
+                    files.append((status.st_mtime, status.st_size, path))
         total = size + sum(bytes_of_file for _, bytes_of_file, _ in files)
-        for used, freed, path in files:
+        for used, freed, path in sorted(files):
             is_left_over = path.name.startswith(".") and time.time() - used > _LEFT_OVER_S
             if is_left_over or total > self.max_bytes:
                 with suppress(OSError):
                     path.unlink()
                     total -= freed
-
-    def _files(self) -> Iterator[tuple[float, int, Path]]:
-        """When each file was last used, how large it is, and where."""
-        for path in self._directory.iterdir():
-            if path.name.endswith(f".{self._suffix}"):
-                with suppress(OSError):  # another run may remove it first
-                    status = path.stat()
-                    yield status.st_mtime, status.st_size, path
 
 
 def _digest(key: str, content: bytes) -> bytes:

@@ -137,7 +137,12 @@ class _Reader:
             )
         tensors = self._count(_SMALLEST_TENSOR, MAX_ENTRIES)
         entries = self._count(_SMALLEST_ENTRY, MAX_ENTRIES)
-        metadata = self._metadata(entries)
+        metadata: dict[str, Value] = {}
+        for _ in range(entries):
+            key = self._string()
+            if key in metadata:
+                raise _Broken(f"damaged: metadata key {_shown(key)} appears twice")
+            metadata[key] = self._value(self._type(key), key)
         infos = [self._tensor() for _ in range(tensors)]
         alignment = metadata.get("general.alignment", GGUF_DEFAULT_ALIGNMENT)
         if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
@@ -149,15 +154,6 @@ class _Reader:
                 f"truncated: {len(self._data):,} bytes of at least {end:,}; copy or download the file again"
             )
         return Header(version, len(self._data), metadata, tuple(tensor for tensor, _ in infos))
-
-    def _metadata(self, entries: int) -> dict[str, Value]:
-        metadata: dict[str, Value] = {}
-        for _ in range(entries):
-            key = self._string()
-            if key in metadata:
-                raise _Broken(f"damaged: metadata key {_shown(key)} appears twice")
-            metadata[key] = self._value(self._type(key), key)
-        return metadata
 
     def _tensor(self) -> tuple[Tensor, int]:
         name = self._string()
@@ -183,7 +179,8 @@ class _Reader:
         if kind == GGUFValueType.STRING:
             return self._string()
         if kind != GGUFValueType.ARRAY:
-            return self._scalar(kind)
+            scalar: Scalar = self._unpack(_SCALARS[kind])
+            return scalar
         kind = self._type(key)
         if kind == GGUFValueType.ARRAY:
             raise _Broken(f"damaged: {_shown(key)} is an array of arrays, which llama.cpp cannot read")
@@ -212,9 +209,6 @@ class _Reader:
         if at > self._end:
             raise self._ends_early()
         self._at = at
-
-    def _scalar(self, kind: GGUFValueType) -> Scalar:
-        return self._unpack(_SCALARS[kind])
 
     def _type(self, key: str) -> GGUFValueType:
         code = self._unpack(_U32)
