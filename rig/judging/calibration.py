@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from rig.calls import JsonObject
 from rig.judging import agreement
 from rig.judging.agreement import Label, Upstream
-from rig.judging.files import Votes, read_votes
+from rig.judging.files import TaskVotes, read_votes
 from rig.judging.rates import share
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.metrics import Remark
@@ -65,7 +65,7 @@ def _needs_a_judge(solution: Solution | None) -> bool:
     return solution is not None and solution.is_finished and solution.final == "answer"
 
 
-def _of_answers(rows: Sequence[Votes]) -> Measured:
+def _of_answers(rows: Sequence[TaskVotes]) -> Measured:
     truth = [int(row.task.truths[row.model]) for row in rows]
     cast_votes = [[int(vote.vote.answer == "Solved") for vote in _statuses(row)] for row in rows]
     majorities = [_majority(votes) for votes in cast_votes]
@@ -79,7 +79,7 @@ def _of_answers(rows: Sequence[Votes]) -> Measured:
     )
 
 
-def _of_pairs(rows: Sequence[Votes]) -> Measured:
+def _of_pairs(rows: Sequence[TaskVotes]) -> Measured:
     votes = [cast(Sequence[PreferenceVote], row.votes) for row in rows]
     truth = [_majority(row.task.preferred) for row in rows]
     winners = [_winner(vote) for vote in votes]
@@ -104,7 +104,7 @@ def _of_pairs(rows: Sequence[Votes]) -> Measured:
     )
 
 
-def _statuses(row: Votes) -> Sequence[StatusVote]:
+def _statuses(row: TaskVotes) -> Sequence[StatusVote]:
     return cast(Sequence[StatusVote], row.votes)
 
 

@@ -14,7 +14,7 @@ from rig.solutions.judgements import Judgement
 from rig.store import Runs, StoredRun
 
 
-class Votes(NamedTuple):
+class TaskVotes(NamedTuple):
     """The votes on one judgement: `model` is whose answer was judged, `settings` how."""
 
     model: str
@@ -23,7 +23,7 @@ class Votes(NamedTuple):
     votes: Sequence[StatusVote] | Sequence[PreferenceVote]
 
 
-def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[Votes]]:
+def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[TaskVotes]]:
     """The votes of the finished judgements of a run. Raises RigError for a run of another kind."""
     setup = setup_of(run)
     if not isinstance(setup, PassSetup | WinSetup):
@@ -40,7 +40,7 @@ def read_votes(store: Path, run: StoredRun) -> tuple[Rules, list[Votes]]:
             transcript = runs.transcript(run, cell.conversation, cell.arm, cell.repeat)
             task, arm = tasks[cell.conversation], settings[cell.arm]
             votes = setup.read(task, tuple(transcript.turns.values()), arm)
-            votes_of_run.append(Votes(arm.answers, task, arm, votes))
+            votes_of_run.append(TaskVotes(arm.answers, task, arm, votes))
     return setup.rules, votes_of_run
 
 
@@ -53,7 +53,7 @@ def write_results(store: Path, run: StoredRun, directory: Path, *, raw: bool = F
     )
 
 
-def _row(row: Votes, rules: Rules) -> Iterator[Judged | Compared]:
+def _row(row: TaskVotes, rules: Rules) -> Iterator[Judged | Compared]:
     """The votes as a row of a file; none on an answer that there is not."""
     task, model, reference = row.task, row.model, row.settings.reference
     if reference:

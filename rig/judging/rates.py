@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from rig.calls import JsonObject
-from rig.judging.files import Votes
+from rig.judging.files import TaskVotes
 from rig.judging.voting import PreferenceVote, StatusVote
 from rig.methods.paper import Results
 from rig.rates import Estimate, interval, mean_interval
@@ -61,15 +61,15 @@ class WinRates(NamedTuple):
         }
 
 
-def pass_rates(votes: Sequence[Votes], rules: Rules) -> list[PassRates]:
+def pass_rates(votes: Sequence[TaskVotes], rules: Rules) -> list[PassRates]:
     """The rates of every model, by these rules. A query without an answer has failed."""
-    by_model: dict[str, list[Votes]] = {}
+    by_model: dict[str, list[TaskVotes]] = {}
     for vote in votes:
         by_model.setdefault(vote.model, []).append(vote)
     return [_pass_rates(model, rows, rules) for model, rows in by_model.items()]
 
 
-def _pass_rates(model: str, rows: Sequence[Votes], rules: Rules) -> PassRates:
+def _pass_rates(model: str, rows: Sequence[TaskVotes], rules: Rules) -> PassRates:
     passes: list[float] = []
     variances = []
     by_task: dict[str, tuple[int, int]] = {}
@@ -95,13 +95,13 @@ def _pass_rates(model: str, rows: Sequence[Votes], rules: Rules) -> PassRates:
     )
 
 
-def _sopr_rounds(rows: Sequence[Votes]) -> list[float]:
+def _sopr_rounds(rows: Sequence[TaskVotes]) -> list[float]:
     """The solvable pass rate of each round of votes."""
     count = min((len(row.votes) for row in rows), default=0)
     return [fmean(sopr([_status_votes(row)[number].vote]) for row in rows) for number in range(count)]
 
 
-def _status_votes(row: Votes) -> Sequence[StatusVote]:
+def _status_votes(row: TaskVotes) -> Sequence[StatusVote]:
     return cast(Sequence[StatusVote], row.votes)
 
 
@@ -116,15 +116,15 @@ def rates_of(results: Results) -> PassRates | WinRates:
     return _of_shares(results.models[1], results.models[0], shares, Estimate(None, None, None))
 
 
-def win_rates(votes: Sequence[Votes]) -> list[WinRates]:
+def win_rates(votes: Sequence[TaskVotes]) -> list[WinRates]:
     """The rates of every candidate."""
-    by_model: dict[str, list[Votes]] = {}
+    by_model: dict[str, list[TaskVotes]] = {}
     for vote in votes:
         by_model.setdefault(vote.model, []).append(vote)
     return [_win_rates(model, rows) for model, rows in by_model.items()]
 
 
-def _win_rates(model: str, rows: Sequence[Votes]) -> WinRates:
+def _win_rates(model: str, rows: Sequence[TaskVotes]) -> WinRates:
     shares = []
     flips: list[float] = []
     compared: list[float] = []

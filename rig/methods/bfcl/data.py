@@ -119,7 +119,7 @@ def load(place: Path) -> Loaded:
     return Loaded(entries, faults)
 
 
-class _Message(Foreign):
+class _EntryMessage(Foreign):
     role: str
     content: str
 
@@ -133,7 +133,7 @@ class _Parameters(BaseModel):
     required: list[str] = Field([])
 
 
-class _Function(BaseModel):
+class _EntryFunction(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     name: str
@@ -142,18 +142,18 @@ class _Function(BaseModel):
 
 class _Question(Foreign):
     id: str
-    question: Annotated[Many[Many[_Message]], Field(min_length=1)]
-    function: Annotated[Many[_Function], Field(min_length=1)]
+    question: Annotated[Many[Many[_EntryMessage]], Field(min_length=1)]
+    function: Annotated[Many[_EntryFunction], Field(min_length=1)]
 
 
-class _Source(Foreign):
+class _EntrySource(Foreign):
     entry: _Question
     truth: Many[Annotated[dict[str, dict[str, list[Any]]], Field(min_length=1, max_length=1)]]
 
 
 def parse(source: JsonObject, where: str, suite: str) -> Entry:
     """An entry from what is stored of it. Raises RigError."""
-    row = parsed(_Source, source, where, "an entry of BFCL")
+    row = parsed(_EntrySource, source, where, "an entry of BFCL")
     entry = Entry(
         row.entry.id,
         suite or row.entry.id.rpartition("_")[0],
@@ -232,4 +232,4 @@ def lines(file: Path, kind: type[BaseModel] = _Identified) -> Iterator[tuple[Jso
 
 def declared_in(file: Path) -> list[JsonObject]:
     """The functions that a file of JSON lines declares."""
-    return [function(value) for value, where in lines(file, _Function)]
+    return [function(value) for value, where in lines(file, _EntryFunction)]

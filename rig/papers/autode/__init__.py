@@ -8,7 +8,7 @@ from rig.episodes import PlayedTurn
 from rig.methods.paper import ArmScore, Paper, RecordedRun, Table
 
 
-class AutoDE(Paper):
+class AutoDEPaper(Paper):
     """A result file has a dialogue in each line."""
 
     name = "autode"
@@ -33,4 +33,4 @@ class AutoDE(Paper):
         return record_of(task, talk, compat=settings.compat).line()
 
 
-PAPER: Paper = AutoDE()
+PAPER: Paper = AutoDEPaper()

@@ -79,7 +79,7 @@ class Records(NamedTuple):
     faults: tuple[str, ...] = ()
 
 
-class _Row(Foreign):
+class _ResultRow(Foreign):
     uuid: str
     background: str
     api: str
@@ -95,13 +95,15 @@ def read(path: Path) -> Records:
     records, faults = [], []
     for line in lines_of(path):
         try:
-            records.append(_record(parsed(_Row, json_of(line.text, line.where), line.where, "a result")))
+            records.append(
+                _record(parsed(_ResultRow, json_of(line.text, line.where), line.where, "a result"))
+            )
         except RigError as error:
             faults.append(str(error))
     return Records(tuple(records), tuple(faults))
 
 
-def _record(row: _Row) -> Record:
+def _record(row: _ResultRow) -> Record:
     is_old = row.state is None
     return Record(
         id=row.uuid,

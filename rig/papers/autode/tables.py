@@ -164,7 +164,7 @@ def _table(
         tuple(header),
         tuple(text for text, _ in rows),
         tuple(data for _, data in rows),
-        " ".join(filter(None, (note, cited))),
+        note or cited,
     )
 
 

@@ -8,7 +8,7 @@ from rig.episodes import PlayedTurn
 from rig.methods.paper import Paper
 
 
-class BFCL(Paper):
+class BFCLPaper(Paper):
     """Both methods have files of the same name, and one of each category."""
 
     name = "bfcl"
@@ -49,4 +49,4 @@ class BFCL(Paper):
         return of_turns.line_of(task, turns) if has_turns else results.line_of(task, turns, settings)
 
 
-PAPER: Paper = BFCL()
+PAPER: Paper = BFCLPaper()

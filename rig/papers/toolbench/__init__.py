@@ -11,7 +11,7 @@ from rig.solutions.judgements import SEED, Answers, Shape
 from rig.solutions.trajectory import Finished
 
 
-class ToolBench(Paper):
+class ToolBenchPaper(Paper):
     """Files that ToolBench's own scripts read and write."""
 
     name = "toolbench"
@@ -52,4 +52,4 @@ class ToolBench(Paper):
         return leaderboard.text(rows)
 
 
-PAPER: Paper = ToolBench()
+PAPER: Paper = ToolBenchPaper()

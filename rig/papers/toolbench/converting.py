@@ -46,21 +46,21 @@ def method_of(stem: str) -> str:
     return match.group() if match else rest
 
 
-class _Call(Foreign):
+class _RawCall(Foreign):
     name: str
     arguments: Json = ""
 
 
-class _ToolCall(Foreign):
+class _RawToolCall(Foreign):
     id: str | None = None
-    function: _Call
+    function: _RawCall
 
 
-class _Message(Foreign):
+class _RawMessage(Foreign):
     role: str
     content: Json = None
-    function_call: _Call | None = None
-    tool_calls: Many[_ToolCall] | None = None
+    function_call: _RawCall | None = None
+    tool_calls: Many[_RawToolCall] | None = None
     tool_call_id: str | None = None
 
 
@@ -88,7 +88,7 @@ class _Made(Foreign):
     final_answer: Json = ""
     query: str = ""
     function: Many[JsonObject]
-    train_messages: Many[Many[_Message]] | None = None
+    train_messages: Many[Many[_RawMessage]] | None = None
 
 
 class _Raw(Foreign):
@@ -122,7 +122,7 @@ def convert(data: Json, method: str, where: str, shape: Shape = "seeded", seed: 
     return Solution(generation.query, tuple(generation.function), method, counted(details), final, details)
 
 
-def _conversation(messages: Sequence[_Message]) -> Iterator[Node]:
+def _conversation(messages: Sequence[_RawMessage]) -> Iterator[Node]:
     """The steps of a whole conversation, without its first two messages. A thought beside a call is lost."""
     answers = {message.tool_call_id: message for message in messages if message.role == "tool"}
     for number, message in enumerate(messages):
@@ -142,7 +142,7 @@ def _conversation(messages: Sequence[_Message]) -> Iterator[Node]:
 
 
 def _calls(
-    calls: Sequence[_ToolCall], answers: Mapping[str | None, _Message], unnamed: Iterator[_Message]
+    calls: Sequence[_RawToolCall], answers: Mapping[str | None, _RawMessage], unnamed: Iterator[_RawMessage]
 ) -> Iterator[Node]:
     """The calls of one message in the newer shape, with what came of each: by its id, else in order.
 

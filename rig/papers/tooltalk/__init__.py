@@ -9,7 +9,7 @@ from rig.episodes import PlayedTurn
 from rig.methods.paper import ArmScore, Paper, Table
 
 
-class ToolTalk(Paper):
+class ToolTalkPaper(Paper):
     """A file of predictions is a conversation's, so that the tasks of a run are files."""
 
     name = "tooltalk"
@@ -35,4 +35,4 @@ class ToolTalk(Paper):
         return json.dumps(with_predictions(task, turns), indent=4)
 
 
-PAPER: Paper = ToolTalk()
+PAPER: Paper = ToolTalkPaper()

@@ -23,25 +23,25 @@ TAG = "review"
 """What conversations are tagged with that nobody has reviewed."""
 
 
-class _Function(Foreign):
+class _ChatFunction(Foreign):
     name: str
     arguments: Json = None
 
 
-class _ToolCall(Foreign):
+class _ChatCall(Foreign):
     id: str | None = None
-    function: _Function
+    function: _ChatFunction
 
 
 class _Part(Foreign):
     text: str = ""
 
 
-class _Message(Foreign):
+class _ChatMessage(Foreign):
     role: str
     content: str | Many[_Part] | None = None
-    tool_calls: Many[_ToolCall] | None = None
-    function_call: _Function | None = None
+    tool_calls: Many[_ChatCall] | None = None
+    function_call: _ChatFunction | None = None
     tool_call_id: str | None = None
     name: str | None = None
 
@@ -53,23 +53,23 @@ class _Message(Foreign):
         return self.content or ""
 
     @property
-    def calls(self) -> list[_ToolCall]:
+    def calls(self) -> list[_ChatCall]:
         """The calls in it, in either of the shapes that the API has had."""
-        old = [_ToolCall(id=call.name, function=call) for call in [self.function_call] if call]
+        old = [_ChatCall(id=call.name, function=call) for call in [self.function_call] if call]
         return [*(self.tool_calls or []), *old]
 
 
-class _Request(Foreign):
-    messages: Many[_Message]
+class _ChatRequest(Foreign):
+    messages: Many[_ChatMessage]
     tools: Many[JsonObject] | None = None
     functions: Many[JsonObject] | None = None
 
 
 class _Choice(Foreign):
-    message: _Message
+    message: _ChatMessage
 
 
-class _Answer(Foreign):
+class _ChatAnswer(Foreign):
     choices: Many[_Choice] | None = None
 
 
@@ -77,7 +77,7 @@ class Chat(NamedTuple):
     """A logged chat: where it stands, its messages, and the tools that were on offer."""
 
     where: str
-    messages: list[_Message]
+    messages: list[_ChatMessage]
     tools: list[JsonObject]
 
     @property
@@ -139,10 +139,10 @@ def _chat(entry: Json, where: str) -> Chat:
     what = "a logged chat"
     entry = {"messages": entry} if isinstance(entry, list) else parsed(JsonObject, entry, where, what)
     body = parsed(JsonObject, entry.get("request", entry), where, what)
-    request = parsed(_Request, body.get("body", body), where, what)
+    request = parsed(_ChatRequest, body.get("body", body), where, what)
     answer = entry.get("response", entry)
     answer = answer.get("body", answer) if isinstance(answer, dict) else {}
-    choices = parsed(_Answer, answer, where, what).choices or []
+    choices = parsed(_ChatAnswer, answer, where, what).choices or []
     functions = [{"type": "function", "function": function} for function in request.functions or []]
     messages = [*request.messages, *(choice.message for choice in choices[:1])]
     return Chat(where, messages, [*(request.tools or []), *functions])
@@ -194,7 +194,7 @@ def _conversation(chat: Chat, notes: list[str]) -> JsonObject | None:
 
 
 def _add_answer(
-    message: _Message, turn: JsonObject, calls: dict[str, JsonObject], where: str, notes: list[str]
+    message: _ChatMessage, turn: JsonObject, calls: dict[str, JsonObject], where: str, notes: list[str]
 ) -> None:
     """Add what the assistant says and calls to a turn, and the calls to those that wait for a result."""
     if message.text.strip():

@@ -89,7 +89,7 @@ def read_rows(dataset: Path, apis: Mapping[str, ApiDocument]) -> Rows:
     faults = []
     for line in lines_of(dataset):
         try:
-            row = parsed(_Row, json_of(line.text, line.where), line.where, "a dialogue")
+            row = parsed(_DialogueRow, json_of(line.text, line.where), line.where, "a dialogue")
             scenario = _scenario(row, apis, line.where)
             if scenario.id in scenarios:
                 raise RigError(f"{line.where}: the uuid {scenario.id} appears twice")
@@ -118,7 +118,7 @@ class RowTurn(Foreign):
         return Utterance(self.role, self.text)
 
 
-class _Row(Foreign):
+class _DialogueRow(Foreign):
     uuid: str
     background: str
     api: str
@@ -126,7 +126,7 @@ class _Row(Foreign):
     slots: JsonObject
 
 
-def _scenario(row: _Row, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
+def _scenario(row: _DialogueRow, apis: Mapping[str, ApiDocument], where: str) -> Scenario:
     if row.api not in apis:
         raise RigError(f"{where}: {row.api} is not a documented API")
     character, background, purpose = _topic(row.background, where)

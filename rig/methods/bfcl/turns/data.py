@@ -106,27 +106,27 @@ class _Classes(Foreign):
     involved_classes: Many[str]
 
 
-class _Message(Foreign):
+class _TurnMessage(Foreign):
     role: str
     content: str
 
 
-class _Entry(_Classes):
+class _TalkEntry(_Classes):
     id: str
-    question: Many[Many[_Message]]
+    question: Many[Many[_TurnMessage]]
     initial_config: JsonObject
     missed_function: dict[int, list[str]] = Field({})
 
 
-class _Source(Foreign):
-    entry: _Entry
+class _TalkSource(Foreign):
+    entry: _TalkEntry
     functions: Many[JsonObject]
     truth: Many[Many[str]]
 
 
 def parse(source: JsonObject, where: str, suite: str) -> Talk:
     """An entry from what is stored of it. Raises RigError."""
-    row = parsed(_Source, source, where, "an entry of BFCL")
+    row = parsed(_TalkSource, source, where, "an entry of BFCL")
     try:
         truth = [[true_call(text) for text in turn] for turn in row.truth]
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
