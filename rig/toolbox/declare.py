@@ -53,8 +53,10 @@ def _schema(function: Callable[..., Json], hints: dict[str, Any]) -> JsonObject:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return {
         "type": "object",
-        "properties": {each.name: _property(hints[each.name]) for each in parameters},
-        "required": [each.name for each in parameters if each.default is inspect.Parameter.empty],
+        "properties": {parameter.name: _property(hints[parameter.name]) for parameter in parameters},
+        "required": [
+            parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty
+        ],
         "additionalProperties": False,
     }
 
@@ -84,6 +86,6 @@ def without_none(hint: Any) -> Any:
         inner, *extras = get_args(hint)
         return Annotated[without_none(inner), *extras]
     if get_origin(hint) in (Union, UnionType):
-        (inner,) = (each for each in get_args(hint) if each is not NoneType)
+        (inner,) = (arg for arg in get_args(hint) if arg is not NoneType)
         return inner
     return hint

@@ -52,7 +52,7 @@ class RecordChange:
             "table": self.table,
             "key": dict(self.key),
             "kind": self.kind,
-            "columns": {each.name: [each.before, each.after] for each in self.columns},
+            "columns": {column.name: [column.before, column.after] for column in self.columns},
         }
 
 
@@ -106,14 +106,14 @@ def _changes(
     _, after = stored_rows(table, tables, new)
     if before == after:
         return
-    for found in dict.fromkeys([*before, *after]):
-        one, other = before.get(found), after.get(found)
+    for record in dict.fromkeys([*before, *after]):
+        one, other = before.get(record), after.get(record)
         if one == other:
             continue
         kind: Literal["added", "changed", "removed"] = (
             "added" if one is None else "removed" if other is None else "changed"
         )
-        named = tuple(zip(key, map(decode, found), strict=True))
+        named = tuple(zip(key, map(decode, record), strict=True))
         yield RecordChange(table, named, kind, tuple(_columns(one or {}, other or {})))
 
 

@@ -46,7 +46,7 @@ def search(
         if (start is not None and date < start) or (end is not None and date > end):
             continue
         texts = [each.lower() for each in text(record)]
-        if words is not None and not enough(any(word in each for each in texts) for word in words):
+        if words is not None and not enough(any(word in text for text in texts) for word in words):
             continue
         dated.append((date, record))
     dated.sort(key=lambda pair: pair[0], reverse=True)

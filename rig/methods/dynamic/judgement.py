@@ -98,7 +98,8 @@ def judge(
         "matches": sum(verdict.match for verdict in verdicts),
         "actions": len(actions),
         "bad_actions": sum(verdict.bad_action for verdict in actions),
-        "messages": len(list(talk.replies)) + sum(isinstance(each, UserMessage) for each in talk.messages),
+        "messages": len(list(talk.replies))
+        + sum(isinstance(message, UserMessage) for message in talk.messages),
         **{end: int(talk.end == end) for end in BROKEN_OFF},
     }
     last = played[-1].turn if played else 0

@@ -55,8 +55,8 @@ def opening(conversation: Conversation, settings: Settings, role: str) -> Reques
 def as_heard(messages: Sequence[Message]) -> tuple[Message, ...]:
     """A conversation as the user reads it: their own words as replies, and nothing of calls."""
     inverted = (
-        ReplyMessage(each.text) if isinstance(each, UserMessage) else UserMessage(each.text)
-        for each in messages
-        if isinstance(each, UserMessage | ReplyMessage)
+        ReplyMessage(message.text) if isinstance(message, UserMessage) else UserMessage(message.text)
+        for message in messages
+        if isinstance(message, UserMessage | ReplyMessage)
     )
     return (UserMessage(GREETING), *inverted)

@@ -26,7 +26,7 @@ class Heard:
         self._plain = f" {' '.join(self._words)} "
         self._numbers = {float(each.replace(",", "")) for each in _NUMBER.findall(text)}
         self._numbers |= {
-            float(each[:-2]) for each in self._words if re.fullmatch(r"\d+(?:st|nd|rd|th)", each)
+            float(word[:-2]) for word in self._words if re.fullmatch(r"\d+(?:st|nd|rd|th)", word)
         }
         self._clocks = {clock for found in _CLOCK.finditer(text) for clock in _clocks(found)}
         self._clocks |= {clock for word, clock in _NOON.items() if word in self._words}

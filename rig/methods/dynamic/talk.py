@@ -55,7 +55,7 @@ class Talk:
     @property
     def replies(self) -> Iterator[str]:
         """The assistant's words, in order."""
-        return (each.text for each in self.messages if isinstance(each, ReplyMessage))
+        return (message.text for message in self.messages if isinstance(message, ReplyMessage))
 
     def _hear_user(self, text: str) -> None:
         words = text.replace(DONE, "").strip()

@@ -44,8 +44,8 @@ class ScriptedUser(OneByOne):
         }
 
     def predict(self, request: Request, on_piece: OnPiece) -> Prediction:
-        own = [each.text for each in request.messages if isinstance(each, ReplyMessage)]
-        heard = [each.text for each in request.messages if isinstance(each, UserMessage)]
+        own = [message.text for message in request.messages if isinstance(message, ReplyMessage)]
+        heard = [message.text for message in request.messages if isinstance(message, UserMessage)]
         conversation = self._tasks[request.key.conversation].conversation
         known = list(knowledge(conversation, self.toolbox))
         prediction = replied(answer(lines(conversation), known, own, heard[-1], similarity()))

@@ -110,7 +110,10 @@ class Declared:
                 name: schema[name] for name in schema if name not in (chosen, *_DOCUMENTATION, *_SILENT)
             }
             alternatives = [{"allOf": [beside, option]} if beside else option for option in options]
-            return {"anyOf": [self._node(each, where, references) for each in alternatives], **documented}
+            return {
+                "anyOf": [self._node(alternative, where, references) for alternative in alternatives],
+                **documented,
+            }
         if "enum" in schema or "const" in schema:
             kept = ("type", "enum", "const")
             return {**{name: schema[name] for name in kept if name in schema}, **documented}
@@ -126,7 +129,7 @@ class Declared:
         for each in kinds:
             if each not in _KEPT:
                 raise self._fault(where, f"has the type {each!r}; choose from: {', '.join(_KEPT)}")
-        kept = [name for each in kinds for name in _KEPT[each]]
+        kept = [name for kind in kinds for name in _KEPT[kind]]
         self._note_left_out(schema, kept, where)
         found: JsonObject = {"type": kinds[0] if len(kinds) == 1 else kinds}
         found |= {name: schema[name] for name in kept if name in schema}

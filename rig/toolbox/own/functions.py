@@ -206,7 +206,7 @@ def _described(hint: Any) -> Any:
     if get_origin(hint) is not Annotated:
         return hint
     inner, *extras = get_args(hint)
-    notes = [Field(description=each) if isinstance(each, str) else each for each in extras]
+    notes = [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]
     return Annotated[(inner, *notes)]
 
 

@@ -94,7 +94,7 @@ def place_of(fault: BaseException, within: Path) -> str:
 
 def _last(traceback: TracebackType | None, within: Path) -> str:
     frames = extract_tb(traceback)
-    own = [each for each in frames if Path(each.filename).is_relative_to(within)] or frames
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(within)] or frames
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else str(within)
 
 

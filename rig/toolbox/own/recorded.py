@@ -53,7 +53,9 @@ def answering(declared: Declaration) -> Callable[..., Json]:
 
 
 def _answer(declared: Declaration, world: World, /, **arguments: Json) -> Json:
-    fitting = [each for each in _true_calls(world, declared.name) if _fits(declared, each, arguments)]
+    fitting = [
+        true_call for true_call in _true_calls(world, declared.name) if _fits(declared, true_call, arguments)
+    ]
     if not fitting:
         if declared.default is UNSAID:
             raise ToolError(f"{declared.name} has no answer to this call.")

@@ -39,7 +39,7 @@ def read(text: str, api: ApiDocument, alike: Alike | None = None) -> Question:
     unclear = []
     for sentence in _asking(text):
         found = {name for part in _parts(sentence) for name in _named(part, topics)}
-        found |= {each.name for each in api.parameters if _offers(sentence, each)}
+        found |= {parameter.name for parameter in api.parameters if _offers(sentence, parameter)}
         asked |= found
         if not (found or _CHAT.search(sentence) or _BACK.search(sentence)):
             unclear.append(sentence)
@@ -48,7 +48,7 @@ def read(text: str, api: ApiDocument, alike: Alike | None = None) -> Question:
     general = [each for each in rest if _GENERAL.search(each)]
     if alike is not None and not asked and not closed and not general:
         asked = {name for each in rest for name in _nearest(each, topics, alike)}
-    names = tuple(each.name for each in api.parameters if each.name in asked)
+    names = tuple(parameter.name for parameter in api.parameters if parameter.name in asked)
     return Question(names, bool(general), bool(closed), len(rest) > len(general))
 
 
@@ -217,15 +217,20 @@ class _Topic(NamedTuple):
 def _topics(api: ApiDocument) -> tuple[_Topic, ...]:
     """How the slots of an API are spoken of. A word of one slot's name stands for no other slot."""
     taken = set(_stems(f"{api.name} {api.description}")) | _COMMON
-    described = {each.name: set(_stems(_ASIDE.sub("", each.description))) - taken for each in api.parameters}
-    named = {each.name: set(_stems(" ".join(_naming_words(each.name)))) for each in api.parameters}
+    described = {
+        parameter.name: set(_stems(_ASIDE.sub("", parameter.description))) - taken
+        for parameter in api.parameters
+    }
+    named = {
+        parameter.name: set(_stems(" ".join(_naming_words(parameter.name)))) for parameter in api.parameters
+    }
     return tuple(
         _topic(
-            each,
-            described[each.name].difference(*_but(each.name, described)),
-            set().union(*_but(each.name, named)) - named[each.name],
+            parameter,
+            described[parameter.name].difference(*_but(parameter.name, described)),
+            set().union(*_but(parameter.name, named)) - named[parameter.name],
         )
-        for each in api.parameters
+        for parameter in api.parameters
     )
 
 
@@ -233,7 +238,7 @@ def _topic(parameter: Parameter, described: set[str], foreign: set[str]) -> _Top
     """`described` are words of this slot's description alone, `foreign` those of other slots' names."""
     words, telling = _words(parameter.name), _naming_words(parameter.name)
     aliases = [_ALIASES.get(word, word).partition("|") for word in telling or words]
-    heads, vague = ({stem(word) for each in aliases for word in each[part].split()} for part in (0, 2))
+    heads, vague = ({stem(word) for alias in aliases for word in alias[part].split()} for part in (0, 2))
     if not telling or telling == ["content"]:
         heads |= described
     suffix = words[-1] if words[-1] in _SUFFIXES and telling else ""
@@ -272,7 +277,7 @@ def _asking(text: str) -> Iterator[str]:
         if not line.strip():
             continue
         sentences = [_GREETS.sub("", each.strip()) for each in _ENDS.split(line)]
-        asking = [each for each in sentences if _ASKS.search(each) and not _TELLS.match(each)]
+        asking = [sentence for sentence in sentences if _ASKS.search(sentence) and not _TELLS.match(sentence)]
         yield from (_PURPOSE.sub("", each) for each in asking)
         in_list = bool(asking) or (in_list and not line.rstrip().endswith((".", "!")))
 
@@ -294,12 +299,12 @@ def _named(part: str, topics: Sequence[_Topic]) -> list[str]:
 
 def _first(words: Sequence[str], topics: Sequence[_Topic], vague: bool) -> list[_Topic]:
     """The topics of the first noun that is a head. Of a compound such as "email content" it is the last."""
-    heads = [[each for each in topics if word in (each.vague if vague else each.heads)] for word in words]
+    heads = [[topic for topic in topics if word in (topic.vague if vague else topic.heads)] for word in words]
     start = next((place for place, found in enumerate(heads) if found), None)
     if start is None:
         return []
     end = next((n for n in range(start + 1, len(words)) if words[n] in _BREAKS), len(words))
-    return next(found for found in reversed(heads[start:end]) if found)
+    return next(head for head in reversed(heads[start:end]) if head)
 
 
 def _distinct(found: list[_Topic], words: Sequence[str]) -> list[_Topic]:

@@ -31,7 +31,8 @@ class Knowledge:
     def slots(self) -> tuple["Slot", ...]:
         """The slots of the API, in its order."""
         return tuple(
-            Slot(each, self.values.get(each.name), each.name in self.values) for each in self.api.parameters
+            Slot(parameter, self.values.get(parameter.name), parameter.name in self.values)
+            for parameter in self.api.parameters
         )
 
     @cached_property
