@@ -225,6 +225,8 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         ".",
         "forcing",
     ),
+    "rig.methods": (".", "autode bfcl tooleval tooltalk", "dynamic"),
+    "rig.methods.bfcl": (".", "turns"),
     "rig.papers": (".", "autode bfcl toolbench tooltalk"),
 }
 """The folders inside a room, the lowest first; "." are the room's own files, and `a b` are of one rank.
@@ -237,9 +239,7 @@ UNSORTED = {
     "rig.cli",
     "rig.compare",
     "rig.displays",
-    "rig.methods",
     "rig.methods.autode",
-    "rig.methods.bfcl",
     "rig.methods.dynamic",
     "rig.methods.tooleval",
     "rig.methods.tooltalk",

@@ -38,10 +38,10 @@ def read(text: str, *, compat: bool = False) -> Answer:
     With `compat` a tag that is never closed is an empty call, otherwise a malformed one.
     """
     if CALL in text:
-        found = _TAGGED.search(text)
-        if found is None and not compat:
+        match = _TAGGED.search(text)
+        if match is None and not compat:
             return Answer("malformed", text, fault=f"{CALL} is never closed")
-        return _call(found.group(1).strip() if found else "{}", text, compat)
+        return _call(match.group(1).strip() if match else "{}", text, compat)
     if DONE in text:
         return Answer("done", text.replace(DONE, ""))
     return Answer("talk", text)

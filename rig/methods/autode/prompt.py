@@ -93,8 +93,8 @@ def opening(scenario: Scenario, settings: Settings, role: str) -> Request:
     parts = [INSTRUCTIONS, *([AT_ONCE] if settings.mode == "static" else [])]
     if settings.form == "func":
         docs = [api.flat(settings.required) for api in scenario.apis]
-        shown = "\n".join(json.dumps(doc, ensure_ascii=False) for doc in docs)
-        return Request(key, "\n\n".join((*parts, AS_TEXT)), (), f"<doc>\n{shown}\n</doc>", ())
+        listing = "\n".join(json.dumps(doc, ensure_ascii=False) for doc in docs)
+        return Request(key, "\n\n".join((*parts, AS_TEXT)), (), f"<doc>\n{listing}\n</doc>", ())
     tools = tuple(api.tool(settings.required) for api in scenario.apis)
     return Request(key, "\n\n".join(parts), tools, "", (), tools_are_shared=False)
 

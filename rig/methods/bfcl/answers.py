@@ -37,10 +37,10 @@ def _object(value: Json, declared: JsonObject) -> Any:
     if not isinstance(value, str) or not declared.get("description", "").endswith(AS_TEXT):
         return value
     try:
-        found = json.loads(value)
+        value_read = json.loads(value)
     except (ValueError, RecursionError):
         return value
-    return found if isinstance(found, dict) else value
+    return value_read if isinstance(value_read, dict) else value
 
 
 def decode(result: Json, language: str = "python") -> Json:
@@ -54,7 +54,7 @@ def decode(result: Json, language: str = "python") -> Json:
         result = [result]
     if not isinstance(result, list):
         raise Undecodable("neither a text nor a list of calls")
-    return [{name: _arguments(value) for name, value in _fields(each).items()} for each in result]
+    return [{name: _arguments(value) for name, value in _fields(call).items()} for call in result]
 
 
 def _fields(call: Json) -> JsonObject:
@@ -85,11 +85,11 @@ def _other(text: str, language: str) -> list[dict[str, Any]]:
 
     BFCL's own reader takes the first call alone, and of arguments without a name only bare words.
     """
-    found = _CALLED.fullmatch(text[1:-1].strip())
-    if not found:
+    match = _CALLED.fullmatch(text[1:-1].strip())
+    if not match:
         raise Undecodable("no call")
     arguments: dict[str, Any] = {}
-    for piece in _pieces(found[2]):
+    for piece in _pieces(match[2]):
         named = _NAMED.match(piece)
         if not is_expression(piece[named.end() :] if named else piece, language):
             raise Undecodable(f"no {language}: {piece[:80]}")
@@ -99,7 +99,7 @@ def _other(text: str, language: str) -> list[dict[str, Any]]:
         if name in arguments:
             raise Undecodable(f"{name} is given twice")
         arguments[name] = _unquoted(value, language)
-    return [{found[1]: arguments}]
+    return [{match[1]: arguments}]
 
 
 _CALLED = re.compile(r"([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\s*\((.*)\)\s*;?", re.DOTALL)
@@ -116,10 +116,10 @@ def _pieces(text: str) -> Iterator[str]:
     Raises Undecodable if brackets or quotes do not match.
     """
     begun, seen, angles, opened = 0, 0, 0, list[str]()
-    for found in _SYMBOL.finditer(text):
-        symbol, between = found[0], text[seen : found.start()]
+    for token in _SYMBOL.finditer(text):
+        symbol, between = token[0], text[seen : token.start()]
         angles += between.count("<") - between.count(">") + between.count("=>")
-        seen = found.end()
+        seen = token.end()
         if symbol in "[({":
             opened.append({"[": "]", "(": ")", "{": "}"}[symbol])
         elif symbol in "])}":
@@ -128,8 +128,8 @@ def _pieces(text: str) -> Iterator[str]:
         elif symbol in "\"'`":
             raise Undecodable("a text has no end")
         elif symbol == "," and not opened and angles <= 0:
-            yield text[begun : found.start()].strip()
-            begun, angles = found.end(), 0
+            yield text[begun : token.start()].strip()
+            begun, angles = token.end(), 0
     if opened:
         raise Undecodable("brackets do not match")
     if text[begun:].strip():
@@ -149,16 +149,16 @@ def _python(text: str) -> list[dict[str, Any]]:
     try:
         body = ast.parse(text.strip().strip("'"), mode="eval").body
         elements = [body] if isinstance(body, ast.Call) else getattr(body, "elts", None)
-        if elements is None or not all(isinstance(each, ast.Call) for each in elements):
+        if elements is None or not all(isinstance(element, ast.Call) for element in elements):
             raise Undecodable("no list of calls")
-        return [_call(each) for each in elements]
+        return [_call(element) for element in elements]
     except (SyntaxError, ValueError, RecursionError, MemoryError, AttributeError, TypeError) as error:
         raise Undecodable(f"no Python: {error}") from error
 
 
 def _call(node: ast.Call) -> dict[str, Any]:
     """A call by its keywords; others are not read."""
-    return {_name(node.func): {str(each.arg): _value(each.value) for each in node.keywords}}
+    return {_name(node.func): {str(keyword.arg): _value(keyword.value) for keyword in node.keywords}}
 
 
 def _name(node: ast.expr) -> str:
@@ -176,11 +176,11 @@ def _value(node: ast.expr) -> Any:
         case ast.UnaryOp(operand=ast.Constant(value)) if isinstance(value, int | float | complex):
             return -value  # whatever the operator is, as BFCL's reader has it
         case ast.List(elements):
-            return [_value(each) for each in elements]
+            return [_value(element) for element in elements]
         case ast.Tuple(elements):
-            return tuple(_value(each) for each in elements)
+            return tuple(_value(element) for element in elements)
         case ast.Dict(keys, values):
-            return {_value(key): _value(each) for key, each in zip(keys, values, strict=True) if key}
+            return {_value(key): _value(member) for key, member in zip(keys, values, strict=True) if key}
         case ast.Name(name):
             return name
         case ast.Call():

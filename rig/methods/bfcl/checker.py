@@ -50,7 +50,7 @@ class Truth(NamedTuple):
 
     @property
     def language(self) -> str:
-        return next((each for each in ("javascript", "java") if each in self.category), "python")
+        return next((language for language in ("javascript", "java") if language in self.category), "python")
 
 
 def check(output: Output, truth: Truth) -> None:
@@ -75,8 +75,8 @@ def check(output: Output, truth: Truth) -> None:
 def is_calls(output: Json) -> bool:
     """Whether something has the form of calls: a list of objects, each one function with its arguments."""
     return isinstance(output, list) and all(
-        isinstance(each, dict) and len(each) == 1 and isinstance(next(iter(each.values())), dict)
-        for each in output
+        isinstance(call, dict) and len(call) == 1 and isinstance(next(iter(call.values())), dict)
+        for call in output
     )
 
 
@@ -111,7 +111,7 @@ def _count(output: Output, truth: Truth, checker: str) -> None:
 
 def _declared(truth: Truth, call: Mapping[str, Any]) -> JsonObject:
     name = next(iter(call))
-    return next(each for each in [*truth.functions, {}] if not each or each["name"] == name)
+    return next(function for function in [*truth.functions, {}] if not function or function["name"] == name)
 
 
 def _call(output: Mapping[str, Any], declared: JsonObject, true: Mapping[str, Any], truth: Truth) -> None:
@@ -160,9 +160,9 @@ def _argument(name: str, value: Any, declared: JsonObject, allowed: list[Any], l
 
 def _typed(name: str, value: Any, allowed: Sequence[Any], outer: type, inner: type | None) -> bool:
     """Whether a value stands for a variable, of whose type the allowed values are. Raises Wrong."""
-    told = next((type(each) for each in allowed if each != ""), None)
+    told = next((type(element) for element in allowed if element != ""), None)
     if type(value) is outer:
-        if inner is None or any(_has_elements(name, value, each, inner) for each in allowed):
+        if inner is None or any(_has_elements(name, value, element, inner) for element in allowed):
             return told is not None and told is not outer
         raise Wrong("type_error:nested", _of(name, value, f"with elements of type {inner.__name__}"))
     if told is not None and type(value) is told:
@@ -175,8 +175,8 @@ def _has_elements(name: str, value: Any, allowed: Any, inner: type) -> bool:
     if type(allowed) is not list:
         return True
     try:
-        for each in value:
-            _typed(name, each, allowed, inner, None)
+        for element in value:
+            _typed(name, element, allowed, inner, None)
     except Wrong:
         return False
     return True
@@ -188,9 +188,9 @@ def _agrees(value: Any, allowed: list[Any], outer: type, inner: type | None) -> 
     if outer is list and inner is dict:
         return _are_objects(value, allowed)
     if outer is str:
-        return _in(standard(value), [standard(each) for each in allowed if type(each) is str])
+        return _in(standard(value), [standard(element) for element in allowed if type(element) is str])
     if outer is list:
-        return _in(_standard_all(value), [_standard_all(each) for each in allowed])
+        return _in(_standard_all(value), [_standard_all(element) for element in allowed])
     return _in(value, allowed)
 
 
@@ -202,12 +202,12 @@ def standard(text: str) -> str:
 def _standard_all(values: Any) -> list[Any]:
     """Each element of a list made standard. The elements of a text are its characters."""
     elements = [values[number] for number in range(len(values))]
-    return [standard(each) if type(each) is str else each for each in elements]
+    return [standard(element) if type(element) is str else element for element in elements]
 
 
 def _is_object(value: Mapping[str, Any], allowed: Sequence[Any]) -> bool:
     """Whether an object is one of those allowed, each with the values that its members may have."""
-    return any(_is_this_object(value, each) for each in allowed if each != "")
+    return any(_is_this_object(value, allowed) for allowed in allowed if allowed != "")
 
 
 def _is_this_object(value: Mapping[str, Any], allowed: Mapping[str, Any]) -> bool:

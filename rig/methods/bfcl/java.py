@@ -62,10 +62,10 @@ def value_of(text: str, kind: str, inner: str | None = None) -> Json:
 
 
 def _list(text: str, inner: str | None) -> Json:
-    if found := _LIST_OF.search(text):
-        return [_element(each.strip(), inner) for each in found[1].split(",")]
-    if found := _LIST_WITH.search(text):
-        return [_element(each.strip(), inner) for each in _ADD.findall(found[1])]
+    if match := _LIST_OF.search(text):
+        return [_element(element.strip(), inner) for element in match[1].split(",")]
+    if match := _LIST_WITH.search(text):
+        return [_element(element.strip(), inner) for element in _ADD.findall(match[1])]
     return [] if _LIST.search(text) else text
 
 
@@ -76,16 +76,16 @@ def _element(text: str, inner: str | None) -> Json:
 
 
 def _array(text: str, inner: str | None) -> Json:
-    found = _ARRAY.search(text)
-    if not found:
+    match = _ARRAY.search(text)
+    if not match:
         return text
-    elements = [each.strip() for each in found[1].split(",") if each.strip()]
-    return [value_of(each, inner) if inner else _plain(each) for each in elements]
+    elements = [element.strip() for element in match[1].split(",") if element.strip()]
+    return [value_of(element, inner) if inner else _plain(element) for element in elements]
 
 
 def _map(text: str) -> Json:
-    if found := _MAP_WITH.search(text):
-        return {key: _plain(value.strip()) for key, value in _PUT.findall(found[1])}
+    if match := _MAP_WITH.search(text):
+        return {key: _plain(value.strip()) for key, value in _PUT.findall(match[1])}
     return {} if _MAP.search(text) else text
 
 

@@ -62,8 +62,8 @@ def _array(text: str, inner: str | None) -> Json:
         if array is None:
             return text
         within = (array[1] if array[1] is not None else array[2]).strip()
-        elements = [each.strip() for each in within.split(",")] if within else []
-        return [value_of(each, inner) if inner else _plain(each) for each in elements]
+        elements = [element.strip() for element in within.split(",")] if within else []
+        return [value_of(element, inner) if inner else _plain(element) for element in elements]
     except (LookupError, ValueError):
         return text
 
@@ -72,16 +72,16 @@ def _rows(text: str) -> list[Json]:
     rows = [row.strip() for row in _ROW.findall(text)]
     if rows and rows[0].startswith("["):
         rows[0] = rows[0][1:]
-    return [[_plain(each.strip()) for each in row.split(",")] for row in rows]
+    return [[_plain(element.strip()) for element in row.split(",")] for row in rows]
 
 
 def _object(text: str) -> Json:
     if text == "{}":
         return {}
-    found = _OBJECT.match(text)
-    if not found or len(text) > _LONGEST:
+    members = _OBJECT.match(text)
+    if not members or len(text) > _LONGEST:
         return text
-    return {key.strip().strip("'\""): _member(value.strip()) for key, value in _PAIR.findall(found[1])}
+    return {key.strip().strip("'\""): _member(value.strip()) for key, value in _PAIR.findall(members[1])}
 
 
 def _member(text: str) -> Json:

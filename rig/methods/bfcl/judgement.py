@@ -16,11 +16,11 @@ from rig.verdicts import CallPlace, Fault, FaultKind, Verdict
 
 def declaration_of(categories: Iterable[str] = CATEGORIES) -> Declaration:
     """A rate for each of these categories."""
-    known = set(categories)
+    names = set(categories)
     metrics = tuple(
         Metric(name, name.replace("_", " "), f"correct.{name}", f"entries.{name}")
         for name in CATEGORIES
-        if name in known
+        if name in names
     )
     return Declaration(
         method="bfcl", metrics=metrics, success="correct", outcome=(Part("correct", "right", "entries"),)
@@ -70,14 +70,14 @@ def _score(entry: Entry, calls: int, wrong: Wrong | None, *, failed: bool = Fals
     counts = {"correct": right, "entries": 1, f"correct.{entry.suite}": right, f"entries.{entry.suite}": 1}
     reason = "" if wrong is None else str(wrong)
     numbers = range(calls)
-    known = len(entry.truth)
+    due = len(entry.truth)
     verdicts = tuple(
-        Verdict(wrong is None, CallPlace(0, n) if wrong is None and n < known else None, reason=reason)
+        Verdict(wrong is None, CallPlace(0, n) if wrong is None and n < due else None, reason=reason)
         for n in numbers
     )
     if wrong is None:
         return Score(counts, verdicts)
-    kind = _fault_kind(wrong, calls, 0 if entry.suite.endswith("irrelevance") else max(known, 1), failed)
+    kind = _fault_kind(wrong, calls, 0 if entry.suite.endswith("irrelevance") else max(due, 1), failed)
     return Score(counts, verdicts, {0: {wrong.kind: 1}}, (Fault(kind, 0, f"{wrong.kind}: {reason}"),))
 
 

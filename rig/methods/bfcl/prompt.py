@@ -58,7 +58,7 @@ class Settings:
 
 def opening(entry: Entry, settings: Settings) -> Request:
     """How what a model is asked begins: system messages of the entry come with the context."""
-    context = "\n\n".join(each["content"] for each in entry.question if each["role"] == "system")
+    context = "\n\n".join(message["content"] for message in entry.question if message["role"] == "system")
     key = StepKey(entry.name, 0, 0)
     return Request(key, INSTRUCTIONS, tools(entry, settings), context, (), False, several_calls=True)
 
@@ -75,29 +75,29 @@ def tools(entry: Entry, settings: Settings) -> tuple[ToolDoc, ...]:
 
 def tools_of(functions: Iterable[JsonObject], language: str, settings: Settings) -> tuple[ToolDoc, ...]:
     """Functions of a language as a model reads them, each name once."""
-    found: dict[str, ToolDoc] = {}
+    docs: dict[str, ToolDoc] = {}
     for function in functions:
         name = name_of(function["name"], settings)
         description = f"{function.get('description', '')}{_HINTS[language]}"
         declared = function["parameters"]
         properties = {
-            argument: _prepared(each, language) for argument, each in declared["properties"].items()
+            argument: _prepared(parameter, language) for argument, parameter in declared["properties"].items()
         }
         required = [argument for argument in declared["required"] if argument in properties]
         schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-        found.setdefault(name, ToolDoc(name, description, {**schema, "additionalProperties": False}))
-    return tuple(found.values())
+        docs.setdefault(name, ToolDoc(name, description, {**schema, "additionalProperties": False}))
+    return tuple(docs.values())
 
 
 def messages(entry: Entry) -> list[Message]:
     """What was said: the entry's messages but those of the system."""
-    found: list[Message] = []
-    for each in entry.question:
-        if each["role"] == "user":
-            found.append(UserMessage(each["content"]))
-        elif each["role"] == "assistant":
-            found.append(ReplyMessage(each["content"]))
-    return found
+    history: list[Message] = []
+    for message in entry.question:
+        if message["role"] == "user":
+            history.append(UserMessage(message["content"]))
+        elif message["role"] == "assistant":
+            history.append(ReplyMessage(message["content"]))
+    return history
 
 
 def _prepared(declared: JsonObject, language: str) -> JsonObject:
@@ -105,18 +105,18 @@ def _prepared(declared: JsonObject, language: str) -> JsonObject:
         return _cast(declared)
     description, kind, name = declared.get("description", ""), declared.get("type"), _NAMES[language]
     if kind == "any":
-        said = f" This parameter can be of any type of {name} object in string representation."
+        note = f" This parameter can be of any type of {name} object in string representation."
     else:
-        said = f" This is {name} {kind} type parameter in string representation."
+        note = f" This is {name} {kind} type parameter in string representation."
     if kind in ("ArrayList", "Array", "array") and "items" in declared:
         inner = declared["items"].get("type")
-        said += f" The list elements are of type {inner}; they are not in string representation."
+        note += f" The list elements are of type {inner}; they are not in string representation."
     if language == "javascript" and kind == "dict" and "properties" in declared:
-        said += (
+        note += (
             " The dictionary entries have the following schema; they are not in string representation."
             f" {json.dumps(declared['properties'])}"
         )
-    return {"type": "string", "description": f"{description}{said}"}
+    return {"type": "string", "description": f"{description}{note}"}
 
 
 def _cast(declared: JsonObject) -> JsonObject:
@@ -125,22 +125,22 @@ def _cast(declared: JsonObject) -> JsonObject:
     description = declared.get("description", "")
     if declared.get("type") == "float":
         description += " This is a float type value."
-    found: JsonObject = {"type": kind}
+    schema: JsonObject = {"type": kind}
     if kind == "array":
         items = declared.get("items")
-        found["items"] = _cast(items) if isinstance(items, dict) and items else dict(ANY_ELEMENT)
+        schema["items"] = _cast(items) if isinstance(items, dict) and items else dict(ANY_ELEMENT)
     elif kind == "object" and declared.get("properties"):
-        inner = {name: _cast(each) for name, each in declared["properties"].items()}
+        inner = {name: _cast(member) for name, member in declared["properties"].items()}
         required = [name for name in declared.get("required", []) if name in inner]
-        found |= {"properties": inner, "required": required, "additionalProperties": False}
+        schema |= {"properties": inner, "required": required, "additionalProperties": False}
     elif kind == "object":
-        found, description = {"type": "string"}, f"{description}{AS_TEXT}"
+        schema, description = {"type": "string"}, f"{description}{AS_TEXT}"
     elif _fits(declared.get("enum"), kind):
-        found["enum"] = declared["enum"]
-    return {**found, **({"description": description} if description else {})}
+        schema["enum"] = declared["enum"]
+    return {**schema, **({"description": description} if description else {})}
 
 
 def _fits(values: Any, kind: str) -> bool:
     """Whether these are choices of a type; those of the data are not always."""
     python: Any = {"string": str, "integer": int, "number": (int, float), "boolean": bool}[kind]
-    return isinstance(values, list) and bool(values) and all(isinstance(each, python) for each in values)
+    return isinstance(values, list) and bool(values) and all(isinstance(value, python) for value in values)

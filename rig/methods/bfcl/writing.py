@@ -27,12 +27,12 @@ _SUFFIXES: Mapping[str, Mapping[str, str]] = {
 
 def _in_java(value: Any, kind: str, declared: JsonObject) -> str:
     if isinstance(value, dict):
-        puts = " ".join(f'put("{key}", {_literal(each)});' for key, each in value.items())
+        puts = " ".join(f'put("{key}", {_literal(member)});' for key, member in value.items())
         return f"new HashMap<String, Object>() {{{{ {puts} }}}}"
     # BFCL's checker takes quotes off in lists of texts alone.
     is_quoted = kind != "Array" and declared.get("items", {}).get("type") in ("String", "char")
     elements = ", ".join(
-        _literal(each) if is_quoted or isinstance(each, bool) else str(each) for each in value
+        _literal(element) if is_quoted or isinstance(element, bool) else str(element) for element in value
     )
     if kind == "Array":
         return f"new Object[]{{{elements}}}"

@@ -24,18 +24,18 @@ class TrueEnd:
 def true_end(task: LiveTask, simulator: Simulator) -> TrueEnd:
     """Play the true conversation to the end."""
     turns: list[tuple[list[str], Sequence[ExecutedCall], str]] = []
-    said: list[str] = []
+    words: list[str] = []
     world = None
     for _, turn, before, calls in replay(task.conversation, simulator):
         world = before
         if turn.role == "user":
-            said.append(turn.text)
+            words.append(turn.text)
             continue
         if calls:
             # Its calls are the last that were executed.
             world = simulator.snapshot()
-        turns.append((said, calls, turn.text))
-        said = []
+        turns.append((words, calls, turn.text))
+        words = []
     assert world is not None
     return TrueEnd(world, asked_for(turns, simulator.drawn(world)))
 

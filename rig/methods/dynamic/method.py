@@ -110,7 +110,9 @@ METHOD: Method = Dynamic()
 def _true_step(task: LiveTask, request: Request) -> Prediction:
     """The calls of the true turn of the same number, and what was said then."""
     true = task.expected(request.key.turn)
-    made = len(list(takewhile(lambda message: isinstance(message, CallMessage), reversed(request.messages))))
-    if made < len(true.calls):
-        return called(true.calls[made].name, without_token(true.calls[made].arguments))
+    number = len(
+        list(takewhile(lambda message: isinstance(message, CallMessage), reversed(request.messages)))
+    )
+    if number < len(true.calls):
+        return called(true.calls[number].name, without_token(true.calls[number].arguments))
     return replied(true.reply or "There is nothing else that I can do.")

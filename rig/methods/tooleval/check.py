@@ -28,10 +28,10 @@ def faults(queries: Sequence[Query], settings: Settings) -> Iterator[str]:
     judgement = Judgement(simulator.twin)
     for query in queries:
         try:
-            found = [*_calls(query, settings, simulator), *_answer(query, judgement, settings)]
+            messages = [*_calls(query, settings, simulator), *_answer(query, judgement, settings)]
         except RigError as error:
-            found = [str(error)]
-        yield from (f"{query.name}: {fault}" for fault in found)
+            messages = [str(error)]
+        yield from (f"{query.name}: {fault}" for fault in messages)
 
 
 def _calls(query: Query, settings: Settings, simulator: Simulator) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _answer(query: Query, judgement: Judgement, settings: Settings) -> Iterator[
         if not names(query.answer, ways)
     )
     told = [" or ".join(ways) for ways in query.named if names(query.query, ways)]
-    yield from (f"the query gives {each} away" for each in told)
+    yield from (f"the query gives {fact} away" for fact in told)
     acts = any(settings.toolbox.is_action(call.name) for call in query.calls)
     if not acts and not query.named:
         yield "it wants no action and no fact"

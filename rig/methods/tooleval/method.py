@@ -28,9 +28,9 @@ from rig.toolbox.simulator import Simulator
 
 def next_call(query: Query, request: Request) -> Prediction:
     """The next of the query's own calls, in any kind of search, and at last its answer."""
-    made = sum(isinstance(message, CallMessage) for message in request.messages)
-    if made < len(query.calls):
-        return called(query.calls[made].name, query.calls[made].arguments)
+    number = sum(isinstance(message, CallMessage) for message in request.messages)
+    if number < len(query.calls):
+        return called(query.calls[number].name, query.calls[number].arguments)
     return called(FINISH, {"return_type": GIVE_ANSWER, "final_answer": query.answer})
 
 

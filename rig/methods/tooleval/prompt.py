@@ -95,8 +95,8 @@ def offered(query: Query, settings: Settings) -> tuple[ToolDoc, ...]:
         raise RigError(
             f"{query.name}: the toolbox {settings.toolbox.name} has no plugin {', '.join(unknown)}"
         )
-    found = [name for name, tool in tools.items() if settings.tools == "all" or tool.plugin in query.plugins]
-    return (*settings.toolbox.docs(found), FINISH_TOOL)
+    names = [name for name, tool in tools.items() if settings.tools == "all" or tool.plugin in query.plugins]
+    return (*settings.toolbox.docs(names), FINISH_TOOL)
 
 
 def opening(query: Query, settings: Settings) -> Request:
@@ -109,27 +109,27 @@ def opening(query: Query, settings: Settings) -> Request:
 
 def messages(query: Query, path: Sequence[Node], tried: Sequence[Node]) -> tuple[Message, ...]:
     """What was said and called up to a node, and what was tried from it before."""
-    found: list[Message] = [UserMessage(query.query)]
+    history: list[Message] = [UserMessage(query.query)]
     beside = ""
     for node in path:
         if node.kind == "input":
-            found.append(_called(node, beside))
+            history.append(_called(node, beside))
             beside = ""
         elif node.kind == "thought" and _is_beside_a_call(node):
             beside = node.text
         elif node.kind == "thought":
-            found += [ReplyMessage(node.text), UserMessage(GO_ON)]
+            history += [ReplyMessage(node.text), UserMessage(GO_ON)]
     if tried:
         lines = "\n".join(_json(attempt) for node in tried for attempt in _attempt(node))
         if lines:
-            found.append(UserMessage(OTHERWISE.format(tried=lines)))
-    return tuple(found)
+            history.append(UserMessage(OTHERWISE.format(tried=lines)))
+    return tuple(history)
 
 
 def which_is_better(query: Query, first: Node, second: Node) -> tuple[Message, ...]:
     """The question which of two nodes is better."""
-    shown = [_json([told for each in node.path for told in _told(each)]) for node in (first, second)]
-    return (UserMessage(COMPARE.format(query=query.query, first=shown[0], second=shown[1])),)
+    attempts = [_json([told for part in node.path for told in _told(part)]) for node in (first, second)]
+    return (UserMessage(COMPARE.format(query=query.query, first=attempts[0], second=attempts[1])),)
 
 
 def _told(node: Node) -> list[JsonObject]:

@@ -56,12 +56,12 @@ class Query(Task):
         """What a reader should know first."""
         told = "; ".join(" or ".join(ways) for ways in self.named)
         user = self.user or "nobody is logged in"
-        known = {
+        facts = {
             "location": self.location,
             "time": self.now.isoformat(sep=" ", timespec="seconds"),
             "user": user,
         }
-        return {**known, **({"an answer names": told} if told else {})}
+        return {**facts, **({"an answer names": told} if told else {})}
 
     def expected(self, turn: int) -> ExpectedTurn:
         """The query and a right answer. Which calls lead there is open: how the world ends counts."""
@@ -92,8 +92,8 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Query:
             location=_text(source, "location"),
             user=str(source.get("user") or ""),
             plugins=tuple(map(str, source["plugins"])),
-            calls=tuple(_call(each) for each in source["calls"]),
-            named=tuple(_ways(each) for each in source["facts"]),
+            calls=tuple(_call(call) for call in source["calls"]),
+            named=tuple(_ways(fact) for fact in source["facts"]),
             answer=_text(source, "answer"),
             suite=suite,
         )
@@ -107,14 +107,14 @@ def load(place: Path) -> list[Query]:
     """The queries of every `*.json` in a folder, or of one file. Raises RigError for any other."""
     paths = [place] if place.is_file() else sorted(place.glob("*.json"))
     suite = real(place.parent if place.is_file() else place).name
-    found = [query for path in paths for query in _of_file(path, suite)]
-    if not found:
+    queries = [query for path in paths for query in _of_file(path, suite)]
+    if not queries:
         raise RigError(f"{place}: holds no queries (*.json)")
-    names = [query.name for query in found]
+    names = [query.name for query in queries]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise RigError(f"{place}: names must be unique; repeated: {', '.join(repeated)}")
-    return found
+    return queries
 
 
 def holds_queries(place: Path) -> bool:
@@ -151,7 +151,7 @@ def _call(data: Json) -> Call:
 
 def _ways(data: Json) -> tuple[str, ...]:
     ways = (data,) if isinstance(data, str) else tuple(data)
-    if not ways or not all(isinstance(each, str) and plain(each) for each in ways):
+    if not ways or not all(isinstance(way, str) and plain(way) for way in ways):
         raise TypeError("a fact is a text, or a list of texts that say the same")
     return ways
 

@@ -36,14 +36,14 @@ class Strategy(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "Strategy":
         """`cot@N`, or `dfs` with `_wN` for a width other than 2, and `_filter`. Raises RigError."""
-        if found := _COT.fullmatch(text):
-            tries = int(found.group(1))
+        if match := _COT.fullmatch(text):
+            tries = int(match.group(1))
             if tries:
                 return cls(tries)
-        elif found := _DFS.fullmatch(text):
-            width = int(found.group(1) or 2)
+        elif match := _DFS.fullmatch(text):
+            width = int(match.group(1) or 2)
             if width:
-                return cls(1, width, bool(found.group(2)))
+                return cls(1, width, bool(match.group(2)))
         raise RigError(f"--search {text}: choose from cot@N, dfs, dfs_wN and dfs_wN_filter")
 
     @property
@@ -74,12 +74,12 @@ class Node:
     @property
     def path(self) -> list["Node"]:
         """The nodes from below the root to this one."""
-        found: list[Node] = []
+        path: list[Node] = []
         node: Node | None = self
         while node is not None and node.parent is not None:
-            found.append(node)
+            path.append(node)
             node = node.parent
-        return found[::-1]
+        return path[::-1]
 
     def walk(self) -> Iterator["Node"]:
         """The node and all below it, each before those below it."""
@@ -157,32 +157,32 @@ class Found:
 
 def search(strategy: Strategy, state: Any = None, budget: int = BUDGET, wanted: int = 1) -> Searching:
     """Search from a state until this many answers are found."""
-    found = Found(strategy)
+    result = Found(strategy)
     if strategy.width:
         root = Node("root", "", 0, state=state)
-        found.roots.append(root)
-        found.last = yield from _tree(root, found, strategy, budget, wanted)
+        result.roots.append(root)
+        result.last = yield from _tree(root, result, strategy, budget, wanted)
     else:
-        yield from _chains(found, strategy, state, wanted)
-    return found
+        yield from _chains(result, strategy, state, wanted)
+    return result
 
 
-def _chains(found: Found, strategy: Strategy, state: Any, wanted: int) -> Generator[Asked, Any, None]:
+def _chains(result: Found, strategy: Strategy, state: Any, wanted: int) -> Generator[Asked, Any, None]:
     is_won = False
     for _ in range(strategy.tries):
         node = Node("root", "", 0, state=state)
-        found.roots.append(node)
+        result.roots.append(node)
         while not (node.pruned or node.terminal or node.depth >= DEPTH):
-            found.queries += 1
+            result.queries += 1
             node = _grow(node, (yield Expand(node)))
         node.pruned = not node.terminal
-        found.chains.append(node)
-        found.wins.append(is_won)  # as upstream, before this try counts
+        result.chains.append(node)
+        result.wins.append(is_won)  # as upstream, before this try counts
         if node.terminal:
-            found.terminals.append(node)
+            result.terminals.append(node)
         elif node.code == "give_up":
-            found.given_up.append(node)
-        if len(found.terminals) >= wanted:
+            result.given_up.append(node)
+        if len(result.terminals) >= wanted:
             is_won = True
             return
 
@@ -198,10 +198,10 @@ def _tree(
     ends: list[Node] = []
     for _ in range(strategy.width):
         found.queries += 1
-        made = yield Expand(node)
+        step = yield Expand(node)
         if found.queries >= budget:
             return 100_000
-        end = _grow(node, made)
+        end = _grow(node, step)
         if strategy.ranks:
             ends.append(end)
             continue
@@ -219,22 +219,22 @@ def _tree(
     return 1
 
 
-def _leaf(node: Node, found: Found) -> int:
+def _leaf(node: Node, result: Found) -> int:
     if node.terminal:
-        found.terminals.append(node)
+        result.terminals.append(node)
         return 2
     node.pruned = True
     if node.code == "give_up":
-        found.given_up.append(node)
+        result.given_up.append(node)
         return 2
     return 1
 
 
-def _ranked(node: Node, ends: Sequence[Node], found: Found) -> Generator[Asked, Any, list[Node]]:
+def _ranked(node: Node, ends: Sequence[Node], result: Found) -> Generator[Asked, Any, list[Node]]:
     """The nodes, best first: each pair is compared in both orders, a win counts 1 and a draw half."""
     scores = dict.fromkeys(map(id, ends), 0.0)
     for one, other in combinations(ends, 2):
-        found.queries += 2
+        result.queries += 2
         first = yield Rank(node, one, other)
         second = yield Rank(node, other, one)
         if first != second:
@@ -242,20 +242,20 @@ def _ranked(node: Node, ends: Sequence[Node], found: Found) -> Generator[Asked, 
         else:
             scores[id(one)] += 0.5
             scores[id(other)] += 0.5
-    return sorted(ends, key=lambda each: scores[id(each)], reverse=True)
+    return sorted(ends, key=lambda end: scores[id(end)], reverse=True)
 
 
-def _grow(node: Node, made: Made) -> Node:
+def _grow(node: Node, step: Made) -> Node:
     """The last of the nodes that a step is. Nothing has happened before a tool is given its input."""
-    if made.thought or made.name is None:
-        node = _child(node, "thought", made.thought, made.step)
-    if made.name is not None:
-        node = _child(node, "action", made.name, made.step)
-        node = _child(node, "input", made.arguments, made.step)
-        node.state, node.observation = made.state, made.observation
-    node.code = made.code
-    node.terminal = made.code == "answer"
-    node.pruned = made.code in ("give_up", "failed")
+    if step.thought or step.name is None:
+        node = _child(node, "thought", step.thought, step.step)
+    if step.name is not None:
+        node = _child(node, "action", step.name, step.step)
+        node = _child(node, "input", step.arguments, step.step)
+        node.state, node.observation = step.state, step.observation
+    node.code = step.code
+    node.terminal = step.code == "answer"
+    node.pruned = step.code in ("give_up", "failed")
     return node
 
 

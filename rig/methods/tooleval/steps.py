@@ -35,11 +35,11 @@ def replayed(settings: Settings, turns: Sequence[PlayedTurn]) -> Found:
     ends at its last step. Steps that are not a whole search found nothing.
     """
     steps = [step for turn in turns for step in turn.steps]
-    found, used = _replayed(settings, steps)
+    result, used = _replayed(settings, steps)
     if used != len(steps) and any(step.prediction.content for step in steps):
         bare = [replace(step, prediction=replace(step.prediction, content="")) for step in steps]
-        found, _ = _replayed(settings, bare)
-    return found
+        result, _ = _replayed(settings, bare)
+    return result
 
 
 def _replayed(settings: Settings, steps: Sequence[Step]) -> tuple[Found, int]:
@@ -54,12 +54,12 @@ def _replayed(settings: Settings, steps: Sequence[Step]) -> tuple[Found, int]:
         return stop.value, used
 
 
-def path_of(found: Found, turns: Sequence[PlayedTurn]) -> list[Step]:
+def path_of(result: Found, turns: Sequence[PlayedTurn]) -> list[Step]:
     """The steps that lead to the node that counts; without one, to the end of the last chain or path."""
     steps = [step for turn in turns for step in turn.steps]
-    end = found.end
+    end = result.end
     if end is None:
-        nodes = [node for root in found.roots for node in root.walk()]
+        nodes = [node for root in result.roots for node in root.walk()]
         end = nodes[-1] if nodes else None
     numbers = dict.fromkeys(node.step for node in end.path) if end is not None else {}
     return [steps[number] for number in numbers if number >= 0]

@@ -64,8 +64,8 @@ class User:
     @property
     def credentials(self) -> dict[str, Json]:
         """What the user's account starts with: the token of a login, a verification code."""
-        found = {"session_token": self.session_token, "verification_code": self.verification_code}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {"session_token": self.session_token, "verification_code": self.verification_code}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,9 @@ def files_of(directory: Path) -> list[Path]:
             raise RigError(f"{directory}: no such directory; a folder with tools has its conversations there")
     paths = sorted(path for path in directory.iterdir() if path.suffix in ENDINGS and path.is_file())
     if not paths:
-        raise RigError(f"{directory}: holds no conversation ({', '.join(f'*{each}' for each in ENDINGS)})")
+        raise RigError(
+            f"{directory}: holds no conversation ({', '.join(f'*{ending}' for ending in ENDINGS)})"
+        )
     return paths
 
 

@@ -101,8 +101,8 @@ def _own_toolbox(place: Path, toolbox: str | None) -> Toolbox | None:
     Raises RigError if it is code that nobody named.
     """
     if toolbox is not None:
-        found = find_toolbox(toolbox)
-        return None if found is TOOLTALK else found
+        named = find_toolbox(toolbox)
+        return None if named is TOOLTALK else named
     for folder in (place, place.parent):
         if holds_toolbox(folder) and (folder is place or place.name == OWN):
             if holds_code(folder):

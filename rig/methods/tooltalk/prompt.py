@@ -63,10 +63,10 @@ class Settings:
         """
         docs = [asdict(doc) for doc in self.toolbox.docs(descriptions=self.docs == "full")]
         told = json.dumps([INSTRUCTIONS, docs]).encode()
-        found = {"protocol": "tooltalk", **self.as_json(), "prompt_sha256": hashlib.sha256(told).hexdigest()}
+        parts = {"protocol": "tooltalk", **self.as_json(), "prompt_sha256": hashlib.sha256(told).hexdigest()}
         if self.toolbox is TOOLTALK:
-            return found
-        return {**found, "toolbox": self.toolbox.name, "toolbox_sha256": self.toolbox.sha256}
+            return parts
+        return {**parts, "toolbox": self.toolbox.name, "toolbox_sha256": self.toolbox.sha256}
 
 
 def context(metadata: Metadata) -> str:
@@ -130,6 +130,6 @@ def _offered_names(conversation: Conversation, settings: Settings) -> Sequence[s
     unknown = sorted(set(named) - known)
     if unknown or not named:
         fault = f"names unknown {', '.join(unknown)}" if unknown else "is missing"
-        wanted = f"--tools {settings.tools} needs it (or use --tools all)"
-        raise RigError(f"{conversation.name}: {key} {fault}; {wanted}")
+        remedy = f"--tools {settings.tools} needs it (or use --tools all)"
+        raise RigError(f"{conversation.name}: {key} {fault}; {remedy}")
     return names

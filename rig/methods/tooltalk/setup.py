@@ -37,8 +37,8 @@ def _check_calls(task: Conversation, toolbox: Toolbox) -> None:
             raise RigError(f"no tool is named {name} in {toolbox.name} ({hint})")
     for call in () if toolbox is TOOLTALK else task.ground_truth:
         tool = toolbox.tools[call.name]
-        known = {*tool.parameters["properties"], *tool.injected}
-        unknown = next((name for name in call.arguments if name not in known), None)
+        parameters = {*tool.parameters["properties"], *tool.injected}
+        unknown = next((name for name in call.arguments if name not in parameters), None)
         if unknown is not None:
             raise RigError(f"{call.name} has no argument {unknown}, so that no model could make this call")
 
@@ -100,11 +100,11 @@ class WorldSetup(Setup):
         return self._simulators[slot]
 
     def adjudicated(self, answers: Path) -> Self:
-        said = read_answers(answers)
-        matcher = self.matcher.adjudicated(said)
+        opinions = read_answers(answers)
+        matcher = self.matcher.adjudicated(opinions)
         if matcher is self.matcher:
             return self
-        similarity = f"{self._similarity}, answers {said.sha256[:8]}"
+        similarity = f"{self._similarity}, answers {opinions.sha256[:8]}"
         made_with = self.method, self.settings, self._open_world, matcher, similarity
         return type(self)(*made_with, is_named=self._is_named)
 
@@ -140,8 +140,8 @@ class ToolTalkSetup(WorldSetup):
         """What predictions are checked against. A run's repeats share it, so it is kept for some tasks."""
         if self._as_recorded:
             return name_truths(task, self.matcher.toolbox)
-        known, truths = self._replayed.get(id(task), (None, ()))
-        if known is not task:
+        replayed, truths = self._replayed.get(id(task), (None, ()))
+        if replayed is not task:
             truths = tuple(replayed_truths(task, self.simulator, self.matcher))
             if len(self._replayed) >= _MOST_REPLAYED:
                 self._replayed.pop(next(iter(self._replayed)))

@@ -70,7 +70,7 @@ def has_outcome(call: Part) -> bool:
 
 
 def _is_turns(values: Sequence[object]) -> bool:
-    return bool(values) and all(isinstance(each, dict) and "turns" not in each for each in values)
+    return bool(values) and all(isinstance(value, dict) and "turns" not in value for value in values)
 
 
 def _conversation(part: Part, name: str) -> JsonObject:
@@ -113,7 +113,7 @@ def _turn(part: Part, forbidden: Sequence[str]) -> Iterator[JsonObject]:
     fields = part.known_fields(_TURN)
     if "user" not in fields:
         raise part.fault("a turn needs what the user says")
-    calls = [_call(each) for each in call_parts(part)]
+    calls = [_call(call_part) for call_part in call_parts(part)]
     yield from ({"role": "user", "text": text} for text in fields["user"].texts())
     reply = fields["reply"].text() if "reply" in fields else DONE if calls else UNDERSTOOD
     answer: JsonObject = {"role": "assistant", "text": reply, **({"apis": calls} if calls else {})}
@@ -134,7 +134,7 @@ def _turn(part: Part, forbidden: Sequence[str]) -> Iterator[JsonObject]:
 
 def _call(part: Part) -> JsonObject:
     name, arguments, fields = _parts_of_call(part)
-    ruled = {argument: _rule(each) for argument, each in arguments.items()}
+    ruled = {argument: _rule(key) for argument, key in arguments.items()}
     parameters = {}
     for argument, each in arguments.items():
         rule = ruled[argument]

@@ -49,11 +49,15 @@ class ApiDocument(NamedTuple):
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of this name, if there is one."""
-        return next((each for each in self.parameters if each.name == name), None)
+        return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
     def required(self, rule: Required) -> tuple[str, ...]:
         """The names of the parameters that a call must have."""
-        return tuple(each.name for each in self.parameters if rule == "compat" or each.mark == "required")
+        return tuple(
+            parameter.name
+            for parameter in self.parameters
+            if rule == "compat" or parameter.mark == "required"
+        )
 
     def tool(self, rule: Required) -> ToolDoc:
         """The document as models read it."""
@@ -72,10 +76,12 @@ class ApiDocument(NamedTuple):
     def as_json(self) -> JsonObject:
         """All of it; the inverse of `parse`."""
         parameters = {}
-        for each in self.parameters:
-            shown = {"description": each.description, "type": each.type}
-            parameters[each.name] = shown | {
-                key: value for key, value in (("enum", list(each.enum)), ("mark", each.mark)) if value
+        for parameter in self.parameters:
+            document = {"description": parameter.description, "type": parameter.type}
+            parameters[parameter.name] = document | {
+                key: value
+                for key, value in (("enum", list(parameter.enum)), ("mark", parameter.mark))
+                if value
             }
         return {
             "name": self.name,
@@ -102,14 +108,14 @@ class ApiDocument(NamedTuple):
 
     def _properties(self) -> JsonObject:
         return {
-            each.name: {"type": each.type, "description": each.description}
-            | ({"enum": list(each.enum)} if each.enum else {})
-            for each in self.parameters
+            parameter.name: {"type": parameter.type, "description": parameter.description}
+            | ({"enum": list(parameter.enum)} if parameter.enum else {})
+            for parameter in self.parameters
         }
 
     def _description(self) -> str:
         """The description, and which parameters a call needs at least one of."""
-        names = [each.name for each in self.parameters if each.mark == "optional"]
+        names = [parameter.name for parameter in self.parameters if parameter.mark == "optional"]
         if not names:
             return self.description
         return f"{self.description.removesuffix('.')}. A call must have at least one of {', '.join(names)}."

@@ -58,7 +58,7 @@ class Scenario(Task):
     @property
     def api(self) -> ApiDocument:
         """The document of the true call's function."""
-        return next(each for each in self.apis if each.name == self.call.name)
+        return next(api for api in self.apis if api.name == self.call.name)
 
     @property
     def topic(self) -> str:
@@ -87,7 +87,7 @@ class Scenario(Task):
             "character": self.character,
             "background": self.background,
             "purpose": self.purpose,
-            "history": [list(each) for each in self.history],
+            "history": [list(utterance) for utterance in self.history],
             "call": {"name": self.call.name, "arguments": dict(self.slots)},
             "apis": [api.as_json() for api in self.apis],
         }
@@ -97,7 +97,7 @@ def parse(source: JsonObject, where: str, suite: str = "") -> Scenario:
     """A scenario from its `source`. Raises RigError if it is not one."""
     try:
         call = Call(source["call"]["name"], dict(source["call"]["arguments"]))
-        apis = tuple(ApiDocument.parse(each, where) for each in source["apis"])
+        apis = tuple(ApiDocument.parse(api, where) for api in source["apis"])
         texts = {name: str(source[name]) for name in ("name", "id", "character", "background", "purpose")}
         history = tuple(Utterance(str(role), str(text)) for role, text in source["history"])
     except (KeyError, TypeError, ValueError) as error:
@@ -116,7 +116,7 @@ def load_directory(directory: Path) -> list[Scenario]:
     ]
     if not scenarios:
         raise RigError(f"{directory}: holds no scenarios (*.json)")
-    require_unique(directory, (each.name for each in scenarios))
+    require_unique(directory, (scenario.name for scenario in scenarios))
     return scenarios
 
 
@@ -127,8 +127,8 @@ def is_domain(path: Path) -> bool:
 
 def require_unique(place: Path, names: Iterable[str]) -> None:
     """Raise RigError where names repeat."""
-    known: set[str] = set()
-    repeated = sorted({name for name in names if name in known or known.add(name)})  # type: ignore[func-returns-value]
+    seen: set[str] = set()
+    repeated = sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
     if repeated:
         raise RigError(f"{place}: names must be unique; repeated: {', '.join(repeated)}")
 
@@ -144,7 +144,7 @@ def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:
         apis = {api["name"]: {**api, "domain": domain} for api in data["apis"]}
     except (KeyError, TypeError) as error:
         raise RigError(f"{path}: no file of scenarios: it needs domain, scenarios and apis") from error
-    found = []
+    scenarios = []
     for number, row in enumerate(rows, start=1):
         where = f"{path}, scenario {number}"
         try:
@@ -156,13 +156,13 @@ def _of_domain(data: Json, path: Path, suite: str) -> list[Scenario]:
             source = {**row, "id": row["name"], "history": [(USER, row["query"])], "apis": offered}
         except (KeyError, TypeError, AttributeError) as error:
             raise RigError(f"{where}: not a scenario: it has no {error.args[0]}") from error
-        found.append(parse(source, where, suite))
-    return found
+        scenarios.append(parse(source, where, suite))
+    return scenarios
 
 
 def _check(where: str, call: Call, apis: tuple[ApiDocument, ...], history: tuple[Utterance, ...]) -> None:
     """Raise RigError where the parts of a scenario do not fit one another."""
-    api = next((each for each in apis if each.name == call.name), None)
+    api = next((api_document for api_document in apis if api_document.name == call.name), None)
     if api is None:
         raise RigError(f"{where}: {call.name} is none of the APIs on offer")
     for name, value in call.arguments.items():
@@ -174,5 +174,5 @@ def _check(where: str, call: Call, apis: tuple[ApiDocument, ...], history: tuple
     if not call.arguments:
         raise RigError(f"{where}: the call has no arguments")
     turns = [(USER, ASSISTANT)[number % 2] for number in range(len(history))]
-    if len(history) % 2 == 0 or [each.role for each in history] != turns:
+    if len(history) % 2 == 0 or [utterance.role for utterance in history] != turns:
         raise RigError(f"{where}: the two must speak in turns, the user first and last")

@@ -106,7 +106,7 @@ def verdict_of(scenario: Scenario, call: Call) -> Verdict:
             False, reason=f"{scenario.call.name} was wanted, not {call.name or 'a call without a name'}"
         )
     if differences:
-        named = ", ".join(each.what for each in differences)
+        named = ", ".join(difference.what for difference in differences)
         return Verdict(False, reason=f"not as wanted: {named}", differences=differences)
     return Verdict(True, ground_truth=CallPlace(0, 0), reason="all slots are right")
 

@@ -97,10 +97,10 @@ def _class(code: Path, name: str) -> Any:
     """A class by its name. Raises RigError, with the place of what is wrong."""
     if name not in FILES:
         raise RigError(f"{name}: no class of BFCL's; choose from: {', '.join(FILES)}")
-    found = getattr(_module(real(code), FILES[name]), name, None)
-    if found is None:
+    cls = getattr(_module(real(code), FILES[name]), name, None)
+    if cls is None:
         raise RigError(f"{code / FILES[name]}.py: has no class {name}")
-    return found
+    return cls
 
 
 @lru_cache(maxsize=32)
@@ -129,13 +129,13 @@ def _found_in(code: Path, name: str) -> Iterator[None]:
         own[f"{_PACKAGE}.{_LONG_CONTEXT}"] = _module(code, _LONG_CONTEXT)
     for package in packages.values():
         package.__path__ = []
-    before = {each: sys.modules.get(each) for each in own}
+    before = {name_of_module: sys.modules.get(name_of_module) for name_of_module in own}
     sys.modules.update(own)
     try:
         yield
     finally:
-        for each, module in before.items():
+        for place, module in before.items():
             if module is None:
-                sys.modules.pop(each, None)
+                sys.modules.pop(place, None)
             else:
-                sys.modules[each] = module
+                sys.modules[place] = module

@@ -58,7 +58,7 @@ class Talk(Task):
         """What the user says in a turn."""
         if turn in self.kept_back:
             return (MORE_FUNCTIONS,)
-        return tuple(each["content"] for each in self.turns[turn] if each["role"] == "user")
+        return tuple(message["content"] for message in self.turns[turn] if message["role"] == "user")
 
     def expected(self, turn: int) -> ExpectedTurn:
         calls = tuple(ExecutedCall(call, Outcome()) for call in self.calls(turn))
@@ -66,7 +66,9 @@ class Talk(Task):
 
     def calls(self, turn: int) -> Iterator[Call]:
         """The true calls of a turn, all arguments by name."""
-        declared = {each["name"]: list(each["parameters"]["properties"]) for each in self.functions}
+        declared = {
+            function["name"]: list(function["parameters"]["properties"]) for function in self.functions
+        }
         for true in self.truth[turn] if turn < len(self.truth) else ():
             places = dict(zip(declared.get(true.name, ()), true.places, strict=False))
             yield Call(true.name, {**places, **true.names})
@@ -74,7 +76,7 @@ class Talk(Task):
     def offered(self, turn: int) -> list[JsonObject]:
         """The functions that are on offer by a turn."""
         later = {name for at, names in self.kept_back.items() if at > turn for name in names}
-        return [each for each in self.functions if each["name"] not in later]
+        return [function for function in self.functions if function["name"] not in later]
 
 
 def category_of(file: Path) -> str | None:
@@ -90,7 +92,7 @@ def load(file: Path) -> list[Talk]:
         raise RigError(f"{file}: is not a BFCL_v4_CATEGORY.json of the categories {', '.join(CATEGORIES)}")
     answers = {row["id"]: row.get("ground_truth") for row, _ in lines(file.parent / ANSWERS / file.name)}
     docs: dict[str, list[JsonObject]] = {}
-    found = []
+    entries = []
     for entry, where in lines(file):
         classes = parsed(_Classes, entry, where, "an entry of BFCL").involved_classes
         for name in classes:
@@ -98,8 +100,8 @@ def load(file: Path) -> list[Talk]:
                 docs[name] = _documentation(file.parent / DOCUMENTATION, name)
         functions = [declared for name in classes for declared in docs[name]]
         source = {"entry": entry, "truth": answers.get(entry["id"]), "functions": functions}
-        found.append(parse(source, where, category))
-    return found
+        entries.append(parse(source, where, category))
+    return entries
 
 
 class _Classes(Foreign):
@@ -152,7 +154,7 @@ def true_call(text: str) -> TrueCall:
         raise ValueError(f"no call: {text[:80]!r}") from error
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise ValueError(f"no call: {text[:80]!r}")
-    names = {each.arg: ast.literal_eval(each.value) for each in node.keywords if each.arg}
+    names = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
     return TrueCall(node.func.id, tuple(map(ast.literal_eval, node.args)), names)
 
 

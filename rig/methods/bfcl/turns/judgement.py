@@ -17,11 +17,11 @@ VERSION = "1"
 
 def declaration_of(categories: Iterable[str] = CATEGORIES) -> Declaration:
     """A rate for each of these categories."""
-    known = set(categories)
+    names = set(categories)
     metrics = tuple(
         Metric(name, name.replace("_", " "), f"correct.{name}", f"entries.{name}")
         for name in CATEGORIES
-        if name in known
+        if name in names
     )
     outcome = (
         Part("correct", "right", "entries"),
@@ -72,8 +72,8 @@ def judge(talk: Talk, turns: Sequence[PlayedTurn], code: Path) -> Score:
         Verdict(
             fault is None or number < fault[0], reason="" if fault is None or number < fault[0] else fault[1]
         )
-        for number, made in enumerate(calls)
-        for _ in made
+        for number, calls_of_turn in enumerate(calls)
+        for _ in calls_of_turn
     )
     if fault is None:
         return Score(counts, verdicts)

@@ -77,7 +77,7 @@ class BFCLTurnsSetup(Setup):
             raise RigError(
                 "where are BFCL's classes? Their code is run: name it with --set code=DIR, or in $RIG_BFCL"
             )
-        folders = [Path(self._place), *(Path(self._place) / each for each in _PLACES)]
+        folders = [Path(self._place), *(Path(self._place) / subfolder for subfolder in _PLACES)]
         for folder in folders:
             if (folder / f"{FILES['MathAPI']}.py").is_file():
                 return folder

@@ -30,18 +30,18 @@ class Report:
     @property
     def calls(self) -> tuple[Replayed, ...]:
         """Every ground-truth call that was executed."""
-        return tuple(each for _, calls in self.replayed for each in calls)
+        return tuple(call for _, calls in self.replayed for call in calls)
 
     @property
     def differences(self) -> dict[Difference, int]:
         """How many recorded responses differ from the simulator's, by class."""
-        counts = Counter(each.difference for each in self.calls)
+        counts = Counter(call.difference for call in self.calls)
         return {difference: counts[difference] for difference in Difference if counts[difference]}
 
     @property
     def reproduced(self) -> int:
         """How many recorded responses are exactly the simulator's."""
-        return sum(each.difference is None for each in self.calls)
+        return sum(call.difference is None for call in self.calls)
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -103,14 +103,14 @@ def check_directory(directory: Path, world: World, toolbox: Toolbox) -> Report:
 
 
 def _replay_faults(file: str, calls: Sequence[Replayed], toolbox: Toolbox) -> Iterator[Fault]:
-    for each in calls:
-        if each.difference is not None:
-            yield Fault(file, "replay", f"{each.difference}: {each.explanation}", each.turn, each.call)
+    for call in calls:
+        if call.difference is not None:
+            yield Fault(file, "replay", f"{call.difference}: {call.explanation}", call.turn, call.call)
         for name in sorted(toolbox.injected):
-            recorded, injected = each.recorded.arguments.get(name), each.executed.arguments.get(name)
+            recorded, injected = call.recorded.arguments.get(name), call.executed.arguments.get(name)
             if recorded != injected:
                 text = f"the recorded {name} is {recorded!r}, the simulator injects {injected!r}"
-                yield Fault(file, "token", text, each.turn, each.call)
+                yield Fault(file, "token", text, call.turn, call.call)
 
 
 def _repeated(conversations: Sequence[Conversation]) -> Iterator[Fault]:

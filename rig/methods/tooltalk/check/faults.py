@@ -39,8 +39,10 @@ class Fault:
 
 def numbered(faults: Iterable[Fault], conversation: Conversation) -> list[Fault]:
     """The faults of a conversation, with the turns as people count them."""
-    known = conversation.known_turns
+    positions = conversation.known_turns
     return [
-        replace(each, turn=turn_number(conversation, each.position)) if each.position in known else each
-        for each in faults
+        replace(fault, turn=turn_number(conversation, fault.position))
+        if fault.position in positions
+        else fault
+        for fault in faults
     ]

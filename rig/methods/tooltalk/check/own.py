@@ -59,10 +59,10 @@ def call_places(path: Path, conversations: list[Conversation]) -> list[list[str]
     if is_in_tooltalks_shape(path):
         return [
             [
-                f"{path}: turn {turn_number(each, turn)} call {call + 1}"
-                for turn, call in each.ground_truth_positions()
+                f"{path}: turn {turn_number(conversation, turn)} call {call + 1}"
+                for turn, call in conversation.ground_truth_positions()
             ]
-            for each in conversations
+            for conversation in conversations
         ]
     return [
         [call.place for turn in turn_parts(part) for call in call_parts(turn)]
@@ -95,8 +95,8 @@ def _faults(path: Path, conversation: Conversation, places: list[str], simulator
     forbidden = {name for turn in conversation.turns for name in turn.forbidden}
     for name in sorted(forbidden - tools.keys()):
         yield f"{path}: {conversation.name}: must_not_call names {name}, which is not a tool"
-    for made in made_calls(conversation, places, simulator):
-        yield from _differences(made)
+    for made_call in made_calls(conversation, places, simulator):
+        yield from _differences(made_call)
 
 
 def _differences(made: MadeCall) -> Iterator[str]:

@@ -55,8 +55,8 @@ def _complete(source: JsonObject, name: str, world: World, simulator: Simulator)
     ]
     conversation = parse_conversation(source, name)
     calls = list(replayed_calls(conversation, simulator))
-    tools, used = simulator.toolbox.tools, dict.fromkeys(each.executed.name for each in calls)
-    unknown = [each for each in used if each not in tools]
+    tools, used = simulator.toolbox.tools, dict.fromkeys(call.executed.name for call in calls)
+    unknown = [name for name in used if name not in tools]
     if unknown:
         raise RigError(f"{name}: no tool is named {', '.join(unknown)}")
     source["apis_used"] = list(used)
@@ -74,8 +74,8 @@ def _fill_login(user: JsonObject, metadata: JsonObject, world: World) -> None:
         user[SESSION_TOKEN] = metadata[SESSION_TOKEN] = SIGNED_IN
 
 
-def _recorded(each: Replayed) -> JsonObject:
-    recorded = each.executed.as_json()
+def _recorded(call: Replayed) -> JsonObject:
+    recorded = call.executed.as_json()
     arguments = recorded["request"]["parameters"]
     if SESSION_TOKEN in arguments:
         token = {SESSION_TOKEN: arguments[SESSION_TOKEN]}

@@ -73,7 +73,7 @@ class Replayed:
         key = next(key for key in recorded if recorded[key] != returned[key])
         was, now = recorded[key], returned[key]
         fields = ((name, was.get(name, _NO_FIELD), now.get(name, _NO_FIELD)) for name in {**was, **now})
-        field, before, after = next(each for each in fields if each[1] != each[2])
+        field, before, after = next(field for field in fields if field[1] != field[2])
         return f"{field} of {key}: {_against(before, after)}"
 
     def _records(self, executed: ExecutedCall) -> dict[str, JsonObject] | None:

@@ -40,11 +40,11 @@ def error_types(
     bad_actions = any(verdict.bad_action for turn in calls.values() for _, verdict in turn)
     if not missed and not bad_actions:
         return {}
-    found = {
+    types = {
         turn: _in_turn(calls[turn], Counter(missed[turn])) if turn in due else _unasked(calls[turn])
         for turn in sorted({*calls, *due})
     }
-    return {turn: errors for turn, errors in found.items() if errors}
+    return {turn: errors for turn, errors in types.items() if errors}
 
 
 def _unasked(calls: Iterable[tuple[ExecutedCall, Verdict]]) -> Counter[ErrorType]:

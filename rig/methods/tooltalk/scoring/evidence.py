@@ -144,13 +144,13 @@ def _leaves(value: Json) -> Iterator[Json]:
     """Every value that is neither a list nor an object. Not recursive: values can be nested deeply."""
     left = [value]
     while left:
-        each = left.pop()
-        if isinstance(each, dict):
-            left.extend(each.values())
-        elif isinstance(each, list):
-            left.extend(each)
+        element = left.pop()
+        if isinstance(element, dict):
+            left.extend(element.values())
+        elif isinstance(element, list):
+            left.extend(element)
         else:
-            yield each
+            yield element
 
 
 def _read(text: str, pattern: str) -> datetime | None:

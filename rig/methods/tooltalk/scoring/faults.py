@@ -45,7 +45,7 @@ def find_faults(
     """The faults of a conversation, turn by turn; none for a success. `acted` is what was done, by turn."""
     verdicts = [verdict for turn in acted.values() for _, verdict in turn.calls]
     held = {verdict.ground_truth for verdict in verdicts}
-    did_harm = any(each.bad_action for each in verdicts) or _breaks(conversation, acted)
+    did_harm = any(verdict.bad_action for verdict in verdicts) or _breaks(conversation, acted)
     if not did_harm and all(position in held for position, _ in truths):
         return ()
     faults: list[Fault] = []
@@ -90,12 +90,12 @@ class _Turn:
         wrong = {step for step, (_, verdict) in enumerate(self.acted.calls) if not verdict.match}
         # A tool that was due and called is answered, before others are said to have been called instead.
         meant = {step: self._meant(step) for step in sorted(wrong)}
-        found: list[Fault] = []
+        faults: list[Fault] = []
         for step, (executed, _) in enumerate(self.acted.calls):
             if step in wrong:
-                found += self._wrong_call(step, meant[step])
+                faults += self._wrong_call(step, meant[step])
             self.seen.answer(executed)
-        return [*found, *self._missing(), *self._ending()]
+        return [*faults, *self._missing(), *self._ending()]
 
     def _meant(self, step: int) -> Truth | None:
         """The call of the same tool that was due, rather one that no other call was meant to be."""
@@ -103,7 +103,7 @@ class _Turn:
         same = [truth for truth in self.due if truth[1].name == executed.name]
         if not same:
             return None
-        meant = min(same, key=lambda each: (each[0] in self.answered, len(self.compare(executed, each[1]))))
+        meant = min(same, key=lambda call: (call[0] in self.answered, len(self.compare(executed, call[1]))))
         self.answered.add(meant[0])
         return meant
 
@@ -140,7 +140,9 @@ class _Turn:
         unfounded = self._unfounded(executed)
         differences = self.compare(executed, meant[1])
         # A failure or another response follows from the arguments, unless those are right.
-        decisive = [each for each in differences if each.what not in ("exception", "response")]
+        decisive = [
+            difference for difference in differences if difference.what not in ("exception", "response")
+        ]
         for each in decisive or differences:
             if each.what in unfounded:
                 yield self._made_up(step, meant, each)

@@ -77,6 +77,6 @@ def _changes(counts: Counts, conversation: Conversation, matching: Matching, gra
 def _counts(conversation: Conversation, matching: Matching, grader: Grader) -> Counts:
     """The counts of a conversation, to which optional calls are nothing, made or not."""
     optional = matching.optional()
-    judged = [each for number, each in enumerate(matching.judged()) if number not in optional]
+    judged = [pair for number, pair in enumerate(matching.judged()) if number not in optional]
     forbidden = matching.forbidden() if conversation.terms.forbidden else None
     return count(judged, len(matching.due()), grader.toolbox.is_action, forbidden)

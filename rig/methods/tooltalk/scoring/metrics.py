@@ -64,7 +64,7 @@ def count(
     matches = sum(verdict.match for _, verdict in calls)
     actions = [verdict for call, verdict in calls if is_action(call.name)]
     bad_actions = sum(verdict.bad_action for verdict in actions)
-    found = {
+    counts = {
         "predictions": len(calls),
         "ground_truths": ground_truths,
         "matches": matches,
@@ -72,11 +72,11 @@ def count(
         "valid_actions": sum(verdict.match for verdict in actions),
         "bad_actions": bad_actions,
     }
-    recall = RECALL.rate(found)
+    recall = RECALL.rate(counts)
     recall = 1.0 if recall is None else recall
     return {
         "successes": int(matches == ground_truths and not bad_actions and not forbidden),
         "soft_successes": recall * (1 - bad_actions / len(actions)) if actions else recall,
-        **found,
+        **counts,
         **({} if forbidden is None else {"forbidden": forbidden}),
     }
