@@ -38,6 +38,7 @@ ANSWERS_S = 10.0
 
 _RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
 """What Ray calls a need of an actor where it lists what is free."""
+_RAY = "ray"
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Set to 0, Ray uses the loopback address for everything, as it does on Windows and macOS."""
 
@@ -64,6 +65,9 @@ def disconnect() -> None:
     for session in _sessions():
         if _pid(session) == os.getpid():
             rmtree(session, ignore_errors=True)
+    latest = _own_folder() / _RAY / "session_latest"
+    if not latest.exists():
+        latest.unlink(missing_ok=True)
 
 
 def _load_workers(load: Callable[[Notify], Model], address: str, notify: Notify) -> Model:
@@ -250,10 +254,10 @@ def is_loopback(ip: str) -> bool:
 
 def _sessions() -> list[Path]:
     """The folders of the clusters that rig began for this user on this machine."""
-    return list(_sessions_at().glob("session_*_*"))
+    return list((_own_folder() / _RAY).glob("session_*_*"))
 
 
-def _sessions_at() -> Path:
+def _own_folder() -> Path:
     # Ray's sockets are in there, whose paths must be short.
     return Path(tempfile.gettempdir()) / f"rig-ray-{os.getuid()}"
 
@@ -261,16 +265,18 @@ def _sessions_at() -> Path:
 def _session_folder() -> Path:
     """Where Ray keeps its session; what is left of clusters whose process is gone is removed first.
 
-    Raises RigError if the folder is somebody else's.
+    Ray lets everybody write there, also to its sockets, so it is in a folder that only this user can enter.
+    Raises RigError if that folder is somebody else's.
     """
-    folder = _sessions_at()
+    folder = _own_folder()
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
         raise RigError(f"{folder}: belongs to another user; remove it, or set TMPDIR")
+    folder.chmod(0o700)
     for session in _sessions():
         if started_s(_pid(session)) is None and not session.is_symlink():
             rmtree(session, ignore_errors=True)
-    return folder
+    return folder / _RAY
 
 
 def _pid(session: Path) -> int:

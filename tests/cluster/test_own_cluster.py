@@ -49,7 +49,7 @@ def start(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def sessions(folder: Path) -> list[str]:
-    return [path.name for path in folder.glob("rig-ray-*/session_2*")]
+    return [path.name for path in folder.glob("rig-ray-*/ray/session_*")]
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_it_listens_on_loopback_and_leaves_nothing(tmp_path_factory: pytest.Temp
     with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as place:
         folder = Path(place)
         assert start(folder, "die").returncode == -9
-        assert len(sessions(folder)) == 1
+        assert len(sessions(folder)) == 2  # and the link to the latest
         done = start(folder)
         assert done.returncode == 0, done.stderr
         seen = json.loads(done.stdout.splitlines()[-1])
@@ -68,6 +68,8 @@ def test_it_listens_on_loopback_and_leaves_nothing(tmp_path_factory: pytest.Temp
         assert all(map(on_ray.is_loopback, seen["listening"]))
         assert seen["refused"], "a process without the token must not get in"
         assert sessions(folder) == []
+        (own,) = folder.glob("rig-ray-*")
+        assert own.stat().st_mode & 0o777 == 0o700, "nobody else may reach its sockets"
 
 
 @pytest.mark.parametrize("ip", ["127.0.0.1", "127.8.0.9", "::1", "::ffff:127.0.0.1"])
@@ -153,7 +155,7 @@ def test_ray_that_starts_too_slowly_is_one_line(
 def test_the_folder_of_sessions_must_be_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     (tmp_path / "theirs").mkdir()
-    on_ray._sessions_at().symlink_to(tmp_path / "theirs")
+    on_ray._own_folder().symlink_to(tmp_path / "theirs")
     made_up_ray(monkeypatch)
     with pytest.raises(RigError, match="belongs to another user"):
         load("ray", [])
