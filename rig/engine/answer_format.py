@@ -69,7 +69,7 @@ def choose(settings: EngineSettings, template: ChatTemplate) -> FormatChoice:
 
 def _native(settings: EngineSettings, template: ChatTemplate) -> FormatChoice | str:
     """The model's own form, or that of a family; a line that says why `auto` takes none."""
-    from rig.engine.grammar.spelling import Tags
+    from rig.engine.grammar.language import Tags
     from rig.engine.native.detection import Unsupported, family_native, native_of
     from rig.engine.native.form import NativeFormat
 

@@ -14,8 +14,7 @@ from rig.calls import Call, Outcome
 from rig.engine.core import sampling
 from rig.engine.core.settings import EngineSettings
 from rig.engine.engine import LlamaCppModel
-from rig.engine.forcing.answer_tokens import NotInGrammar, follow, kinds_of, length_of
-from rig.engine.forcing.teacher import Teacher
+from rig.engine.forcing.teacher import NotInGrammar, Teacher, follow, kinds_of, length_of
 from rig.engine.formats.base import Span
 from rig.engine.grammar.language import Language
 from rig.errors import ErrorKind, RigError

@@ -15,8 +15,15 @@ from rig.engine.core import sampling
 from rig.engine.core.assessment import Choice
 from rig.engine.core.llama import Chunk
 from rig.engine.engine import LlamaCppModel
-from rig.engine.forcing.answer_tokens import NotInGrammar, arranged, follow, kinds_of, length_of
-from rig.engine.forcing.teacher import Assessment, Teacher
+from rig.engine.forcing.teacher import (
+    Assessment,
+    NotInGrammar,
+    Teacher,
+    arranged,
+    follow,
+    kinds_of,
+    length_of,
+)
 from rig.models import CallMessage, Prediction, ReplyMessage, Request, UserMessage
 
 Open = Callable[..., LlamaCppModel]

@@ -1,6 +1,6 @@
 """A toy preset: the form of a family whose templates declare tools and show no calls."""
 
-from rig.engine.grammar.spelling import JSON
+from rig.engine.grammar.language import JSON
 from rig.engine.native.presets import Preset
 from rig.engine.native.shape import CallShape
 from rig.plugins import Registry

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from functools import cache
 
 from rig.calls import Call
 from rig.engine.formats.base import AnswerError, AnswerFormat, Offer, Reading, Span
 from rig.engine.grammar.language import Language
 from rig.engine.templates.template import ChatMessage
-from rig.models import CallMessage, Message, ReplyMessage, UserMessage
+from rig.models import CallMessage, Message, UserMessage
 from rig.plugins import Registry
 
 OPEN, CLOSE = "<do>", "</do>"
@@ -20,40 +21,32 @@ class Tagged(AnswerFormat):
     version = "1"
 
     def offer(self) -> Offer:
-        lines = [f"{tool.name}: {json.dumps(tool.parameters)}" for tool in self.tools]
-        return Offer(f"To use a tool write {OPEN} and {CLOSE} around a call.", "\n".join(lines))
+        tools = "\n".join(f"{tool.name}: {json.dumps(tool.parameters)}" for tool in self.tools)
+        return Offer(f"To use a tool write {OPEN} and {CLOSE} around a call.", tools)
 
+    @cache  # noqa: B019 - the grammar is found again by this very object
     def language(self) -> Language:
-        if not hasattr(self, "_language"):
-            calls = tuple(
-                ('{"name": ' + json.dumps(tool.name) + ', "arguments": ', tool.parameters, "}")
-                for tool in self.tools
-            )
-            self._language = Language(calls=calls, trigger=OPEN, suffix=CLOSE)
-        return self._language
+        calls = (((f'{{"name": "{t.name}", "arguments": '), t.parameters, "}") for t in self.tools)
+        return Language(calls=tuple(calls), trigger=OPEN, suffix=CLOSE)
 
     def write(self, messages: Sequence[Message]) -> list[ChatMessage]:
         chat = []
         for message in messages:
-            match message:
-                case UserMessage(text):
-                    chat.append(ChatMessage("user", (text,)))
-                case ReplyMessage(text):
-                    chat.append(ChatMessage("assistant", (text,)))
-                case CallMessage(call, outcome):
-                    words = "".join(span.text for span in self.spans(call))
-                    chat.append(ChatMessage("assistant", (words,)))
-                    chat.append(ChatMessage("user", (f"Result: {json.dumps(outcome.as_json())}",)))
+            if isinstance(message, CallMessage):
+                chat.append(ChatMessage("assistant", (self.spans(message.call)[0].text,)))
+                chat.append(ChatMessage("user", (f"Result: {json.dumps(message.outcome.as_json())}",)))
+            else:
+                is_user = isinstance(message, UserMessage)
+                chat.append(ChatMessage("user" if is_user else "assistant", (message.text,)))
         return chat
 
     def read(self, text: str) -> Reading:
-        words, found, rest = text.partition(OPEN)
-        if not found:
+        words, opening, rest = text.partition(OPEN)
+        if not opening:
             return Reading(content=text)
         try:
-            call = json.loads(rest.removesuffix(CLOSE))
-            return Reading((Call(call["name"], call["arguments"]),), words)
-        except (ValueError, KeyError, TypeError) as error:
+            return Reading((Call(**json.loads(rest.removesuffix(CLOSE))),), words)
+        except (ValueError, TypeError) as error:
             raise AnswerError(f"no call: {error}") from error
 
     def spans(self, answer: Call | str) -> tuple[Span, ...]:

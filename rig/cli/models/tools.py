@@ -6,7 +6,7 @@ import click
 
 from rig.calls import Call, JsonObject, Outcome
 from rig.cli.output import printable
-from rig.engine.grammar.spelling import Tags
+from rig.engine.grammar.language import Tags
 from rig.engine.native.detection import Native, Unsupported, native_of
 from rig.engine.native.form import NativeFormat
 from rig.engine.native.shape import ID, INDEX

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from rig.calls import JsonObject
 from rig.engine.core.settings import EngineSettings
-from rig.engine.grammar import formats, schema
+from rig.engine.grammar import patterns, schema
 from rig.engine.grammar.constraint import Constraint, ConstraintError, Grammar, Mask
-from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.models import Notify
 from rig.paths import cache_directory
 
@@ -69,7 +69,7 @@ def fingerprint(settings: EngineSettings, salvage_rules: str) -> JsonObject:
     return {
         "grammar": settings.grammar,
         "grammar_rules": schema.RULES,
-        **({"grammar_formats": formats.version()} if settings.grammar == "strict" else {}),
+        **({"grammar_formats": patterns.version()} if settings.grammar == "strict" else {}),
         "grammar_engine": f"{engine} {version(engine)}",
         "grammar_front": f"outlines {version('outlines')}",
         "grammar_separators": [BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE],

@@ -1,12 +1,139 @@
-"""What a model may write, as an answer format tells the grammar."""
+"""What a model may write, as an answer format tells the grammar.
 
+Arguments are written as JSON, as Python, in a family's own spelling, or each in a tag.
+"""
+
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rig.calls import JsonObject
+from rig.calls import Json, JsonObject
 from rig.engine.core.settings import ToolChoice
-from rig.engine.grammar.spelling import JSON, Spelling, Tags
+
+BETWEEN_ITEMS = ", "
+BETWEEN_KEY_AND_VALUE = ": "
+"""Python's own JSON separators: the form in which earlier answers are shown, and no whitespace loops."""
+
+CDATA = "<![CDATA[", "]]>"
+UNSAFE = "<&\n"
+"""Characters of a string that is put into a CDATA section where a template does so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a value is written. With a `quote` strings stand between two of them as they are, else as in JSON.
+
+    `bare_keys` are names in objects without quotes. `words` are those for true, false and null. With `ascii`
+    JSON's strings escape all other characters. `python` is how Python shows a value. With `indent` JSON is
+    laid out over lines, `margin` spaces further in than the calls.
+    """
+
+    quote: str = ""
+    bare_keys: bool = False
+    words: tuple[str, str, str] = ("true", "false", "null")
+    between_items: str = ", "
+    between_key_and_value: str = ": "
+    ascii: bool = False
+    python: bool = False
+    indent: int = 0
+    margin: int = 0
+
+    def write(self, value: Json) -> str:
+        """A JSON value as text."""
+        if self.python:
+            return repr(value)
+        if self.indent:
+            laid_out = json.dumps(value, ensure_ascii=self.ascii, indent=self.indent)
+            return laid_out.replace("\n", "\n" + " " * self.margin)
+        match value:
+            case bool():
+                return self.words[0 if value else 1]
+            case None:
+                return self.words[2]
+            case str():
+                return f"{self.quote}{value}{self.quote}" if self.quote else self._json(value)
+            case dict():
+                names = (key if self.bare_keys else self._json(key) for key in value)
+                inner = (
+                    f"{name}{self.between_key_and_value}{self.write(member)}"
+                    for name, member in zip(names, value.values(), strict=True)
+                )
+                return f"{{{self.between_items.join(inner)}}}"
+            case list() | tuple():
+                return f"[{self.between_items.join(map(self.write, value))}]"
+        return self._json(value)
+
+    def _json(self, value: Json) -> str:
+        return json.dumps(value, ensure_ascii=self.ascii)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is JSON, with any separators."""
+        return not (self.quote or self.bare_keys or self.python) and self.words == JSON.words
+
+
+JSON = Spelling()
+COMPACT = Spelling(between_items=",", between_key_and_value=":")
+PYTHON = Spelling(words=("True", "False", "None"), python=True)
+ASCII = Spelling(ascii=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """Arguments one by one: each name after `before_key`, and its value between `open` and `close`.
+
+    Strings stand as they are between `text_open` and `text_close`, all other values in the `spelling` between
+    `other_open` and `other_close`. `join` comes between two arguments; `empty` stands for none.
+    """
+
+    before_key: str
+    text_open: str
+    text_close: str
+    other_open: str
+    other_close: str
+    join: str = ""
+    empty: str = ""
+    spelling: Spelling = JSON
+    words: tuple[str, str, str] = ("true", "false", "null")
+    """For true, false and null where one of them is the value itself."""
+    quoted: bool = False
+    """Whether strings are JSON's, quotes and all."""
+    wrapped: bool = False
+    """Whether strings that could pass for tags stand in a CDATA section, as XML has them."""
+
+    @property
+    def marks_texts(self) -> bool:
+        """Whether what stands before a value says if it is a string."""
+        return self.quoted or self.text_open != self.other_open
+
+    def write(self, arguments: JsonObject) -> str:
+        """The arguments as text."""
+        if not arguments:
+            return self.empty
+        return self.join.join(self.argument(*argument) for argument in arguments.items())
+
+    def argument(self, name: str, value: object) -> str:
+        """One argument as text."""
+        if isinstance(value, str) and not self.quoted:
+            if self.wrapped and any(character in value for character in UNSAFE):
+                value = f"{CDATA[0]}{value}{CDATA[1]}"
+            return f"{self.before_key}{name}{self.text_open}{value}{self.text_close}"
+        return f"{self.before_key}{name}{self.other_open}{self.value(value)}{self.other_close}"
+
+    def around(self, name: str, value: object) -> tuple[str, str]:
+        """What stands before a value and after it."""
+        if isinstance(value, str) and not self.quoted:
+            return f"{self.before_key}{name}{self.text_open}", self.text_close
+        return f"{self.before_key}{name}{self.other_open}", self.other_close
+
+    def value(self, value: object) -> str:
+        """A value that is not a bare string."""
+        if value is None:
+            return self.words[2]
+        if isinstance(value, bool):
+            return self.words[0 if value else 1]
+        return self.spelling.write(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from rig.engine.core.llama import LlamaModel
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.grammar import lark, lark_calls
 from rig.engine.grammar.constraint import ConstraintError, Mask
-from rig.engine.grammar.language import Language
-from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
+from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, Language
 from rig.errors import RigError
 
 _SEPARATORS = {

@@ -41,9 +41,8 @@ from rig.calls import Json, JsonObject
 from rig.engine.core.tokenizer import Tokenizer
 from rig.engine.files.disk_cache import Damaged, DiskCache
 from rig.engine.grammar.constraint import ConstraintError, Mask
-from rig.engine.grammar.language import Language
+from rig.engine.grammar.language import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE, Language
 from rig.engine.grammar.numbers import decimals, integers
-from rig.engine.grammar.spelling import BETWEEN_ITEMS, BETWEEN_KEY_AND_VALUE
 from rig.engine.templates.child import limit_memory, limit_time
 from rig.models import Notify
 

@@ -12,8 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from rig.calls import JsonObject
-from rig.engine.grammar.formats import NAMED
-from rig.engine.grammar.patterns import MOST, canonical
+from rig.engine.grammar.patterns import MOST, NAMED, canonical
 from rig.errors import RigError
 
 RULES = "1"

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from rig.calls import Call, Json, JsonObject
-from rig.engine.grammar.spelling import CDATA, COMPACT, JSON, PYTHON, UNSAFE, Spelling, Tags
+from rig.engine.grammar.language import CDATA, COMPACT, JSON, PYTHON, UNSAFE, Spelling, Tags
 from rig.engine.native.probe import FIRST, MARKER, SECOND, Probe
 from rig.engine.native.reader import CallReader, NotRead
 from rig.engine.native.shape import ID, INDEX, CallShape, Sorting

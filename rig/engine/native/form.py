@@ -19,13 +19,12 @@ from rig.engine.formats.base import (
 )
 from rig.engine.formats.rig import declarations_in_words
 from rig.engine.formats.salvage import Unreadable
-from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Thoughts
+from rig.engine.grammar.language import Arguments, Language, Matching, Maybe, Pattern, Tags, Thoughts
 from rig.engine.grammar.schema import SchemaError
-from rig.engine.grammar.spelling import Tags
 from rig.engine.native.detection import Native
 from rig.engine.native.probe import MARKER, Probe
 from rig.engine.native.reader import CallReader, NotRead, RawCall
-from rig.engine.native.shape import HOLES, ID
+from rig.engine.native.shape import HOLES, ID, INDEX
 from rig.engine.native.thinking import thoughts_of
 from rig.engine.templates.template import QUIET, ChatMessage, ChatTemplate, ToolCall
 from rig.models import CallMessage, Message, ReplyMessage, ToolDoc, UserMessage
@@ -60,6 +59,7 @@ class NativeFormat(AnswerFormat):
         self._schemas = {name: self._arranged(schema) for name, schema in self._checker.schemas.items()}
         self._check_names()
         self.variables = variables(native, thinking)
+        self._reply_tool = "" if native.reply_tool in self._schemas else native.reply_tool
         self._off_word = native.thinking.off_word if thinking == "off" else ""
         self._thoughts = prompted_thoughts(native, template, thinking)
         self._language = self._made_language()
@@ -96,7 +96,8 @@ class NativeFormat(AnswerFormat):
         switch = self._off_word
         if self._native.declares:
             return Offer(switch, "", declarations(self.tools), self._native.declared_as, context_apart=True)
-        rules = "\n\n".join(filter(None, (_RULES.format(example=_example(self._native)), switch)))
+        example = self._shape.write((Call("NAME", {"PARAMETER": "VALUE"}),))
+        rules = "\n\n".join(filter(None, (_RULES.format(example=example), switch)))
         return Offer(rules, declarations_in_words(self.tools))
 
     def language(self) -> Language:
@@ -113,15 +114,15 @@ class NativeFormat(AnswerFormat):
             for name, schema in self._schemas.items()
             for after in (shape.after_name, *shape.also_after_name)
         )
-        reply_tool = self._native.reply_tool
-        replies = (reply_tool, *_filled(shape.after_name), Arguments(_NO_PARAMETERS, shape.arguments), *also)
+        no_arguments = Arguments(_NO_PARAMETERS, shape.arguments)
+        replies = (self._reply_tool, *_filled(shape.after_name), no_arguments, *also)
         marks = {*self._native.words, _PYTHON_TAG, *MARKER.findall(before)}
         if self._thoughts is None and self._native.thinking.known:
             marks.add(self._native.thinking.close)
         pieces = {piece for mark in marks for piece in (MARKER.findall(mark) or [mark]) if piece}
         return Language(
             calls=calls,
-            replies=(replies,) if reply_tool and reply_tool not in self._schemas else (),
+            replies=(replies,) if self._reply_tool else (),
             trigger=trigger,
             prefix=_filled(behind),
             separator=_filled(shape.between),
@@ -152,7 +153,13 @@ class NativeFormat(AnswerFormat):
                     if joins:
                         chat[-1] = chat[-1].with_call(tool_call)
                     else:
-                        chat.append(self._calling(message, tool_call))
+                        write = None if self._native.shows_calls else self._write_calls
+                        thoughts = self._shown(message.reasoning)
+                        chat.append(
+                            ChatMessage(
+                                "assistant", (message.content,), (tool_call,), "", "", thoughts, write
+                            )
+                        )
                     results.append(self._result(tool_call, outcome))
         return [*chat, *results]
 
@@ -161,16 +168,7 @@ class NativeFormat(AnswerFormat):
         arguments = call.arguments if isinstance(call.arguments, dict) else {}
         return ToolCall(identity, call.name, json_text(arguments) if self._native.as_text else arguments)
 
-    def _calling(self, message: CallMessage, tool_call: ToolCall) -> ChatMessage:
-        return ChatMessage(
-            "assistant",
-            (message.content,),
-            (tool_call,),
-            thoughts=self._shown(message.reasoning),
-            write_calls=None if self._native.shows_calls else self._spelled,
-        )
-
-    def _spelled(self, calls: Sequence[ToolCall]) -> str:
+    def _write_calls(self, calls: Sequence[ToolCall]) -> str:
         """Calls as the model writes them, for a template that does not show them."""
         return self._shape.write(tuple(Call(call.name, call.arguments) for call in calls))
 
@@ -209,14 +207,13 @@ class NativeFormat(AnswerFormat):
                 raise AnswerError(str(error)) from error
             return self._salvaged(answer, reasoning, str(error))
         how = ", ".join(dict.fromkeys(notes))
-        if raw_calls and all(call == (self._native.reply_tool, {}) for call in raw_calls):
-            return Reading((), content, reasoning, how)
         if not raw_calls and loose:
             return self._salvaged(answer, reasoning, "")
+        raw_calls = [raw_call for raw_call in raw_calls if raw_call != (self._reply_tool, {})]
         try:
-            for each in raw_calls:
-                check_unicode(answer, each.arguments)
-            calls = tuple(self._checker.call(*call) for call in raw_calls)
+            for raw_call in raw_calls:
+                check_unicode(answer, raw_call.arguments)
+            calls = tuple(self._checker.call(*raw_call) for raw_call in raw_calls)
         except AnswerError as error:
             raise AnswerError(str(error), how) from error
         return Reading(calls, content, reasoning, how)
@@ -281,10 +278,9 @@ class NativeFormat(AnswerFormat):
         if not text.strip() and fault:
             raise AnswerError(fault)
         try:
-            salvaged = salvage.salvage_all(text)
+            answers, how = salvage.salvage_all(text)
         except Unreadable as error:
             raise AnswerError(fault or str(error), error.how or ("own form" if fault else "")) from error
-        answers, how = salvaged
         if "reply" in answers[0]:
             if fault:
                 raise AnswerError(fault, "own form")
@@ -309,10 +305,6 @@ _RULES = (
     "{example}\n"
     "After a tool was used you are shown its result. When nothing is left to be done, reply in words."
 )
-
-
-def _example(native: Native) -> str:
-    return native.shape.write((Call("NAME", {"PARAMETER": "VALUE"}),))
 
 
 def declarations(tools: Sequence[ToolDoc]) -> tuple[JsonObject, ...]:
@@ -347,16 +339,11 @@ def variables(native: Native, thinking: ThinkingArm) -> Mapping[str, Json]:
 def prompted_thoughts(native: Native, template: ChatTemplate, thinking: ThinkingArm) -> Thoughts | None:
     """What thoughts there may be in answers to this template's prompts."""
     probe = Probe(template)
-    told = variables(native, thinking)
-    prompt = probe.after_question([], generation=True, variables=told) or ""
+    prompt = probe.after_question([], generation=True, variables=variables(native, thinking)) or ""
     return thoughts_of(native.thinking, prompt, wanted=thinking != "off")
 
 
 def _filled(text: str) -> Pattern:
     """A text of a shape as a pattern, with its holes."""
-    parts = re.split(f"({HOLES.pattern})", text)
-    return tuple(_hole(part) if number % 2 else part for number, part in enumerate(parts) if part)
-
-
-def _hole(mark: str) -> Matching:
-    return Matching("[A-Za-z0-9]{9}" if mark == ID else "[0-9]{1,4}")
+    holes = {ID: Matching("[A-Za-z0-9]{9}"), INDEX: Matching("[0-9]{1,4}")}
+    return tuple(holes.get(part, part) for part in re.split(f"({HOLES.pattern})", text) if part)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rig import plugins
-from rig.engine.grammar.spelling import JSON, PYTHON, Tags
+from rig.engine.grammar.language import JSON, PYTHON, Tags
 from rig.engine.native.shape import CallShape
 from rig.engine.native.thinking import Thinking
 

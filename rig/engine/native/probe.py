@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from rig.calls import Json, JsonObject
-from rig.engine.grammar.spelling import JSON
+from rig.engine.grammar.language import JSON
 from rig.engine.native.shape import ID
 from rig.engine.templates.template import ChatTemplate, TemplateError
 

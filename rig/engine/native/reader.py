@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from rig.calls import Json, JsonObject
 from rig.engine.formats.salvage import DEEPEST, JsonError, read_json_at
+from rig.engine.grammar.language import CDATA, Spelling, Tags
 from rig.engine.grammar.schema import holds_any_names
-from rig.engine.grammar.spelling import CDATA, Spelling, Tags
 from rig.engine.native.shape import HOLES, ID, CallShape
 from rig.toolbox.schemas import fits
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from rig.calls import Call, Json, JsonObject
 from rig.engine.core.assessment import Kind
-from rig.engine.grammar.spelling import Spelling, Tags
+from rig.engine.grammar.language import Spelling, Tags
 
 ID, INDEX = "\ue0f2", "\ue0f3"
 """Stand in a text for what differs from call to call: an id of letters and digits, or a number."""

@@ -13,7 +13,7 @@ from native_templates import OWN, REAL, REFUSED
 from random_schemas import mutated
 
 from rig.calls import Call
-from rig.engine.forcing.answer_tokens import NotInGrammar, follow
+from rig.engine.forcing.teacher import NotInGrammar, follow
 from rig.engine.formats.base import AnswerError
 from rig.engine.grammar import ConstraintError, Grammar
 from rig.engine.grammar.language import Language

@@ -9,8 +9,8 @@ from native_templates import OWN
 from rig.calls import Call
 from rig.engine.core.settings import GrammarArm
 from rig.engine.formats.base import AnswerError, Reading
+from rig.engine.grammar.language import Tags
 from rig.engine.grammar.lark_calls import grammar as lark_of
-from rig.engine.grammar.spelling import Tags
 from rig.engine.native.detection import native_of
 from rig.engine.native.form import NativeFormat
 from rig.engine.templates.template import ChatTemplate
@@ -126,6 +126,9 @@ def test_a_tool_of_the_templates_own_is_called_to_reply() -> None:
     call = native.shape.write((Call("directly-answer", {}),))
     assert native_form.read(call) == Reading()
     assert native_form.read(f"Good day.\n{call}").content == "Good day."
+    if native.shape.parallel:
+        both = native.shape.write((Call("directly-answer", {}), Call("log_out", {})))
+        assert native_form.read(both).calls == (Call("log_out", {}),)
     assert "directly-answer" in lark_of(native_form.language(), {}, SEPARATORS, free_order=False)
     with pytest.raises(AnswerError, match="no tool is called 'directly-answer'"):
         form("told again before each answer", "json")[1].read(call)
