@@ -1,4 +1,5 @@
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -369,4 +370,24 @@ def test_a_pattern_that_needs_too_much_is_refused_in_one_line(
         lab.start(call({"x": {"type": "string", "pattern": pattern}}, ["x"]))
     assert "\n" not in str(refused.value)
     assert lab.accepts(call({"x": {"type": "string"}}, ["x"]), '{"tool": "T", "arguments": {"x": "a"}}')
+    lab.model.close()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"^(a{0,200}){0,200}$", r"^(([a-z]{1,200}[0-9]{1,200}){1,200}){1,200}$", r"^(a|b)*a(a|b){200}$"],
+)
+def test_llguidance_takes_a_hostile_pattern_in_a_moment(tiny_path: Callable[..., Path], pattern: str) -> None:
+    lab = Lab(tiny_path(), "llguidance")
+    started = time.process_time()
+    lab.start({"type": "string", "pattern": pattern}).allowed()
+    assert time.process_time() - started < 10
+    lab.model.close()
+
+
+def test_llguidance_says_in_one_line_what_is_wrong_with_a_pattern(tiny_path: Callable[..., Path]) -> None:
+    lab = Lab(tiny_path(), "llguidance")
+    with pytest.raises(ConstraintError, match="parse error: .*nested parentheses") as refused:
+        lab.start({"type": "string", "pattern": "^" + "(a|" * 300 + "b" + ")" * 300 + "$"})
+    assert "\n" not in str(refused.value)
     lab.model.close()

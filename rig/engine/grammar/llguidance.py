@@ -73,7 +73,7 @@ class LLGuidanceConstraint:
     def _check(self) -> None:
         error = self._matcher.get_error()
         if error:
-            raise ConstraintError(error.splitlines()[0])
+            raise ConstraintError(_in_a_line(error))
 
 
 class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
@@ -112,7 +112,7 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         matcher = llguidance.LLMatcher(self.llg_tokenizer, self._grammar(language), log_level=0)
         error = matcher.get_error()
         if error:
-            raise ConstraintError(error.splitlines()[0])
+            raise ConstraintError(_in_a_line(error))
         return matcher
 
     def _grammar(self, language: Language) -> str:
@@ -126,6 +126,12 @@ class LLGuidanceGrammar(LLGuidanceBackend):  # type: ignore[misc]
         checked = json.loads(JsonSchema(schema).schema)
         processor = self.get_json_schema_logits_processor(json.dumps({**checked, "x-guidance": _SEPARATORS}))
         return str(processor.grammar)
+
+
+def _in_a_line(error: str) -> str:
+    """What llguidance says is wrong: its first line, with the last where that one only announces it."""
+    lines = error.strip().splitlines() or [""]
+    return f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]
 
 
 def _from_lark(text: str) -> str:
