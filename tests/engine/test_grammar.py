@@ -387,7 +387,7 @@ def test_llguidance_takes_a_hostile_pattern_in_a_moment(tiny_path: Callable[...,
 
 def test_llguidance_says_in_one_line_what_is_wrong_with_a_pattern(tiny_path: Callable[..., Path]) -> None:
     lab = Lab(tiny_path(), "llguidance")
-    with pytest.raises(ConstraintError, match="parse error: .*nested parentheses") as refused:
+    with pytest.raises(ConstraintError, match=r"parse error: .*nested parentheses") as refused:
         lab.start({"type": "string", "pattern": "^" + "(a|" * 300 + "b" + ")" * 300 + "$"})
     assert "\n" not in str(refused.value)
     lab.model.close()
