@@ -5,7 +5,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -118,7 +117,7 @@ def _change(place: Path, run: str, new: str | None, **settings: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store whose runs name a toolbox, a world, models and more, each of which is a trap by now."""
     place = tmp_path_factory.mktemp("trapped")
     traps = place / "traps"
@@ -158,7 +157,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "chat_template": None,
         }
         _change(place, first, f"only{option}", **{**others, option: named(value, "traps")})
-    yield place
+    return place
 
 
 def _calls() -> list[tuple[str, tuple[str, ...]]]:
