@@ -18,17 +18,22 @@ from rig.errors import RigError
 
 
 class Verb(NamedTuple):
-    """The module of a verb, whose click command (or group) is called `command`, and what it does in short."""
+    """The module of a verb, and what it does in short. Its click command is called `command` if not named."""
 
-    module: str
+    place: str
     does: str
+
+    @property
+    def module(self) -> str:
+        """Where its code is."""
+        return self.place.partition(":")[0]
 
 
 VERBS = {
     "run": Verb("rig.cli.run", "Evaluate one or more models."),
     "watch": Verb("rig.cli.watch", "Watch a run in progress, or replay one."),
     "demo": Verb("rig.cli.demo", "Watch a recorded run for half a minute; needs no model."),
-    "tour": Verb("rig.cli.demo.tour", "Learn the keys of the live view in a minute."),
+    "tour": Verb("rig.cli.demo:tour", "Learn the keys of the live view in a minute."),
     "runs": Verb("rig.cli.runs", "List stored runs, newest first."),
     "show": Verb("rig.cli.show", "Show the results of a run, or one conversation call by call."),
     "history": Verb("rig.cli.compare.history", "Show every run of one model file, over time."),
@@ -38,13 +43,13 @@ VERBS = {
     "noise": Verb("rig.cli.compare.noise", "Measure how much two identical runs differ."),
     "screen": Verb("rig.cli.screen", "Rank files without generating, in a fraction of the time."),
     "score": Verb("rig.cli.score", "Score stored predictions again, without a model."),
-    "adjudicate": Verb("rig.cli.score.adjudicate", "Decide on texts that rig cannot judge by itself."),
+    "adjudicate": Verb("rig.cli.adjudicate", "Decide on texts that rig cannot judge by itself."),
     "judge": Verb("rig.cli.judge", "Let a model judge whole answers."),
     "export": Verb("rig.cli.export", "Export a run as rows, or as files for other tools."),
     "import": Verb("rig.cli.import_", "Import runs of another store, or results of another tool."),
     "models": Verb("rig.cli.models", "List, inspect, fetch, verify, quantize and merge models."),
-    "tools": Verb("rig.cli.own.tools", "List and check tools, and import your own."),
-    "suites": Verb("rig.cli.own.suites", "List suites of conversations, and start your own."),
+    "tools": Verb("rig.cli.tools", "List and check tools, and import your own."),
+    "suites": Verb("rig.cli.suites", "List suites of conversations, and start your own."),
     "check": Verb("rig.cli.check", "Check conversations for mistakes."),
     "world": Verb("rig.cli.world", "Build or check the mock world."),
     "config": Verb("rig.cli.config", "Show the settings that apply, and where they come from."),
@@ -71,11 +76,12 @@ class _LazyGroup(Verbs):
         if name not in VERBS:
             return None
         try:
-            command: click.Command = importlib.import_module(VERBS[name].module).command
+            module = importlib.import_module(VERBS[name].module)
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith("benchmarks"):
                 raise
             return _bench_elsewhere
+        command: click.Command = getattr(module, VERBS[name].place.partition(":")[2] or "command")
         return command
 
     def does(self, context: click.Context, name: str) -> str:

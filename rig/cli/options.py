@@ -145,6 +145,15 @@ def full_option(command: Decorated) -> Decorated:
     )(command)
 
 
+GRADED_BY = click.option(
+    "--graded-by",
+    metavar="NAME",
+    default="",
+    help="Use the scores of this grader: own for those made during the run, or a part of a name that"
+    " `rig show` lists.  [default: the newest with your answers, else own]",
+)
+
+
 class Grouped(click.Command):
     """A verb with many options, shown in groups. Those that are in no group come first.
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -109,3 +110,20 @@ def terminal_width() -> int | None:
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns as wide as their widest cell."""
     click.echo("\n".join(cells(header, rows)))
+
+
+class ProgressLine:
+    """A line on a terminal that says how far something is, drawn again a few times a second."""
+
+    def __init__(self, name: str, what: str) -> None:
+        self._text = f"{printable(name)}: {what}"
+        self._drawn = 0.0
+
+    def show(self, done: int, of: int) -> None:
+        """Draw it, if the last time is long enough ago."""
+        if time.monotonic() - self._drawn > _REDRAW_S or done == of:
+            self._drawn = time.monotonic()
+            click.echo(f"\r\x1b[K{self._text} {done} of {of}", nl=done == of, err=True)
+
+
+_REDRAW_S = 0.1

@@ -11,8 +11,8 @@ from click.core import ParameterSource
 
 from rig import displays
 from rig.cli import INTERRUPTED, completion
-from rig.cli.attention import Attention
 from rig.cli.config import from_file, say_what_is_from_file
+from rig.cli.notify import Notifier
 from rig.cli.options import (
     GroupedOption,
     RolesCommand,
@@ -167,8 +167,8 @@ def command(
     todo = _plan(options, store, name, resume, retry_failed)
     if where is not None:
         todo = elsewhere(todo, where)
-    attention = Attention(bell=bell, command=notify)
-    stored, control = carry_out(todo, display, as_json=as_json, attention=attention)
+    notifier = Notifier(bell=bell, command=notify)
+    stored, control = carry_out(todo, display, as_json=as_json, notifier=notifier)
     if as_json:
         click.echo(
             json_text(
@@ -208,23 +208,23 @@ def options_of(context: click.Context) -> dict[str, Any]:
 
 
 def carry_out(
-    todo: Plan, display: str, *, as_json: bool, attention: Attention | None = None
+    todo: Plan, display: str, *, as_json: bool, notifier: Notifier | None = None
 ) -> tuple[StoredRun, Control]:
     """Run a plan under a display; the run as it is stored then. Raises RigError if nothing is.
 
-    Where the display is for people, the terminal's title says how far it is, and `attention` that it ended.
+    Where the display is for people, the terminal's title says how far it is, and `notifier` that it ended.
     """
     for fault in todo.faults:
         click.echo(printable(f"rig: {fault}"), err=True)
     control = Control()
-    attention = attention or Attention(bell=False)
+    notifier = notifier or Notifier(bell=False)
     shown = displays.choose(display, sys.stderr if as_json else sys.stdout)
-    with attention.titles(is_wanted=display in ("auto", "plain", "tui")):
-        shown.run(partial(_job, todo, control, attention), control)
+    with notifier.titles(is_wanted=display in ("auto", "plain", "tui")):
+        shown.run(partial(_job, todo, control, notifier), control)
     stored = _read(todo)
     if stored is None:
         raise RigError("stopped before anything was stored")
-    wrong = attention.ended(stored)
+    wrong = notifier.ended(stored)
     if wrong:
         click.echo(printable(f"rig: {wrong}"), err=True)
     return stored, control
@@ -270,9 +270,9 @@ def require_resume(retry_failed: bool | None) -> None:
         raise RigError("--retry-failed and --skip-failed go with --resume; say which run")
 
 
-def _job(todo: Plan, control: Control, attention: Attention, emit: Emit) -> bool:
+def _job(todo: Plan, control: Control, notifier: Notifier, emit: Emit) -> bool:
     def both(event: Event) -> None:
-        attention.tell(event)
+        notifier.tell(event)
         emit(event)
 
     return run_plan(todo, both, control)

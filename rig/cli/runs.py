@@ -1,7 +1,7 @@
 """`rig runs`: list the stored runs."""
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +10,9 @@ from rig.calls import JsonObject
 from rig.cli.options import json_option, runs_option
 from rig.cli.output import print_json, print_table, printable
 from rig.displays.numbers import headline, measured, out_of
+from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
+from rig.methods.paper import Table
 from rig.paths import runs_file
 from rig.store import Runs, StoredRun, StoredScore, backup, datasette_metadata
 
@@ -145,3 +147,11 @@ def _row(run: StoredRun) -> tuple[str, ...]:
         out_of(run.turns_done, run.turns),
         ", ".join(f"{arm.name} {headline(run.declaration, arm.rated)}" for arm in run.arms),
     )
+
+
+def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
+    """The tables of a method's paper, as Markdown; as JSON beside what they are of."""
+    if as_json:
+        print_json({**of, "tables": [table.as_json() for table in tables]})
+    else:
+        click.echo(printable(tables_markdown(tables) or "no conversation of these arms is finished yet"))

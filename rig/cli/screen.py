@@ -2,7 +2,7 @@
 
 import json
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from rig import methods
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.options import PATH, Grouped, json_option, runs_option, table_options
-from rig.cli.output import print_json, printable, terminal_width
+from rig.cli.output import ProgressLine, print_json, printable, terminal_width
 from rig.displays.pages.screen import screen_text
 from rig.engine.files.checksums import sha256_of
 from rig.errors import RigError
@@ -24,11 +24,11 @@ from rig.running.options import Options
 from rig.running.planning import require_opened
 from rig.store import Runs
 from rig.tasks import Task, select
+from rig.words import counted
 
 if TYPE_CHECKING:
     from rig.screening import Screening
 
-_REDRAW_S = 0.1
 _VARIED = {
     name: option.place
     for name, option in TABLE.items()
@@ -80,7 +80,7 @@ def command(
     if against:
         with Runs.open(store) as stored:
             check_stored(list(map(_weights, screening.models)), stored, against)
-    found = screen(screening, _notify, _Progress())
+    found = screen(screening, _notify, _progress())
     validity = []
     if against:
         with Runs.open(store) as stored:
@@ -189,18 +189,14 @@ def _notify(text: str) -> None:
     click.echo(printable(text), err=True)
 
 
-class _Progress:
-    """A line that is drawn again on a terminal; elsewhere one for each model."""
+def _progress() -> Callable[[str, int, int], None]:
+    """Shows how far each model is: on a terminal as a line that is drawn again, elsewhere at its end."""
+    lines: dict[str, ProgressLine] = {}
 
-    def __init__(self) -> None:
-        self._drawn = 0.0
-        self._is_terminal = sys.stderr.isatty()
+    def show(name: str, done: int, of: int) -> None:
+        if sys.stderr.isatty():
+            lines.setdefault(name, ProgressLine(name, "conversation")).show(done, of)
+        elif done == of:
+            click.echo(f"{printable(name)}: {counted(of, 'conversation')} screened", err=True)
 
-    def __call__(self, name: str, done: int, of: int) -> None:
-        label = printable(name)
-        if not self._is_terminal:
-            if done == of:
-                click.echo(f"{label}: {of} conversation{'s' * (of != 1)} screened", err=True)
-        elif time.monotonic() - self._drawn > _REDRAW_S or done == of:
-            self._drawn = time.monotonic()
-            click.echo(f"\r\x1b[K{label}: conversation {done} of {of}", nl=done == of, err=True)
+    return show

@@ -1,6 +1,5 @@
 """`rig show`: one run, or what its arms did in one conversation."""
 
-from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -8,10 +7,9 @@ import click
 
 from rig.calls import JsonObject
 from rig.cli import completion
-from rig.cli.compare import GRADED_BY, print_tables
-from rig.cli.options import json_option, runs_option
+from rig.cli.options import GRADED_BY, json_option, runs_option
 from rig.cli.output import print_json, print_table, printable, terminal_width
-from rig.cli.runs import print_scores, run_json, score_json
+from rig.cli.runs import print_scores, print_tables, run_json, score_json
 from rig.compare import published
 from rig.compare.groups import WAYS, By, Groups, groups_of
 from rig.displays.numbers import out_of
@@ -20,7 +18,6 @@ from rig.displays.pages.summary import summary, whereabouts
 from rig.displays.pages.transcript import transcript_json, transcript_text
 from rig.displays.steps import ended
 from rig.errors import RigError
-from rig.metrics import Counts
 from rig.paths import runs_file
 from rig.rescore import effects_of, places_of_path
 from rig.store import Cell, Runs, StoredRun
@@ -117,7 +114,7 @@ def _show_run(stored: Runs, run: StoredRun, as_json: bool) -> None:
         for arm, repeat in columns
     ]
     # Cells come column by column.
-    states = _states(run, stored.each_cell(run))
+    states = (_state(run, cell) for cell in stored.each_cell(run))
     told = [list(islice(states, len(run.conversations))) for _ in columns]
     print_table(("conversation", *header), list(zip(run.conversations, *told, strict=True)))
     if len({grader for _, grader in stored.graders(run)}) > 1:
@@ -151,20 +148,6 @@ def _show_conversation(
         click.echo(
             "rig: the world is not the one this run was made in; --diff shows the present one", err=True
         )
-
-
-def _states(run: StoredRun, cells: Iterable[Cell]) -> Iterator[str]:
-    """In a few words how each conversation went. Counts that are alike are one object, so words are, too."""
-    known: dict[int, str] = {}
-    kept: list[Counts] = []
-    for cell in cells:
-        if cell.counts is None or cell.errors:
-            yield _state(run, cell)
-            continue
-        if id(cell.counts) not in known:
-            known[id(cell.counts)] = _state(run, cell)
-            kept.append(cell.counts)
-        yield known[id(cell.counts)]
 
 
 def _state(run: StoredRun, cell: Cell) -> str:

@@ -1,7 +1,7 @@
 """`rig compare`: arms of stored runs side by side, and what can be said about the difference."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,8 +10,9 @@ import click
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.config import say_what_is_from_file
-from rig.cli.options import json_option, runs_option
+from rig.cli.options import GRADED_BY, json_option, runs_option
 from rig.cli.output import print_json, printable, terminal_width
+from rig.cli.runs import print_tables
 from rig.compare import (
     ArmPair,
     Comparison,
@@ -26,22 +27,12 @@ from rig.compare import (
 )
 from rig.displays.pages.compare import compare_text
 from rig.displays.pages.looks import looks_text
-from rig.displays.pages.published import tables_markdown
 from rig.errors import RigError
-from rig.methods.paper import Table
 from rig.paths import runs_file
 from rig.store import Runs
 from rig.words import counted
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-GRADED_BY = click.option(
-    "--graded-by",
-    metavar="NAME",
-    default="",
-    help="Use the scores of this grader: own for those made during the run, or a part of a name that"
-    " `rig show` lists.  [default: the newest with your answers, else own]",
-)
 
 _OPTIONS = (
     click.argument("addresses", metavar="RUN...", nargs=-1, required=True, shell_complete=completion.runs),
@@ -88,14 +79,6 @@ def arms_and_question(command: Decorated) -> Decorated:
 def noise_beside(stored: Runs, run: str | None, alpha: float) -> Noise | None:
     """The noise that this run measures. Raises RigError when it is not of two equal arms."""
     return None if run is None else noise_of(stored, run, alpha)
-
-
-def print_tables(tables: Sequence[Table], of: JsonObject, *, as_json: bool) -> None:
-    """The tables of a method's paper, as Markdown; as JSON beside what they are of."""
-    if as_json:
-        print_json({**of, "tables": [table.as_json() for table in tables]})
-    else:
-        click.echo(printable(tables_markdown(tables) or "no conversation of these arms is finished yet"))
 
 
 @click.command()

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rig.cli import completion, run
-from rig.cli.attention import Attention
+from rig.cli.notify import Notifier
 from rig.cli.options import RolesCommand, full_option, json_option, table_options
 from rig.cli.output import print_json, printable
 from rig.compare import DifferingShare, Noise
@@ -77,7 +77,7 @@ def command(
         given = run.options_of(context)
         todo = plan(_options(given, model), store, name)
         stored, control = run.carry_out(
-            todo, display, as_json=as_json, attention=Attention(bell=bell, command=notify)
+            todo, display, as_json=as_json, notifier=Notifier(bell=bell, command=notify)
         )
         code = run.exit_code(stored, control)
         if code:

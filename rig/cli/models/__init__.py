@@ -8,8 +8,7 @@ import click
 from rig.calls import JsonObject
 from rig.cli import completion
 from rig.cli.models.fit import fit_options, show_fit
-from rig.cli.models.merge import merge
-from rig.cli.models.quantize import quantize
+from rig.cli.models.quantize import merge, quantize
 from rig.cli.options import json_option
 from rig.cli.output import print_json, print_table, printable
 from rig.cli.verbs import Verbs

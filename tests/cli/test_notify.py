@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from conftest import Finished
 
-from rig.cli import attention
-from rig.cli.attention import Attention
+from rig.cli import notifier
+from rig.cli.notify import Notifier
 from rig.events import RunStarted, Speed, TurnFinished, Where
 from rig.store import Runs
 
@@ -36,7 +36,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     """Stands in for stderr; a call says what was written."""
     read, write = os.pipe()
     os.set_blocking(read, False)
-    monkeypatch.setattr(attention, "sys", SimpleNamespace(stderr=_Terminal(write)))
+    monkeypatch.setattr(notifier, "sys", SimpleNamespace(stderr=_Terminal(write)))
     monkeypatch.setenv("TERM", "xterm")
 
     def written() -> str:
@@ -61,7 +61,7 @@ def _events() -> list[object]:
 
 
 def test_the_title_says_how_far_a_run_is_and_is_given_back(terminal: Callable[[], str]) -> None:
-    told = Attention()
+    told = Notifier()
     with told.titles(is_wanted=True):
         for event in _events():
             told.tell(event)  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ def test_nothing_is_written_where_nobody_can_read_it(
 ) -> None:
     if case == "dumb":
         monkeypatch.setenv("TERM", "dumb")
-    told = Attention()
+    told = Notifier()
     with told.titles(is_wanted=case == "dumb"):
         for event in _events():
             told.tell(event)  # type: ignore[arg-type]
@@ -94,8 +94,8 @@ def test_the_bell_rings_after_a_long_run(
     stored: Path,
 ) -> None:
     clock = iter([0.0, float(lasts), float(lasts)])
-    monkeypatch.setattr(attention, "monotonic", lambda: next(clock))
-    told = Attention(bell=bell)
+    monkeypatch.setattr(notifier, "monotonic", lambda: next(clock))
+    told = Notifier(bell=bell)
     with told.titles(is_wanted=True):
         pass
     terminal()
@@ -129,7 +129,7 @@ def test_a_command_that_fails_is_a_line_and_the_run_stands(rig: Callable[..., Fi
 def test_a_command_that_never_ends_is_ended(
     monkeypatch: pytest.MonkeyPatch, rig: Callable[..., Finished]
 ) -> None:
-    monkeypatch.setattr(attention, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(notifier, "_PATIENCE_S", 0.2)
     assert "took longer than 0.2 s" in rig(*ORACLE, "--notify", "exec sleep 30").err
 
 

@@ -1,5 +1,6 @@
-"""`rig demo`: replay a recorded run; needs no model."""
+"""`rig demo` and `rig tour`: a recorded run, which needs no model."""
 
+import importlib
 import lzma
 import math
 import sys
@@ -13,8 +14,9 @@ import click
 from rig import displays
 from rig.cli.options import display_option, full_option
 from rig.cli.watch import tell
+from rig.errors import RigError
 from rig.paths import DEMO
-from rig.replay import SLOWEST
+from rig.replay import SLOWEST, Player
 from rig.store import Runs
 
 LASTS_S = 30.0
@@ -40,6 +42,21 @@ def command(context: click.Context, /, display: str, speed: float | None, full: 
         is_paced = speed is not None or displays.resolve(display, sys.stdout) == "tui"
         pace = pace * (speed or 1.0) if is_paced else math.inf
         sys.exit(tell(context, store, "latest", display, speed=pace, full=full, is_kept=False))
+
+
+@click.command()
+def tour() -> None:
+    """Learn the keys of the live view in a minute, on a recorded run.
+
+    You need a terminal, but no model. The run is not added to your own.
+    """
+    if displays.resolve("auto", sys.stdout) != "tui":
+        raise RigError(
+            "rig tour needs a terminal that keys can be pressed in; docs/screens/run.md lists them"
+        )
+    with recording() as (store, pace):
+        player = Player(store, "latest", speed=pace / 2, stay=True)
+        importlib.import_module("tui.watch").watch(player, is_kept=False, is_tour=True)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ _PATIENCE_S = 60.0
 _SAVE_TITLE, _RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
-class Attention:
+class Notifier:
     """Tells a terminal (stderr) how far a run is, and tells the user when it has ended."""
 
     def __init__(self, *, bell: bool = True, command: str | None = None) -> None:

@@ -1,1 +1,0 @@
-"""Verbs for your own tools and conversations."""
