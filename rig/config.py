@@ -41,9 +41,9 @@ class Setting:
         """That something is wrong with it, in one line."""
         return RigError(f"{self.file}: {self.name} {text}")
 
-    def unknown(self, known: Iterable[str], what: str) -> RigError:
+    def unknown(self, choices: Iterable[str], what: str) -> RigError:
         """That the last part of the path is not a name that is known here."""
-        names = list(known)
+        names = list(choices)
         near = did_you_mean(self.path[-1], names)
         article = "an" if what[0] in "aeiou" else "a"
         return self.fault(f"is not {article} {what}{near or '; choose from: ' + ', '.join(names)}")
@@ -54,12 +54,12 @@ def read_settings() -> dict[tuple[str, ...], Setting]:
 
     Raises RigError for a file that cannot be read, or is not TOML.
     """
-    found: dict[tuple[str, ...], Setting] = {}
+    settings: dict[tuple[str, ...], Setting] = {}
     for file, is_users in zip(config_files(), (True, False), strict=True):
         if file.exists():
             values = read_toml(file, LARGEST)
-            found |= {each.path: each for each in _flat(values, (), file, is_users)}
-    return found
+            settings |= {setting.path: setting for setting in _flat(values, (), file, is_users)}
+    return settings
 
 
 def _flat(values: Mapping[str, Any], path: tuple[str, ...], file: Path, is_users: bool) -> Iterator[Setting]:
@@ -89,10 +89,10 @@ def set_places(settings: Mapping[tuple[str, ...], Setting]) -> None:
 
 def own_keys() -> dict[str, str]:
     """The keys that the user gives to actions of the live views, by the action's name. Raises RigError."""
-    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for path, setting in read_settings().items():
         if path[0] == KEYS:
             if len(path) != 2 or not isinstance(setting.value, str) or not setting.value.strip():
                 raise setting.fault('needs a key in quotes, such as "p" or "ctrl+p"')
-            found[path[1]] = setting.value
-    return found
+            keys[path[1]] = setting.value
+    return keys

@@ -92,7 +92,7 @@ def options_of(table: type, reader: Reader) -> dict[str, Option]:
     """The options that the fields of a class declare, by name."""
     hints = get_type_hints(table)
     read = (_option(part, hints[part.name], reader) for part in fields(table))
-    return {each.name: each for each in read}
+    return {option.name: option for option in read}
 
 
 def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
@@ -106,12 +106,12 @@ def _option(part: Field[Any], hint: Any, reader: Reader) -> Option:
         default = next(word for word, value in values.items() if value == default)
     told["name"] = told["name"] or part.name
     kind = hint if isinstance(hint, type) and not is_choice and not choices else str
-    made = Option(default=default, reader=reader, kind=kind, choices=choices, field=part.name, **told)
-    return replace(made, key=made.key or part.name)
+    option = Option(default=default, reader=reader, kind=kind, choices=choices, field=part.name, **told)
+    return replace(option, key=option.key or part.name)
 
 
 def _without_none(hint: Any) -> Any:
     """The type of a value that is there; of a tuple, that of its values."""
     if get_origin(hint) in (Union, UnionType):
-        (hint,) = (each for each in get_args(hint) if each is not NoneType)
+        (hint,) = (arg for arg in get_args(hint) if arg is not NoneType)
     return get_args(hint)[0] if get_origin(hint) is tuple else hint

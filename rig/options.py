@@ -400,9 +400,9 @@ def shared(*names: str) -> tuple[Option, ...]:
 
 def engine_fingerprint(settings: EngineOptions) -> JsonObject:
     """What an arm's fingerprint says of the engine's options, but for what the engine itself says."""
-    values = ((each, getattr(settings, each.field)) for each in OF_ENGINE.values())
+    values = ((option, getattr(settings, option.field)) for option in OF_ENGINE.values())
     return {
-        each.key: value
-        for each, value in values
-        if each.recorded == "always" or (each.recorded == "changed" and value != each.default)
+        option.key: value
+        for option, value in values
+        if option.recorded == "always" or (option.recorded == "changed" and value != option.default)
     }

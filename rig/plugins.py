@@ -162,7 +162,7 @@ def module_of(name: str) -> Any:
     """The module of a file or folder, the same one each time."""
     place = expanded(name)
     files = (place / "plugin.py", place / "toolbox.py") if place.is_dir() else (place,)
-    file = next((real(each) for each in files if each.is_file()), place)
+    file = next((real(file) for file in files if file.is_file()), place)
     module_name, beside = f"rig plugin {file}", [str(file.parent)]
     spec = spec_from_file_location(module_name, file, submodule_search_locations=beside)
     if not file.is_file() or spec is None or spec.loader is None:

@@ -74,17 +74,17 @@ def _ask(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> 
     while at < len(pairs):
         opinion = opinions.of(pairs[at]) if opinions else None
         click.echo(printable(question_text(pairs[at], at + 1, len(pairs), opinion, is_blind=is_blind)))
-        said = _answer()
-        if said is None:
+        reply = _answer()
+        if reply is None:
             break
-        if said in _UNDO:
+        if reply in _UNDO:
             at = max(at - 1, 0)
             if at in decided:
                 asking.undo(pairs[at])
                 decided.remove(at)
         else:
-            if said in _KEYS:
-                asking.answer(pairs[at], same=_KEYS[said])
+            if reply in _KEYS:
+                asking.answer(pairs[at], same=_KEYS[reply])
                 decided.add(at)
             at += 1
         click.echo()
@@ -97,16 +97,16 @@ def _answer() -> str | None:
     """What a person says, None for quitting; so does the end of the input."""
     while True:
         try:
-            said = (
+            reply = (
                 click.prompt(f"{QUESTION} y, n, s(kip), u(ndo), q(uit)", prompt_suffix=" > ").strip().lower()
             )
         except click.Abort:
             click.echo()
             return None
-        if said in ("q", "quit"):
+        if reply in ("q", "quit"):
             return None
-        if said in (*_KEYS, *_UNDO, "s", "skip"):
-            return str(said)
+        if reply in (*_KEYS, *_UNDO, "s", "skip"):
+            return str(reply)
         click.echo("y if they mean the same, n if not, s to leave it open, u to go back, q to stop here")
 
 
@@ -132,20 +132,22 @@ def _load(name: str) -> Model:
 
 
 def _as_json(asking: Adjudication, opinions: Opinions | None, *, is_blind: bool) -> dict[str, object]:
-    said: list[Opinion | None] = [opinions.of(each) if opinions else None for each in asking.questions]
-    shown = [
-        {**each.as_json(is_blind=is_blind), **({"opinion": opinion.as_json()} if opinion else {})}
-        for each, opinion in zip(asking.questions, said, strict=True)
+    judgements: list[Opinion | None] = [
+        opinions.of(question) if opinions else None for question in asking.questions
     ]
-    return {"run": asking.run.id, "answers": str(asking.file), "unclear": shown}
+    questions = [
+        {**question.as_json(is_blind=is_blind), **({"opinion": opinion.as_json()} if opinion else {})}
+        for question, opinion in zip(asking.questions, judgements, strict=True)
+    ]
+    return {"run": asking.run.id, "answers": str(asking.file), "unclear": questions}
 
 
 def _import(source: Path, file: Path) -> None:
     if not source.is_file():
         raise RigError(f"--import {source}: no such file")
-    known, found = read_answers(file), read_answers(source)
-    new = [each for each in found if known.of(each.first, each.second) is not each.same]
-    overruled = sum(known.of(each.first, each.second) is not None for each in new)
+    mine, theirs = read_answers(file), read_answers(source)
+    new = [answer for answer in theirs if mine.of(answer.first, answer.second) is not answer.same]
+    overruled = sum(mine.of(answer.first, answer.second) is not None for answer in new)
     add_answers(file, new)
     click.echo(f"added {counted(len(new), 'answer')} to {file}{_overrules(overruled)}", err=True)
 

@@ -79,11 +79,11 @@ def command(
     # Kept from `--help`: what a bundle is made of takes a moment to load.
     from rig.bundle import Contents, make
 
-    names = tuple(name for given in models for name in _split(given))
-    wanted = Contents(names, adapters, toolboxes, wheels, extras, instructions == "portable")
-    made = make(output, wanted, force=force, say=lambda text: click.echo(f"bundle: {text}", err=True))
-    click.echo(f"{printable(str(output))}: {made.files} files, {file_size(made.digest.size)}")
-    click.echo(f"SHA-256 {made.digest.sha256}")
+    names = tuple(name for model in models for name in _split(model))
+    contents = Contents(names, adapters, toolboxes, wheels, extras, instructions == "portable")
+    bundle = make(output, contents, force=force, say=lambda text: click.echo(f"bundle: {text}", err=True))
+    click.echo(f"{printable(str(output))}: {bundle.files} files, {file_size(bundle.digest.size)}")
+    click.echo(f"SHA-256 {bundle.digest.sha256}")
 
 
 def _split(text: str) -> list[str]:
@@ -103,22 +103,22 @@ def verify(file: Path, as_json: bool) -> None:
     """
     from rig.bundle import verify as verified
 
-    found = verified(file)
+    report = verified(file)
     if as_json:
-        differing = [{"file": name, "fault": fault} for name, fault in found.differing]
+        differing = [{"file": name, "fault": fault} for name, fault in report.differing]
         print_json(
             {
                 "ok": not differing,
-                "sha256": found.digest.sha256,
-                "size": found.digest.size,
-                "files": found.files,
+                "sha256": report.digest.sha256,
+                "size": report.digest.size,
+                "files": report.files,
                 "differing": differing,
             }
         )
     else:
-        for name, fault in found.differing:
+        for name, fault in report.differing:
             click.echo(f"{printable(name)}: {fault}")
-        state = f"{len(found.differing)} differ" if found.differing else "all as they were packed"
-        click.echo(f"{printable(str(file))}: {found.files} files, {state}")
-        click.echo(f"SHA-256 {found.digest.sha256}")
-    sys.exit(1 if found.differing else 0)
+        state = f"{len(report.differing)} differ" if report.differing else "all as they were packed"
+        click.echo(f"{printable(str(file))}: {report.files} files, {state}")
+        click.echo(f"SHA-256 {report.digest.sha256}")
+    sys.exit(1 if report.differing else 0)

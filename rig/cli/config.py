@@ -39,11 +39,11 @@ def apply(context: click.Context, verbs: Iterable[str]) -> None:
     settings = read_settings()
     if not settings:
         return
-    known = [AT, KEYS, *verbs]
+    tables = [AT, KEYS, *verbs]
     for path, setting in settings.items():
-        if path[0] not in known or len(path) == 1:
+        if path[0] not in tables or len(path) == 1:
             whole = Setting(path[:1], setting.value, setting.file, setting.is_users)
-            raise whole.unknown([name for name in known if name != path[0]], "table of settings")
+            raise whole.unknown([name for name in tables if name != path[0]], "table of settings")
         if path[0] == AT and path[1:] not in {(name,) for name in PLACES}:
             raise setting.unknown(PLACES, "place")
     set_places(settings)
@@ -59,11 +59,11 @@ def apply(context: click.Context, verbs: Iterable[str]) -> None:
 
 def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) -> dict[str, Any]:
     """The defaults of a verb, or of the verbs of a group, as click takes them. Raises RigError."""
-    inside = {key: each for key, each in settings.items() if key[: len(path)] == path and key != path}
+    inside = {key: setting for key, setting in settings.items() if key[: len(path)] == path and key != path}
     context = click.Context(command, help_option_names=list(HELP_NAMES))
-    options = {option: each for each in command.get_params(context) for option in _names(each)}
+    options = {option: param for param in command.get_params(context) for option in _names(param)}
     verbs = command.list_commands(context) if isinstance(command, click.Group) else []
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, setting in inside.items():
         first = key[len(path)]
         name = first.replace("_", "-")
@@ -77,12 +77,12 @@ def defaults(command: click.Command, path: tuple[str, ...], settings: Settings) 
             raise setting.unknown(options, f"option of `rig {' '.join(path)}`")
         if name in _ONLY_USERS and not setting.is_users:
             raise setting.fault(_ONLY_USERS_SAY)
-        found[str(options[name].name)] = _value(setting, options[name])
+        values[str(options[name].name)] = _value(setting, options[name])
     for first in {key[len(path)] for key in inside}.intersection(verbs):
         member = command.get_command(context, first) if isinstance(command, click.Group) else None
         assert member is not None
-        found[first] = defaults(member, (*path, first), settings)
-    return found
+        values[first] = defaults(member, (*path, first), settings)
+    return values
 
 
 def _names(parameter: click.Parameter) -> list[str]:
@@ -94,10 +94,10 @@ def _names(parameter: click.Parameter) -> list[str]:
 
 def _value(setting: Setting, parameter: click.Parameter) -> Any:
     """A value as click takes it: of an option that can be given several times, all of them."""
-    given = setting.value if isinstance(setting.value, list) else [setting.value]
+    items = setting.value if isinstance(setting.value, list) else [setting.value]
     if isinstance(setting.value, list) and not parameter.multiple:
         raise setting.fault("takes one value")
-    values = [_one(setting, each, parameter) for each in given]
+    values = [_one(setting, item, parameter) for item in items]
     return tuple(values) if parameter.multiple else values[0]
 
 
@@ -168,10 +168,10 @@ def command(context: click.Context, verb: str | None, as_json: bool) -> None:
     commands: dict[str, click.Command] = {}
     for name in dict.fromkeys([*(path[0] for path in settings if len(path) > 1), *([verb] if verb else [])]):
         if name in group.list_commands(context):
-            found = group.get_command(context, name)
-            assert found is not None
-            commands[name] = found
-            defaults(found, (name,), settings)
+            member = group.get_command(context, name)
+            assert member is not None
+            commands[name] = member
+            defaults(member, (name,), settings)
     actions = _actions() if verb == KEYS or any(path[0] == KEYS for path in settings) else {}
     for path, setting in settings.items():
         if path[0] == KEYS and path[1] not in actions:
@@ -182,8 +182,8 @@ def command(context: click.Context, verb: str | None, as_json: bool) -> None:
     rows = list(_options(commands[verb], verb, settings)) if verb in commands else list(_set(settings))
     if verb == KEYS:
         own = {path[1]: setting for path, setting in settings.items() if path[0] == KEYS}
-        given = {name: (own[name].value, str(own[name].file)) for name in own}
-        rows = [(f"keys.{name}", *given.get(name, (key, "default"))) for name, key in actions.items()]
+        keys = {name: (own[name].value, str(own[name].file)) for name in own}
+        rows = [(f"keys.{name}", *keys.get(name, (key, "default"))) for name, key in actions.items()]
     files = [(file, file.exists()) for file in config_files()]
     if as_json:
         told: JsonObject = {str(file): there for file, there in files}
@@ -246,9 +246,9 @@ def _actions() -> dict[str, str]:
 
 
 def _below(kind: Any) -> Iterator[Any]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _below(each)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _below(subclass)
 
 
 def _text(value: Any) -> str:

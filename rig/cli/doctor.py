@@ -104,12 +104,12 @@ def _python() -> Iterator[Finding]:
 def _libraries() -> Iterator[Finding]:
     """The declared requirements of the installed rig, checked against what is installed."""
     try:
-        wanted = [Requirement(line) for line in requires(DISTRIBUTION) or []]
+        requirements = [Requirement(line) for line in requires(DISTRIBUTION) or []]
     except PackageNotFoundError:
         yield Finding("libraries", "warn", "rig itself is not installed", "install it: pip install -e .")
         return
-    found = [f"rig {__version__}"]
-    for requirement in wanted:
+    versions = [f"rig {__version__}"]
+    for requirement in requirements:
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue
         try:
@@ -117,7 +117,7 @@ def _libraries() -> Iterator[Finding]:
         except PackageNotFoundError:
             yield Finding("libraries", "fail", f"{requirement.name} is missing", "run `make setup` again")
             continue
-        found.append(f"{requirement.name} {installed}")
+        versions.append(f"{requirement.name} {installed}")
         if not requirement.specifier.contains(installed, prereleases=True):
             yield Finding(
                 "libraries",
@@ -125,7 +125,7 @@ def _libraries() -> Iterator[Finding]:
                 f"{requirement.name} {installed} is not what rig was tested with ({requirement.specifier})",
                 "run `make setup` in a new environment",
             )
-    yield Finding("libraries", "ok", ", ".join(found))
+    yield Finding("libraries", "ok", ", ".join(versions))
 
 
 def _llama_cpp() -> Iterator[Finding]:
@@ -184,7 +184,7 @@ def _template(name: str, path: Path) -> Iterator[Finding]:
         source = template_source(inspect(path), None, own_format=True)
         if source is None:
             return
-        found = native_of(ChatTemplate(source))
+        native = native_of(ChatTemplate(source))
     except RigError as error:
         yield Finding("template", "warn", f"{name}: {error}", advice)
         return
@@ -194,7 +194,7 @@ def _template(name: str, path: Path) -> Iterator[Finding]:
                 "template", "warn", f"{name}: the template {error}; it answers in rig's form", advice
             )
         return
-    for fault in found.faults if found.is_supported else ():
+    for fault in native.faults if native.is_supported else ():
         yield Finding("template", "warn", f"{name}: {fault}", advice)
 
 
@@ -219,8 +219,8 @@ def _conversations() -> Iterator[Finding]:
             continue
         turns = sum(len(task.known_turns) for task in loaded)
         calls = sum(task.ground_truth_count for task in loaded)
-        known = f"{counted(turns, 'turn')} to predict, " if turns else ""
-        counts = f"{counted(len(loaded), 'conversation')}, {known}{calls} ground-truth calls"
+        to_predict = f"{counted(turns, 'turn')} to predict, " if turns else ""
+        counts = f"{counted(len(loaded), 'conversation')}, {to_predict}{calls} ground-truth calls"
         yield Finding("conversations", "ok", f"{suite}: {counts}")
 
 

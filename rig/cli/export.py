@@ -86,16 +86,16 @@ def command(
 
 def _export_files(path: Path, run: str, form: str, output: Path, as_json: bool) -> None:
     with Runs.open(path) as stored:
-        found = stored.get(run)
-    if form not in (found.declaration.method, paper.of_method(found.declaration.method).name):
-        raise RigError(f"run {found.id} is of the method {found.declaration.method}, not of {form}")
-    written = export_run(path, found, setup_of(found), output)
-    _print_files(found.id, form, output, written, as_json)
+        stored_run = stored.get(run)
+    if form not in (stored_run.declaration.method, paper.of_method(stored_run.declaration.method).name):
+        raise RigError(f"run {stored_run.id} is of the method {stored_run.declaration.method}, not of {form}")
+    written = export_run(path, stored_run, setup_of(stored_run), output)
+    _print_files(stored_run.id, form, output, written, as_json)
 
 
 def _print_files(run: str, form: str, output: Path, written: Sequence[Path], as_json: bool) -> None:
     if as_json:
-        files = [str(each) for each in written]
+        files = [str(path) for path in written]
         print_json({"run": run, "format": form, "output": str(output), "files": files})
     else:
         click.echo(printable(f"wrote {counted(len(written), 'file')} of run {run} to {output}"))
@@ -109,11 +109,11 @@ def _export_rows(
     if output is None and form == "parquet":
         raise RigError("--format parquet writes a file; name it with --output")
     with Runs.open(path) as stored:
-        found = stored.get(run)
+        stored_run = stored.get(run)
         if form == "parquet" and output is not None:
-            written = write_parquet(stored, found, view, output)
+            written = write_parquet(stored, stored_run, view, output)
         else:
-            lines = flat_lines(stored, found, view, form, raw=raw)
+            lines = flat_lines(stored, stored_run, view, form, raw=raw)
             if output is None:
                 for line in lines:
                     # A file gets what models wrote as they wrote it; a terminal must not be steered by it.
@@ -121,6 +121,8 @@ def _export_rows(
                 return
             written = write_lines(lines, output) - (form == "csv")
     if as_json:
-        print_json({"run": found.id, "format": form, "rows": view, "output": str(output), "written": written})
+        print_json(
+            {"run": stored_run.id, "format": form, "rows": view, "output": str(output), "written": written}
+        )
     else:
-        click.echo(printable(f"wrote {counted(written, 'row')} ({view}) of run {found.id} to {output}"))
+        click.echo(printable(f"wrote {counted(written, 'row')} ({view}) of run {stored_run.id} to {output}"))

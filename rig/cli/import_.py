@@ -85,7 +85,7 @@ def command(
       rig import chats.jsonl --format openai-chat --output my-tools
     """  # noqa: D301 - for click
     if format_ is None:
-        if any(each for each in (suite, set_, output, rules, name)):
+        if any(option for option in (suite, set_, output, rules, name)):
             raise RigError("say what files these are with --format; a run store takes no other option")
         _merge(files, runs or runs_file(), as_json)
         return
@@ -98,7 +98,7 @@ def command(
         raise RigError("--output and --rules are for logs (--format openai-chat)")
     method = methods.get(paper.methods[0] if paper.methods else format_)
     options = Options(models=(), method=method.name, set=set_)
-    values = {name: given[0] for name, given in options.values(method).items()}
+    values = {name: several[0] for name, several in options.values(method).items()}
     recorded = paper.recorded(files, suite, values)
     store = runs or runs_file()
     run = import_run(store, method, recorded, name)
@@ -131,15 +131,15 @@ def _merge(files: tuple[Path, ...], store: Path, as_json: bool) -> None:
             raise RigError(f"{file}: is not a run store; say what file it is with --format")
     done = {str(file): merge(store, file) for file in files}
     if as_json:
-        found = [{"file": name, "new": m.new, "known": m.known, "left": m.left} for name, m in done.items()]
-        print_json({"store": str(store), "files": found})
+        merges = [{"file": name, "new": m.new, "known": m.known, "left": m.left} for name, m in done.items()]
+        print_json({"store": str(store), "files": merges})
         return
     for name, merged in done.items():
         for line in merged.left:
             click.echo(f"rig: {printable(f'{name}: {line}')}", err=True)
-        known = f", {len(merged.known)} already there" if merged.known else ""
+        present = f", {len(merged.known)} already there" if merged.known else ""
         ids = f": {' '.join(merged.new)}" if merged.new else ""
-        click.echo(printable(f"{name}: added {counted(len(merged.new), 'run')} to {store}{known}{ids}"))
+        click.echo(printable(f"{name}: added {counted(len(merged.new), 'run')} to {store}{present}{ids}"))
 
 
 def _convert(

@@ -52,10 +52,10 @@ class Notifier:
         self._progress.tell(event)
         if self._progress.total and self._is_titled:
             percent = 100 * self._progress.done // self._progress.total
-            said = f"rig {percent}% of {self._progress.total} {self._progress.unit}"
-            if said != self._said:
-                self._said = said
-                self._write(f"\x1b]2;{said}\x07")
+            title = f"rig {percent}% of {self._progress.total} {self._progress.unit}"
+            if title != self._said:
+                self._said = title
+                self._write(f"\x1b]2;{title}\x07")
 
     def ended(self, run: StoredRun) -> str | None:
         """Ring, notify, and run the user's command. Returns what went wrong with that, in one line."""

@@ -218,9 +218,9 @@ def carry_out(
         click.echo(printable(f"rig: {fault}"), err=True)
     control = Control()
     notifier = notifier or Notifier(bell=False)
-    shown = displays.choose(display, sys.stderr if as_json else sys.stdout)
+    view = displays.choose(display, sys.stderr if as_json else sys.stdout)
     with notifier.titles(is_wanted=display in ("auto", "plain", "tui")):
-        shown.run(partial(_job, todo, control, notifier), control)
+        view.run(partial(_job, todo, control, notifier), control)
     stored = _read(todo)
     if stored is None:
         raise RigError("stopped before anything was stored")

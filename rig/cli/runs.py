@@ -63,22 +63,22 @@ def command(
         print_json(datasette_metadata(store))
         return
     with Runs.open(store) as stored:
-        found = stored.all()
+        listed = stored.all()
     if as_json:
-        print_json([run_json(run) for run in found])
+        print_json([run_json(run) for run in listed])
     else:
         header = ("run", "name", "started", "state", "conversations", "turns", "success by arm")
-        print_table(header, [_row(run) for run in found])
-        print_cautions(found)
+        print_table(header, [_row(run) for run in listed])
+        print_cautions(listed)
 
 
 def print_cautions(runs: Iterable[StoredRun]) -> None:
     """Remarks on the runs whose rates were printed, each remark once for all runs it applies to."""
-    said: dict[str, list[str]] = {}
+    remarks: dict[str, list[str]] = {}
     for run in runs:
         if run.declaration.caution:
-            said.setdefault(run.declaration.caution, []).append(run.id)
-    for caution, ids in said.items():
+            remarks.setdefault(run.declaration.caution, []).append(run.id)
+    for caution, ids in remarks.items():
         click.echo(printable(f"{', '.join(ids)}: {caution}"))
 
 

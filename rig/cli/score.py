@@ -108,16 +108,16 @@ def command(
     """
     place, store = Path(what), runs or runs_file()
     answers = answers_file(store)
-    given = {"threshold": threshold, "grader": grader, "similarity": similarity, "world": world}
+    options = {"threshold": threshold, "grader": grader, "similarity": similarity, "world": world}
     if place.is_dir() or place.suffix == ".json" or format_ is not None:
         if format_ is not None and not place.exists():
             raise RigError(f"{place}: no such file or folder; --format is of files")
-        named = {**given, "answers": answers, "wanted": format_, "options": set_}
+        named = {**options, "answers": answers, "wanted": format_, "options": set_}
         groups = _score_files(place, named, reexecute, as_json)
     elif set_:
         raise RigError("--set is for files; a stored run is scored with the options it was played with")
     else:
-        groups = _score_run(what, store, {**given, "answers": answers}, reexecute, as_json)
+        groups = _score_run(what, store, {**options, "answers": answers}, reexecute, as_json)
     sys.exit(1 if any(group.differing for group in groups) else 0)
 
 
@@ -138,10 +138,10 @@ class _Told(Group):
         return differing
 
 
-def _score_files(place: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[_Told]:
+def _score_files(place: Path, options: dict[str, Any], reexecute: bool, as_json: bool) -> list[_Told]:
     every = [
         (setup, _told(place, method, setup, reexecute, as_json))
-        for method, setup in setup_for_files(place, **given)
+        for method, setup in setup_for_files(place, **options)
     ]
     if as_json:
         told = [{"grader": setup.grader.fingerprint, **_files_json(groups)} for setup, groups in every]
@@ -176,10 +176,12 @@ def _files_json(groups: list[_Told]) -> dict[str, Any]:
     return {"arms": [{"arm": group.arm, **group.as_json()} for group in groups]}
 
 
-def _score_run(text: str, store: Path, given: dict[str, Any], reexecute: bool, as_json: bool) -> list[_Told]:
+def _score_run(
+    text: str, store: Path, options: dict[str, Any], reexecute: bool, as_json: bool
+) -> list[_Told]:
     with Runs.open(store) as runs:
         run = runs.get(text)
-    setup = setup_of(run, **given)
+    setup = setup_of(run, **options)
     acting = require_world(setup) if reexecute else None
     groups = [_Told(arm.name, run.declaration, acting, as_json=as_json) for arm in run.arms]
     score_run(store, run, setup, lambda where, scored: groups[where.arm].add(scored))
@@ -201,17 +203,17 @@ def _print_json(value: JsonObject) -> None:
     spools: dict[str, Spool] = {}
     names = secrets.token_hex(16)
 
-    def shown(each: Any) -> Any:
-        if isinstance(each, Spool):
-            if not each.length:
+    def visible(value: Any) -> Any:
+        if isinstance(value, Spool):
+            if not value.length:
                 return []
-            spools[f"{names}{len(spools)}"] = each
+            spools[f"{names}{len(spools)}"] = value
             return [f"{names}{len(spools) - 1}"]
-        if isinstance(each, dict):
-            return {name: shown(inner) for name, inner in each.items()}
-        return [shown(inner) for inner in each] if isinstance(each, list) else each
+        if isinstance(value, dict):
+            return {name: visible(inner) for name, inner in value.items()}
+        return [visible(inner) for inner in value] if isinstance(value, list) else value
 
-    for line in json_text(shown(value), indent=2).split("\n"):
+    for line in json_text(visible(value), indent=2).split("\n"):
         spool = spools.get(line.strip().strip('"'))
         if spool is None:
             click.echo(line)

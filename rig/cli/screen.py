@@ -80,20 +80,20 @@ def command(
     if against:
         with Runs.open(store) as stored:
             check_stored(list(map(_weights, screening.models)), stored, against)
-    found = screen(screening, _notify, _progress())
+    screened = screen(screening, _notify, _progress())
     validity = []
     if against:
         with Runs.open(store) as stored:
-            validity = validity_of(found, stored, against)
-    told: JsonObject = {"foretold": [each.as_json() for each in validity]} if against else {}
+            validity = validity_of(screened, stored, against)
+    told: JsonObject = {"foretold": [arm.as_json() for arm in validity]} if against else {}
     if output is not None:
-        text = json_text({**found.as_json(steps=True), **told}, indent=1)
+        text = json_text({**screened.as_json(steps=True), **told}, indent=1)
         write(text + "\n", output, force=True)
     if as_json:
-        print_json({**found.as_json(), **told})
+        print_json({**screened.as_json(), **told})
     else:
-        click.echo(printable(screen_text(found, validity, terminal_width())))
-    failures = [f"{arm.name}: {arm.failure}" for arm in found.arms if arm.failure]
+        click.echo(printable(screen_text(screened, validity, terminal_width())))
+    failures = [f"{arm.name}: {arm.failure}" for arm in screened.arms if arm.failure]
     for failure in failures:
         click.echo(f"rig: {printable(failure)}", err=True)
     sys.exit(1 if failures else 0)
@@ -137,8 +137,8 @@ def _as_stored(
         run = arms[0].run
         tasks = stored.conversations(run)
         chosen = Options.from_json(run.settings)
-        given = {name for name, value in options.items() if value}
-        require_opened(run, chosen, methods.get(run.declaration.method), given)
+        named = {name for name, value in options.items() if value}
+        require_opened(run, chosen, methods.get(run.declaration.method), named)
     varied: dict[str, Any] = {
         name: (value,) for name, value in _of_arm(arms[0].arm.fingerprint or {}).items()
     }
@@ -156,8 +156,8 @@ def _asks(key: str) -> bool:
 def _of_arm(fingerprint: JsonObject) -> JsonObject:
     """The settings that can vary within a run, as this arm has them."""
     # An engine comes with its version, and so does a format.
-    found = {name: str(fingerprint[key]).split()[0] for name, key in _VARIED.items() if key in fingerprint}
-    return {**found, **({"format": found["format"].rpartition("-")[0]} if "format" in found else {})}
+    values = {name: str(fingerprint[key]).split()[0] for name, key in _VARIED.items() if key in fingerprint}
+    return {**values, **({"format": values["format"].rpartition("-")[0]} if "format" in values else {})}
 
 
 def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screening":
@@ -173,7 +173,7 @@ def _screening(options: Options, method: Method, tasks: list[Task]) -> "Screenin
         inspect(model.path)
         models += model.with_adapters(options.adapters())
     settings = next(iter(options.settings(method).values()))
-    values = {name: found[0] for name, found in options.values(method).items()}
+    values = {name: resolved[0] for name, resolved in options.values(method).items()}
     if "similarity" in values:
         values["similarity"] = "exact"  # nothing is scored, so nobody has to judge free text
     engine = next(iter(options.engines().values()))

@@ -72,22 +72,22 @@ def command(
     if arms and conversation is None:
         raise RigError("--arm needs a conversation; name it after the run")
     with Runs.open(path, graded_by) as stored:
-        found = stored.get(run)
+        stored_run = stored.get(run)
         if by is not None:
-            _show_groups(groups_of(stored, found, by), found, as_json)
+            _show_groups(groups_of(stored, stored_run, by), stored_run, as_json)
         elif tables:
-            print_tables(published(stored, [found.id]), {"run": found.id}, as_json=as_json)
+            print_tables(published(stored, [stored_run.id]), {"run": stored_run.id}, as_json=as_json)
         elif conversation is not None:
-            _show_conversation(stored, found, conversation, arms, as_json=as_json, diff=diff)
+            _show_conversation(stored, stored_run, conversation, arms, as_json=as_json, diff=diff)
         else:
-            _show_run(stored, found, as_json)
+            _show_run(stored, stored_run, as_json)
 
 
-def _show_groups(found: Groups, run: StoredRun, as_json: bool) -> None:
+def _show_groups(groups: Groups, run: StoredRun, as_json: bool) -> None:
     if as_json:
-        print_json({"run": run.id, **found.as_json()})
+        print_json({"run": run.id, **groups.as_json()})
     else:
-        click.echo(printable(groups_text(found, terminal_width())))
+        click.echo(printable(groups_text(groups, terminal_width())))
 
 
 def _show_run(stored: Runs, run: StoredRun, as_json: bool) -> None:
@@ -139,12 +139,12 @@ def _show_conversation(
     effects = [effects_of(run, transcript) if diff else None for transcript in transcripts]
     both = list(zip(transcripts, effects, strict=True))
     if as_json:
-        shown = [transcript_json(*each) for each in both]
-        print_json({"run": run.id, "conversation": conversation, "transcripts": shown})
+        as_values = [transcript_json(*pair) for pair in both]
+        print_json({"run": run.id, "conversation": conversation, "transcripts": as_values})
     else:
-        texts = (transcript_text(*each, places_of_path(run, each[0])) for each in both)
+        texts = (transcript_text(*pair, places_of_path(run, pair[0])) for pair in both)
         click.echo(printable("\n\n".join(texts)))
-    if any(each is not None and each.other_world for each in effects):
+    if any(effect is not None and effect.other_world for effect in effects):
         click.echo(
             "rig: the world is not the one this run was made in; --diff shows the present one", err=True
         )

@@ -40,16 +40,19 @@ def list_(toolboxes: Sequence[str], as_json: bool) -> None:
 
     rig runs the code in DIR.
     """
-    found = [find_toolbox(name) for name in toolboxes or plugins.registered().toolboxes]
+    boxes = [find_toolbox(name) for name in toolboxes or plugins.registered().toolboxes]
     if as_json:
         print_json(
-            [{"toolbox": each.name, "tools": list(map(_as_json, each.tools.values()))} for each in found]
+            [
+                {"toolbox": toolbox.name, "tools": list(map(_as_json, toolbox.tools.values()))}
+                for toolbox in boxes
+            ]
         )
         return
     rows = [
-        (each.name, tool.name, "action" if tool.action else "lookup", ", ".join(_arguments(tool)))
-        for each in found
-        for tool in each.tools.values()
+        (toolbox.name, tool.name, "action" if tool.action else "lookup", ", ".join(_arguments(tool)))
+        for toolbox in boxes
+        for tool in toolbox.tools.values()
     ]
     print_table(("toolbox", "tool", "kind", "arguments"), [tuple(map(printable, row)) for row in rows])
 
@@ -63,18 +66,18 @@ def info(toolbox: str, tools: Sequence[str], as_json: bool) -> None:
 
     rig runs the code in DIR.
     """
-    found = find_toolbox(toolbox)
-    docs = found.docs(tools or None)
-    chosen = [found.tools[doc.name] for doc in docs]
+    box = find_toolbox(toolbox)
+    docs = box.docs(tools or None)
+    chosen = [box.tools[doc.name] for doc in docs]
     if as_json:
-        print_json({"toolbox": found.name, "sha256": found.sha256, "tools": list(map(_as_json, chosen))})
+        print_json({"toolbox": box.name, "sha256": box.sha256, "tools": list(map(_as_json, chosen))})
         return
-    click.echo(printable(f"{found.name}: {counted(len(found.tools), 'tool')}, sha256 {found.sha256[:16]}"))
+    click.echo(printable(f"{box.name}: {counted(len(box.tools), 'tool')}, sha256 {box.sha256[:16]}"))
     place = Path(toolbox)
     if holds_toolbox(place):
         code = "runs like any program of yours" if holds_code(place) else "is data: nothing is run"
-        click.echo(printable(f"{', '.join(each.name for each in files_of(place))}: what is here {code}"))
-    for suite in found.suites:
+        click.echo(printable(f"{', '.join(path.name for path in files_of(place))}: what is here {code}"))
+    for suite in box.suites:
         click.echo(printable(f"conversations: {suite}"))
     for tool, doc in zip(chosen, docs, strict=True):
         words = declarations_in_words((doc,)).removeprefix("Tools:\n\n")
@@ -93,15 +96,15 @@ def check(toolbox: str) -> None:
     fault and exits with code 1 if there are any. rig runs the code in DIR. `rig check` also makes the calls
     of its conversations.
     """
-    found = find_toolbox(toolbox)
-    faults = list(_faults(found, Path(toolbox)))
+    box = find_toolbox(toolbox)
+    faults = list(_faults(box, Path(toolbox)))
     for fault in faults:
         click.echo(printable(fault))
     listing = Path(toolbox) / LISTING
     for note in read_listing(listing).notes if listing.is_file() else ():
         click.echo(printable(note))
     click.echo(
-        printable(f"{found.name}: {counted(len(found.tools), 'tool')}, {counted(len(faults), 'fault', 'no')}")
+        printable(f"{box.name}: {counted(len(box.tools), 'tool')}, {counted(len(faults), 'fault', 'no')}")
     )
     sys.exit(1 if faults else 0)
 

@@ -94,8 +94,8 @@ def tell(
     Returns the exit code.
     """
     stream = sys.stderr if as_json else sys.stdout
-    shown = displays.resolve(display, stream)
-    live = shown == "tui"
+    view = displays.resolve(display, stream)
+    live = view == "tui"
     player = Player(store, run, speed=speed or (1.0 if live else math.inf), stay=live)
     if start is not None:
         player.start_at(player.find(start))
@@ -105,13 +105,13 @@ def tell(
         if chosen is not None:
             go_on(context, chosen.run, store)
     else:
-        displays.choose(shown, stream).run(player.play, player)
+        displays.choose(view, stream).run(player.play, player)
     with Runs.open(store) as opened:
         stored = opened.get(player.run)
     if as_json:
         arms = [arm.as_json(stored.declaration) for arm in stored.arms]
         click.echo(json_text({"run": stored.id, "store": str(store), "state": stored.state, "arms": arms}))
-    elif shown in ("plain", "tui"):
+    elif view in ("plain", "tui"):
         click.echo(printable(f"\n{ending(stored, store, terminal_width(), full=full, is_kept=is_kept)}"))
     if player.is_stopped and not live:
         return INTERRUPTED

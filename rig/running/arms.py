@@ -53,14 +53,14 @@ def make_arms(
     evaluated, one or several for each, with the first engine's settings. Raises RigError for a model that is
     none, for an adapter that does not fit one, and for a role that nobody plays.
     """
-    known: dict[str, Loader] = {name: partial(_known, make) for name, make in method.models(tasks).items()}
+    loaders: dict[str, Loader] = {name: partial(_known, make) for name, make in method.models(tasks).items()}
     casts = _casts(method, roles, settings)
-    at_hand: dict[str, Loader] = {HUMAN: partial(_known, Person), **known}
+    at_hand: dict[str, Loader] = {HUMAN: partial(_known, Person), **loaders}
     players = _players(casts, at_hand, next(iter(engines.values())))
     arms: list[Arm] = []
     for text in models:
-        if text in known:
-            variants: tuple[_Variant, ...] = (_Variant(text, {"": known[text]}),)
+        if text in loaders:
+            variants: tuple[_Variant, ...] = (_Variant(text, {"": loaders[text]}),)
         else:
             variants = _engine_variants(text, engines, adapters)
         labels = [
@@ -70,10 +70,10 @@ def make_arms(
             for label in settings
             for cast in casts[label]
         ]
-        taken = {arm.name for arm in arms}
+        names_before = {arm.name for arm in arms}
         names = _names("", labels)
         number = 2
-        while not taken.isdisjoint(names):
+        while not names_before.isdisjoint(names):
             names = _names(f"-{number}", labels)
             number += 1
         arms += [
@@ -96,29 +96,39 @@ def _casts(
     """Who can play with whom, by the label of the settings: players by role, by what an arm's name says."""
     unknown = sorted(roles.keys() - set(method.roles[1:]))
     if unknown:
-        names = ", ".join(method.roles[1:]) or "none"
-        raise RigError(f"--role {unknown[0]}: not a role of the method {method.name}; its roles: {names}")
-    found = {}
-    for label, each in settings.items():
-        asked = method.cast(each)
-        given = {role: tuple(roles.get(role, filter(None, [default]))) for role, default in asked.items()}
-        missing = [role for role, players in given.items() if not players]
+        known_roles = ", ".join(method.roles[1:]) or "none"
+        raise RigError(
+            f"--role {unknown[0]}: not a role of the method {method.name}; its roles: {known_roles}"
+        )
+    casts_by_label = {}
+    for label, of_label in settings.items():
+        players = {
+            role: tuple(roles.get(role, filter(None, [default])))
+            for role, default in method.cast(of_label).items()
+        }
+        missing = [role for role, names in players.items() if not names]
         if missing:
             raise RigError(f"who plays the {missing[0]}? Give --role {missing[0]}=MODEL")
-        varied = [role for role, players in given.items() if len(players) > 1]
-        casts = (dict(zip(given, players, strict=True)) for players in product(*given.values()))
-        found[label] = {" ".join(f"{role}={_stem(cast[role])}" for role in varied): cast for cast in casts}
-    return found
+        varied = [role for role, names in players.items() if len(names) > 1]
+        casts = (dict(zip(players, names, strict=True)) for names in product(*players.values()))
+        casts_by_label[label] = {
+            " ".join(f"{role}={_stem(cast[role])}" for role in varied): cast for cast in casts
+        }
+    return casts_by_label
 
 
 def _players(
-    casts: Mapping[str, Mapping[str, Mapping[str, str]]], known: Mapping[str, Loader], engine: EngineSettings
+    casts: Mapping[str, Mapping[str, Mapping[str, str]]],
+    loaders: Mapping[str, Loader],
+    engine: EngineSettings,
 ) -> dict[str, Loader]:
     """Who loads each player, by name."""
-    players = (player for found in casts.values() for cast in found.values() for player in cast.values())
+    players = (
+        player for of_label in casts.values() for cast in of_label.values() for player in cast.values()
+    )
     return {
-        player: known[player]
-        if player in known
+        player: loaders[player]
+        if player in loaders
         else partial(_engine_variants(player, {"": engine}, ())[0].load, "")
         for player in dict.fromkeys(players)
     }
@@ -155,10 +165,10 @@ def _engine_variants(
     }
     return tuple(
         _Variant(
-            each.name.encode("utf-8", "backslashreplace").decode(),
+            with_adapter.name.encode("utf-8", "backslashreplace").decode(),
             loaders,
-            partial(apply_adapter, each.adapter),
+            partial(apply_adapter, with_adapter.adapter),
             resolved.path,
         )
-        for each in resolved.with_adapters(adapters)
+        for with_adapter in resolved.with_adapters(adapters)
     )

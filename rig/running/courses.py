@@ -50,8 +50,8 @@ class TaskCourse:
 
     def listen(self, ask: Ask, piece: Piece) -> None:
         key, where = ask.request.key, self._where
-        made = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
-        self._run.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *made))
+        content = piece.text, piece.tokens, piece.forced, ask.role, piece.thought, piece.read
+        self._run.emit_unless_stopped(PieceGenerated(where, key.turn, key.step, *content))
 
     def begin(self, slot: int) -> Asking:
         run, where = self._run, self._where
@@ -95,15 +95,15 @@ class TaskCourse:
                 return cast(PlayedTurn, end.value)
             self._run.announce(self._where, ask)
             key = ask.request.key
-            if found := self._siblings.get((key.turn, key.step, ask.role)):
-                ask = ask._replace(request=replace(ask.request, sibling=found))
+            if sibling := self._siblings.get((key.turn, key.step, ask.role)):
+                ask = ask._replace(request=replace(ask.request, sibling=sibling))
             prediction = yield ask
 
     def _store(self, played: PlayedTurn, score: ConversationScore | None) -> None:
         costs = self._run.costs()
         is_known = played.turn in self._task.known_turns
-        wanted = len(self._task.expected(played.turn).calls) if is_known else None
-        store_s = self._writer.commit_turn(self._where, played, score, costs, wanted)
+        due = len(self._task.expected(played.turn).calls) if is_known else None
+        store_s = self._writer.commit_turn(self._where, played, score, costs, due)
         self._run.begin_clock()
         self._totals.add(played, store_s, costs)
         if score is not None:

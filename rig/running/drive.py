@@ -104,4 +104,4 @@ class _Driver:
 
 def _first_with(models: Mapping[str, Model], model: Model) -> str:
     """The first role that has this very model."""
-    return next(role for role, each in models.items() if each is model)
+    return next(role for role, other in models.items() if other is model)

@@ -124,13 +124,13 @@ class Options:
 
         Raises RigError for options that the method does not know, and for several values of one that has one.
         """
-        known = {option.name: option for option in method.options}
-        own = self._own_values(known)
+        by_name = {option.name: option for option in method.options}
+        own = self._own_values(by_name)
         for name, option in OF_METHODS.items():
-            if name not in known and self.is_changed(name):
+            if name not in by_name and self.is_changed(name):
                 raise RigError(f"{option.flag} has no effect on the method {method.name}; leave it out")
         values = {}
-        for name, option in known.items():
+        for name, option in by_name.items():
             if name in OF_METHODS:
                 value = self._values[name]
                 values[name] = _distinct(value) if OF_METHODS[name].several else [value]
@@ -159,18 +159,18 @@ class Options:
             players[role] = tuple(_distinct([*players.get(role, ()), model]))
         return players
 
-    def _own_values(self, known: Mapping[str, Option]) -> dict[str, list[Any]]:
+    def _own_values(self, by_name: Mapping[str, Option]) -> dict[str, list[Any]]:
         """The options given by `set`, by name, as values of their defaults' types."""
         chosen: dict[str, list[Any]] = {}
         for text in self.set:
             name, value = _split(text, "--set", "NAME=VALUE")
-            if name not in known or name in OF_METHODS:
-                names = ", ".join(sorted(known.keys() - OF_METHODS.keys())) or "none"
+            if name not in by_name or name in OF_METHODS:
+                names = ", ".join(sorted(by_name.keys() - OF_METHODS.keys())) or "none"
                 meant = f"{name}{did_you_mean(name, names.split(', '))}"
                 raise RigError(
                     f"--set {text}: no option of the method is called {meant}; choose from: {names}"
                 )
-            chosen.setdefault(name, []).append(known[name].parse(value))
+            chosen.setdefault(name, []).append(by_name[name].parse(value))
         return {name: _distinct(values) for name, values in chosen.items()}
 
 
@@ -221,9 +221,9 @@ def _label(varied: Mapping[str, Any]) -> str:
     )
 
 
-def _unambiguous(model: str, known: Container[str]) -> str:
+def _unambiguous(model: str, names: Container[str]) -> str:
     """A name that the method, rig or its registry knows, or the absolute path of a file."""
-    if model in known or model == HUMAN:
+    if model in names or model == HUMAN:
         return model
     from rig.engine.files.registry import resolve
 

@@ -128,9 +128,9 @@ _OPENED = tuple(name for name, option in TABLE.items() if option.opens and name 
 """Options of a run besides its method's that can name files."""
 
 
-def _require_same(stored: StoredRun, given: Mapping[str, Any], known: Container[str]) -> None:
-    before = Options.from_json(stored.settings).as_json(known)
-    again = Options.from_json({**before, **given}).as_json(known)
+def _require_same(stored: StoredRun, given: Mapping[str, Any], names: Container[str]) -> None:
+    before = Options.from_json(stored.settings).as_json(names)
+    again = Options.from_json({**before, **given}).as_json(names)
     changes = "; ".join(
         f"{name} was {before[name]!r}, not {again[name]!r}" for name in before if before[name] != again[name]
     )
@@ -150,7 +150,7 @@ def _plan(
 ) -> Plan:
     _check_engine(options)
     recipe = options.as_json(method.models(()).keys())
-    values = {option: found[0] for option, found in options.values(method).items()}
+    values = {option: several[0] for option, several in options.values(method).items()}
     plan = Plan(
         run=run,
         store=store,

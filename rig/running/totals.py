@@ -32,8 +32,8 @@ class Totals:
         sums["scoring_s"] += played.scoring_s
         sums["store_s"] += store_s
         sums["wall_s"] += played.wall_s + store_s
-        known = sums["cpu_s"] is not None and played.cpu_s is not None
-        sums["cpu_s"] = sums["cpu_s"] + played.cpu_s if known else None
+        is_measured = sums["cpu_s"] is not None and played.cpu_s is not None
+        sums["cpu_s"] = sums["cpu_s"] + played.cpu_s if is_measured else None
         self.speed = Speed(**{**sums, **(asdict(costs) if costs else {})})
         self.errors.update(errors_of(played))
 

@@ -156,19 +156,23 @@ def command(
             limit = fail_if_worse if fail_if_worse is not None or not fail_if_unsure else loss
             sys.exit(_print_looks(looks, limit, fails_unsure=fail_if_unsure, as_json=as_json))
         measured = noise_beside(stored, noise, alpha)
-        found = compare(stored, addresses, question, measured)
+        comparison = compare(stored, addresses, question, measured)
     limit = fail_if_worse if fail_if_worse is not None or not fail_if_unsure else loss
-    if limit is not None and not found.declaration.decides:
+    if limit is not None and not comparison.declaration.decides:
         option = "--fail-if-unsure" if fail_if_worse is None else "--fail-if-worse"
-        raise RigError(f"{option} cannot decide here: {found.declaration.caution}")
-    decisions = {} if limit is None else {pair.arm: _decision(found, pair, limit) for pair in found.pairs}
+        raise RigError(f"{option} cannot decide here: {comparison.declaration.caution}")
+    decisions = (
+        {} if limit is None else {pair.arm: _decision(comparison, pair, limit) for pair in comparison.pairs}
+    )
     if limit is not None:
-        decisions |= dict.fromkeys(found.left_out, Decision.CANNOT_TELL)
+        decisions |= dict.fromkeys(comparison.left_out, Decision.CANNOT_TELL)
     if as_json:
-        print_json({**found.as_json(), **_decided_json(decisions)})
+        print_json({**comparison.as_json(), **_decided_json(decisions)})
     else:
-        click.echo(printable(compare_text(found, terminal_width())))
-    sys.exit(_exit_code(decisions, limit, found.baseline.label, fails_unsure=fail_if_unsure, as_json=as_json))
+        click.echo(printable(compare_text(comparison, terminal_width())))
+    sys.exit(
+        _exit_code(decisions, limit, comparison.baseline.label, fails_unsure=fail_if_unsure, as_json=as_json)
+    )
 
 
 def _print_looks(
@@ -176,7 +180,7 @@ def _print_looks(
 ) -> int:
     """Print the looks; return the exit code."""
     kinds = {"shown": Decision.WORSE, "excluded": Decision.PASSES, None: Decision.CANNOT_TELL}
-    decisions = {} if points is None else {each.arm: kinds[each.judged.found] for each in looks.arms}
+    decisions = {} if points is None else {arm.arm: kinds[arm.judged.found] for arm in looks.arms}
     if as_json:
         print_json({**looks.as_json(), **_decided_json(decisions)})
     else:

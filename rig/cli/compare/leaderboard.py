@@ -51,49 +51,51 @@ def command(
         _print_file(file, as_json)
         return
     with Runs.open(runs or runs_file()) as opened:
-        found = leaderboard(opened, suite, method)
+        ranking = leaderboard(opened, suite, method)
     if csv_path is not None:
-        files.write(paper.toolbench().leaderboard_text(standings(found)), csv_path)
+        files.write(paper.toolbench().leaderboard_text(standings(ranking)), csv_path)
     if as_json:
-        print_json(found.as_json())
+        print_json(ranking.as_json())
     else:
-        _print(found)
+        _print(ranking)
 
 
-def _print(found: Leaderboard) -> None:
+def _print(ranking: Leaderboard) -> None:
     rows = []
-    for place in found.places:
-        cells = [_estimate(metric, place.rates[metric.name]) for metric in found.metrics]
-        count = f"{len(place.tasks)}{'' if place.tasks == found.tasks else ' *'}"
+    for place in ranking.places:
+        cells = [_estimate(metric, place.rates[metric.name]) for metric in ranking.metrics]
+        count = f"{len(place.tasks)}{'' if place.tasks == ranking.tasks else ' *'}"
         settings = ", ".join(place.differs) or "-"
         rows.append([printable(cell) for cell in (place.name, count, *cells, settings)])
-    titles = [metric.title for metric in found.metrics]
-    click.echo(printable(f"{found.suite}, by the method {found.method}"))
+    titles = [metric.title for metric in ranking.metrics]
+    click.echo(printable(f"{ranking.suite}, by the method {ranking.method}"))
     print_table(("arm", "tasks", *titles, "differs from the first in"), rows)
-    if any(place.tasks != found.tasks for place in found.places):
-        left = len(frozenset.union(*(place.tasks for place in found.places))) - len(found.tasks)
+    if any(place.tasks != ranking.tasks for place in ranking.places):
+        left = len(frozenset.union(*(place.tasks for place in ranking.places))) - len(ranking.tasks)
         click.echo(
-            f"* has other tasks, too: arms are ranked by the {len(found.tasks)} that all have in common, word"
-            f" for word; {left} are left out"
+            f"* has other tasks, too: arms are ranked by the {len(ranking.tasks)} that all have in common,"
+            f" word for word; {left} are left out"
         )
-    if texts := found.deciding_texts:
+    if texts := ranking.deciding_texts:
         decide = f"{counted(texts, 'unclear text')} {'decides' if texts == 1 else 'decide'} it"
         click.echo(f"cannot tell the order: {decide}; `rig adjudicate RUN` asks you about them")
-    if len(found.graders) > 1:
+    if len(ranking.graders) > 1:
         click.echo(
             "the graders differ, so the order means little; `rig compare` goes by one that all arms share"
         )
-    for line in found.left_out:
+    for line in ranking.left_out:
         click.echo(printable(line))
-    print_cautions({place.run.id: place.run for place in found.places}.values())
+    print_cautions({place.run.id: place.run for place in ranking.places}.values())
 
 
-def _estimate(metric: Metric, found: Estimate) -> str:
-    if found.value is None:
+def _estimate(metric: Metric, estimate: Estimate) -> str:
+    if estimate.value is None:
         return "-"
-    if found.low is None or found.high is None:
-        return metric.amount(found.value)
-    return f"{metric.amount(found.value)} ({metric.amount(found.low)} to {metric.amount(found.high)})"
+    if estimate.low is None or estimate.high is None:
+        return metric.amount(estimate.value)
+    return (
+        f"{metric.amount(estimate.value)} ({metric.amount(estimate.low)} to {metric.amount(estimate.high)})"
+    )
 
 
 def _print_file(file: Path, as_json: bool) -> None:

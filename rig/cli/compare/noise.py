@@ -74,8 +74,8 @@ def command(
     store = runs or runs_file()
     code = 0
     if of is None:
-        given = run.options_of(context)
-        todo = plan(_options(given, model), store, name)
+        options = run.options_of(context)
+        todo = plan(_options(options, model), store, name)
         stored, control = run.carry_out(
             todo, display, as_json=as_json, notifier=Notifier(bell=bell, command=notify)
         )
@@ -94,39 +94,39 @@ def command(
             raise RigError(
                 f"{arms[0].address} is the only arm of its run; `rig noise` makes a run that has more"
             )
-        found = [noise_between(opened, arms[0], other, alpha) for other in arms[1:]]
+        noises = [noise_between(opened, arms[0], other, alpha) for other in arms[1:]]
         stored = opened.get(of)
     if as_json:
-        print_json({"run": stored.id, "store": str(store), "noise": [each.as_json() for each in found]})
+        print_json({"run": stored.id, "store": str(store), "noise": [noise.as_json() for noise in noises]})
     else:
-        click.echo(printable(_text(stored, found, alpha)))
+        click.echo(printable(_text(stored, noises, alpha)))
 
 
-def _options(given: dict[str, Any], model: str | None) -> Options:
+def _options(options: dict[str, Any], model: str | None) -> Options:
     if model is None:
         raise RigError("which model? Give a name or the path of a .gguf file, or a run with --of")
-    several = [name for name, value in given.items() if isinstance(value, tuple) and len(set(value)) > 1]
+    several = [name for name, value in options.items() if isinstance(value, tuple) and len(set(value)) > 1]
     several = [name for name in several if name != "only"]
     if several:
         raise RigError(f"noise measures one arm at a time; give --{several[0].replace('_', '-')} once")
-    return Options(models=(model,), noise=True, **given)
+    return Options(models=(model,), noise=True, **options)
 
 
-def _text(stored: StoredRun, found: list[Noise], alpha: float) -> str:
-    rows = [Row(label, tuple(_share(getattr(noise, kind)) for noise in found)) for label, kind in _KINDS]
-    lines = [f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in found]
+def _text(stored: StoredRun, noises: list[Noise], alpha: float) -> str:
+    rows = [Row(label, tuple(_share(getattr(noise, kind)) for noise in noises)) for label, kind in _KINDS]
+    lines = [f"{noise.arms[1]} differs in {', '.join(noise.settings) or 'nothing'}" for noise in noises]
     return "\n".join(
         [
-            f"noise of {found[0].arms[0]}, run {stored.id}",
+            f"noise of {noises[0].arms[0]}, run {stored.id}",
             f"what differs from it, in brackets {100 * (1 - alpha):g}% intervals over conversations",
             *lines,
             "",
-            table("", [noise.arms[1] for noise in found], rows),
+            table("", [noise.arms[1] for noise in noises], rows),
             "",
             f"rig compare RUN --noise {stored.id} shows the first column beside a comparison",
         ]
     )
 
 
-def _share(found: DifferingShare) -> str:
-    return f"{found.differ} of {found.of}, {estimate(found.share)}"
+def _share(differing: DifferingShare) -> str:
+    return f"{differing.differ} of {differing.of}, {estimate(differing.share)}"

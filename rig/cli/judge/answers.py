@@ -137,14 +137,14 @@ def command(context: click.Context, /, places: tuple[str, ...], **given: Any) ->
     finish(todo, given, store)
 
 
-def finish(todo: Plan, given: dict[str, Any], store: Path) -> None:
+def finish(todo: Plan, options: dict[str, Any], store: Path) -> None:
     """Carry out a plan, print the results, write the files that the user wants, and exit."""
-    as_json, display = given["as_json"], given["display"]
+    as_json, display = options["as_json"], options["display"]
     stored, control = run.carry_out(todo, display, as_json=as_json)
     code = run.exit_code(stored, control)
     files = []
-    if given.get("output") and not code:
-        files = write_results(store, stored, given["output"], raw=given["raw"])
+    if options.get("output") and not code:
+        files = write_results(store, stored, options["output"], raw=options["raw"])
     if as_json:
         click.echo(json_text(_as_json(stored, store, files)))
     elif display in ("auto", "plain", "tui"):
@@ -163,30 +163,30 @@ def require_trusted(todo: Plan) -> None:
 
 def _as_json(stored: StoredRun, store: Path, files: list[Path]) -> dict[str, Any]:
     arms = [arm.as_json(stored.declaration) for arm in stored.arms]
-    said = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
-    found = [str(each) for each in files]
-    return {"run": stored.id, "store": str(store), "arms": arms, **said, "files": found}
+    caution = {"caution": stored.declaration.caution, "decides": stored.declaration.decides}
+    paths = [str(file) for file in files]
+    return {"run": stored.id, "store": str(store), "arms": arms, **caution, "files": paths}
 
 
-def _wanted(context: click.Context, places: tuple[str, ...], given: dict[str, Any]) -> Wanted:
+def _wanted(context: click.Context, places: tuple[str, ...], options: dict[str, Any]) -> Wanted:
     if not places:
         raise RigError("what is to be judged? Give a run (`rig runs`) or a folder of answers")
-    is_win = given["against"] is not None
+    is_win = options["against"] is not None
     for name, belongs in (("orders", is_win), ("passes", is_win), ("ties", not is_win)):
-        if given[name] is not None and not belongs:
+        if options[name] is not None and not belongs:
             raise RigError(f"--{name} {'needs' if not is_win else 'has no effect with'} --against")
     of_method = ("reason", "orders") if is_win else ("reason", "ties", "unsure", "unsolvable")
     return Wanted(
         places=places,
-        judge=given["judge"],
-        evaluator=given["evaluator"],
-        votes=given["votes"],
-        against=given["against"],
-        passes=given["passes"],
-        test_ids=given["test_ids"],
-        answered_only=given["answered_only"],
-        shape=given["invalid"],
-        seed=given["walk_seed"],
+        judge=options["judge"],
+        evaluator=options["evaluator"],
+        votes=options["votes"],
+        against=options["against"],
+        passes=options["passes"],
+        test_ids=options["test_ids"],
+        answered_only=options["answered_only"],
+        shape=options["invalid"],
+        seed=options["walk_seed"],
         options=chosen_options(context),
-        rules={name: given[name] for name in of_method if given[name] is not None},
+        rules={name: options[name] for name in of_method if options[name] is not None},
     )

@@ -68,15 +68,15 @@ def command(
     this run store says how well it did here.
     """
     store = given["runs"] or runs_file()
-    found = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
+    labelled = load_labels(labels or OURS, votes or VOTES[PASS], pair_votes or VOTES[WIN])
     how = find(evaluator)
-    wanted = Wanted((calibration.SUITE,), judge, evaluator, votes, options=chosen_options(context))
+    judging = Wanted((calibration.SUITE,), judge, evaluator, votes, options=chosen_options(context))
     measured: dict[str, Measured] = {}
-    for method, tasks in ((PASS, found.answers), (WIN, found.pairs)):
+    for method, tasks in ((PASS, labelled.answers), (WIN, labelled.pairs)):
         if not tasks or not can_judge(how, method):
             continue
         against = "0" if method == WIN else None
-        todo = plan_votes(replace(wanted, against=against), method, how, tasks, tasks[0].votes, store)
+        todo = plan_votes(replace(judging, against=against), method, how, tasks, tasks[0].votes, store)
         stored, control = run.carry_out(todo, given["display"], as_json=given["as_json"])
         if code := run.exit_code(stored, control):
             sys.exit(code)
@@ -85,23 +85,23 @@ def command(
     if not measured:
         raise RigError(f"the evaluator {how.name} cannot judge any of these labels")
     if given["as_json"]:
-        print_json({_WHAT[method]: each.as_json() for method, each in measured.items()})
+        print_json({_WHAT[method]: result.as_json() for method, result in measured.items()})
     else:
         _print(measured, judge or how.name)
-    is_chance = any(each.is_chance for each in measured.values())
+    is_chance = any(result.is_chance for result in measured.values())
     sys.exit(1 if fail_if_worse and is_chance else 0)
 
 
 def _print(measured: dict[str, Measured], judge: str) -> None:
     rows = []
-    for method, each in measured.items():
-        numbers = [f"{value:.3f}" for value in each.upstream or ()] or ["-"] * 4
-        bias = percent(each.position_bias) if each.position_bias else "-"
-        row = [_WHAT[method], str(each.items), percent(each.accuracy), calibration.estimate(each.kappa)]
+    for method, result in measured.items():
+        numbers = [f"{value:.3f}" for value in result.upstream or ()] or ["-"] * 4
+        bias = percent(result.position_bias) if result.position_bias else "-"
+        row = [_WHAT[method], str(result.items), percent(result.accuracy), calibration.estimate(result.kappa)]
         rows.append([*row, *numbers, bias])
     print_table(_HEADER, rows)
-    for method, each in measured.items():
-        what = f"{_WHAT[method]}: {each.undecided} undecided, {counted(each.invalid, 'invalid verdict')}"
+    for method, result in measured.items():
+        what = f"{_WHAT[method]}: {result.undecided} undecided, {counted(result.invalid, 'invalid verdict')}"
         click.echo(what)
-        if each.is_chance:
+        if result.is_chance:
             click.echo(printable(f"{_WHAT[method]}: the judge {judge} is no better than chance"))

@@ -65,7 +65,7 @@ def command(
     store = runs or runs_file()
     if Path(what).is_file() and Path(what).suffix == ".json":
         results = paper.toolbench().results(Path(what))
-        found: Sequence[PassRates | WinRates] = [rates_of(results)]
+        rates: Sequence[PassRates | WinRates] = [rates_of(results)]
         caution = ""
         if output is not None:
             table = results.table(paper.toolbench().answers(answers) if answers else (), raw)
@@ -78,26 +78,26 @@ def command(
         caution = run.declaration.caution
         rules, votes = read_votes(store, run)
         if votes and votes[0].settings.reference:
-            found = win_rates(votes)
+            rates = win_rates(votes)
         else:
-            found = pass_rates(votes, _rules(UPSTREAM if upstream else rules, given))
+            rates = pass_rates(votes, _rules(UPSTREAM if upstream else rules, given))
         if output is not None:
             write_results(store, run, output, raw=raw)
     if as_json:
-        print_json([{**each.as_json(), "caution": caution} for each in found])
+        print_json([{**rate.as_json(), "caution": caution} for rate in rates])
         return
-    _print(found)
+    _print(rates)
     if caution:
         click.echo(printable(caution))
 
 
-def _rules(rules: Rules, given: dict[str, Any]) -> Rules:
-    return replace(rules, **{name: value for name, value in given.items() if value is not None})
+def _rules(rules: Rules, changes: dict[str, Any]) -> Rules:
+    return replace(rules, **{name: value for name, value in changes.items() if value is not None})
 
 
-def _print(found: Sequence[PassRates | WinRates]) -> None:
-    rows = [_pass_row(each) if isinstance(each, PassRates) else _win_row(each) for each in found]
-    is_win = bool(found) and isinstance(found[0], WinRates)
+def _print(rates: Sequence[PassRates | WinRates]) -> None:
+    rows = [_pass_row(rate) if isinstance(rate, PassRates) else _win_row(rate) for rate in rates]
+    is_win = bool(rates) and isinstance(rates[0], WinRates)
     print_table(_WIN if is_win else _PASS, [[printable(cell) for cell in row] for row in rows])
 
 
@@ -118,10 +118,10 @@ def _win_row(rates: WinRates) -> list[str]:
     return [rates.model, rates.reference, str(rates.queries), *map(estimate, values)]
 
 
-def estimate(found: Estimate) -> str:
+def estimate(share: Estimate) -> str:
     """A share in percent, with its 95% interval where there is one."""
-    if found.value is None:
+    if share.value is None:
         return "-"
-    if found.low is None or found.high is None:
-        return f"{100 * found.value:.1f}%"
-    return f"{100 * found.value:.1f}% ({100 * found.low:.1f} to {100 * found.high:.1f})"
+    if share.low is None or share.high is None:
+        return f"{100 * share.value:.1f}%"
+    return f"{100 * share.value:.1f}% ({100 * share.low:.1f} to {100 * share.high:.1f})"

@@ -119,15 +119,15 @@ def info(
     from rig.cli.models.tools import show_tools, tools_json
 
     resolved = resolve(model)
-    found = inspect(resolved.path)
+    facts = inspect(resolved.path)
     (resolved,) = resolved.with_adapters([Adapter.parse(lora)] if lora else [])
     adapter = inspect_adapter(resolved.adapter.path) if resolved.adapter else None
     if fit:
-        show_fit(resolved.name, found, settings, load=load, as_json=as_json)
+        show_fit(resolved.name, facts, settings, load=load, as_json=as_json)
         return
     if load or settings != EngineSettings():
         raise RigError("options on how to load a model go with --fit")
-    own = template_source(found, chat_template, own_format=True)
+    own = template_source(facts, chat_template, own_format=True)
     if tools:
         show_tools(own)
         return
@@ -135,14 +135,14 @@ def info(
         print_json(
             {
                 "name_in_rig": resolved.name,
-                **found.as_json(),
+                **facts.as_json(),
                 "adapter": adapter and adapter.as_json(),
-                "memory_needed": _memory_needed(found),
+                "memory_needed": _memory_needed(facts),
                 "tool_calls": tools_json(own),
             }
         )
         return
-    _print_facts(found, resolved.entry, adapter)
+    _print_facts(facts, resolved.entry, adapter)
     click.echo("\nMemory: weights and KV cache; llama.cpp's working buffers come on top")
     print_table(
         ("CONTEXT", "SEQUENCES", "KV CACHE f16", "KV CACHE q8_0", "WEIGHTS + KV f16"),
@@ -154,17 +154,17 @@ def info(
                 file_size(need["kv_q8_0"]),
                 file_size(need["total_f16"]),
             )
-            for need in _memory_needed(found)
+            for need in _memory_needed(facts)
         ],
     )
-    if found.kv_values_per_token is None:
+    if facts.kv_values_per_token is None:
         click.echo("(the file does not say what its cache takes; --fit asks llama.cpp)")
-    if found.memory != "attention":
+    if facts.memory != "attention":
         click.echo("(the fixed-size state of its recurrent layers is not counted)")
     show_tools(own)
-    own = found.chat_template or template_of(family_of(found))
-    source = " (the registry's)" if own and not found.chat_template else ""
-    for title, template in ((source, own), *((f" {name}", t) for name, t in found.other_templates.items())):
+    own = facts.chat_template or template_of(family_of(facts))
+    source = " (the registry's)" if own and not facts.chat_template else ""
+    for title, template in ((source, own), *((f" {name}", t) for name, t in facts.other_templates.items())):
         click.echo(f"\nChat template{printable(title)}:")
         click.echo(printable(template) if template is not None else "none; `rig run` needs --chat-template")
 
@@ -219,8 +219,8 @@ def verify(models: tuple[str, ...], as_json: bool) -> None:
             path = entry.path if entry else resolve(name).path
             inspect(path)
             digest = sha256_of(path, fresh=entry is None)
-            made = local.get(path.name) if path.parent == models_directory() else None
-            if made and made.sha256 != digest:
+            local_entry = local.get(path.name) if path.parent == models_directory() else None
+            if local_entry and local_entry.sha256 != digest:
                 raise RigError(f"{path} is not the file that was made here (its SHA-256 differs)")
             results.append({"name": name, "ok": True, "path": str(path), "sha256": digest})
         except RigError as error:
@@ -246,71 +246,71 @@ def _describe(name: str, path: Path, entry: Entry | None = None) -> JsonObject:
         return row
     row["size"] = path.stat().st_size
     try:
-        found = inspect(path)
+        gguf = inspect(path)
     except RigError as error:
         return row | {"status": str(error).removeprefix(f"{path}: ")}
-    known = remembered_sha256(path)
-    if entry and (row["size"] != entry.size or known not in (None, entry.sha256)):
+    digest = remembered_sha256(path)
+    if entry and (row["size"] != entry.size or digest not in (None, entry.sha256)):
         row["status"] = "not the registry's file"
     else:
-        row["status"] = "verified" if entry and known else "here"
+        row["status"] = "verified" if entry and digest else "here"
     if entry and entry.adapter:
         row |= {"status": f"{row['status']}, with {entry.adapter.file}", "adapter": entry.adapter.file}
-    if found.origin:
-        row |= {"status": found.origin.note, "made_from": found.origin.as_json()}
+    if gguf.origin:
+        row |= {"status": gguf.origin.note, "made_from": gguf.origin.as_json()}
     return row | {
-        key: getattr(found, key)
+        key: getattr(gguf, key)
         for key in ("architecture", "parameters", "quantization", "context_length", "memory")
     }
 
 
-def _memory_needed(found: GgufInfo) -> list[JsonObject]:
+def _memory_needed(gguf: GgufInfo) -> list[JsonObject]:
     """Bytes for each context (up to the model's own) and number of sequences."""
-    longest = found.context_length or _CONTEXTS[1]
+    longest = gguf.context_length or _CONTEXTS[1]
     return [
         {
             "n_ctx": n_ctx,
             "sequences": sequences,
-            "kv_f16": (kv := found.kv_bytes(n_ctx, sequences)),
-            "kv_q8_0": found.kv_bytes(n_ctx, sequences, "q8_0"),
-            "total_f16": None if kv is None else found.weight_bytes + kv,
+            "kv_f16": (kv := gguf.kv_bytes(n_ctx, sequences)),
+            "kv_q8_0": gguf.kv_bytes(n_ctx, sequences, "q8_0"),
+            "total_f16": None if kv is None else gguf.weight_bytes + kv,
         }
         for n_ctx in [n for n in _CONTEXTS if n <= longest] or [longest]
         for sequences in _SEQUENCES
     ]
 
 
-def _print_facts(found: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
-    bits = found.bits_per_weight
-    layers = counted(found.attention_layers or 0, "attention layer", "no")
+def _print_facts(gguf: GgufInfo, entry: Entry | None, adapter: AdapterInfo | None) -> None:
+    bits = gguf.bits_per_weight
+    layers = counted(gguf.attention_layers or 0, "attention layer", "no")
     facts = {
-        "file": str(found.path),
-        "size": file_size(found.size),
-        "name": found.name,
-        "licence": found.licence,
+        "file": str(gguf.path),
+        "size": file_size(gguf.size),
+        "name": gguf.name,
+        "licence": gguf.licence,
         "registry": entry and f"{entry.name}: {entry.notes}",
-        "made": found.origin and found.origin.note,
+        "made": gguf.origin and gguf.origin.note,
         "adapter": adapter and _adapter(adapter),
-        "architecture": found.architecture,
-        "parameters": millions(found.parameters),
-        "quantization": found.quantization + (f", {bits:.2f} bits per weight" if bits else ""),
+        "architecture": gguf.architecture,
+        "parameters": millions(gguf.parameters),
+        "quantization": gguf.quantization + (f", {bits:.2f} bits per weight" if bits else ""),
         "tensors": ", ".join(
-            f"{kind.tensors} {name} ({file_size(kind.bytes)})" for name, kind in found.tensor_types.items()
+            f"{kind.tensors} {name} ({file_size(kind.bytes)})" for name, kind in gguf.tensor_types.items()
         ),
-        "context": found.context_length,
-        "layers": found.layers,
-        "embedding": found.embedding_length,
-        "heads": _per_layer(found.heads),
-        "KV heads": _per_layer(found.kv_heads),
-        "head size": found.key_length and f"{found.key_length} (keys), {found.value_length} (values)",
-        "experts": found.experts,
-        "window": found.sliding_window,
-        "memory": found.memory
-        if found.memory == "attention"
-        else f"{found.memory}: {layers}; cannot drop part of its state",
-        "vocabulary": found.vocabulary_size,
-        "tokenizer": " / ".join(part for part in (found.tokenizer, found.pre_tokenizer) if part),
-        "special": ", ".join(f"{name} {token}" for name, token in found.special_tokens.items()),
+        "context": gguf.context_length,
+        "layers": gguf.layers,
+        "embedding": gguf.embedding_length,
+        "heads": _per_layer(gguf.heads),
+        "KV heads": _per_layer(gguf.kv_heads),
+        "head size": gguf.key_length and f"{gguf.key_length} (keys), {gguf.value_length} (values)",
+        "experts": gguf.experts,
+        "window": gguf.sliding_window,
+        "memory": gguf.memory
+        if gguf.memory == "attention"
+        else f"{gguf.memory}: {layers}; cannot drop part of its state",
+        "vocabulary": gguf.vocabulary_size,
+        "tokenizer": " / ".join(part for part in (gguf.tokenizer, gguf.pre_tokenizer) if part),
+        "special": ", ".join(f"{name} {token}" for name, token in gguf.special_tokens.items()),
     }
     for title, value in facts.items():
         if value not in (None, "", 0):

@@ -60,10 +60,10 @@ def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool
     """
     parent = resolve(model)
     to = to or _asked(parent)
-    made = []
+    files = []
     for kind in to:
         with endings_as_exceptions():
-            made.append(
+            files.append(
                 make(
                     parent,
                     kind,
@@ -72,17 +72,17 @@ def quantize(model: str, to: tuple[str, ...], threads: int | None, as_json: bool
                 )
             )
     if as_json:
-        print_json([_json(each) for each in made])
+        print_json([_json(file) for file in files])
         return
-    print_table(_HEADER, [_row(each) for each in made])
-    for each in made:
-        if each.entry.fell_back:
-            counts = ", ".join(f"{count} from {change}" for change, count in each.entry.fell_back.items())
+    print_table(_HEADER, [_row(file) for file in files])
+    for new in files:
+        if new.entry.fell_back:
+            counts = ", ".join(f"{count} from {change}" for change, count in new.entry.fell_back.items())
             click.echo(
-                f"{printable(each.entry.name)}: tensors whose rows are too short for their type got another:"
+                f"{printable(new.entry.name)}: tensors whose rows are too short for their type got another:"
                 f" {counts.lower()}"
             )
-    origins = [each.info.origin for each in made if each.info.origin]
+    origins = [file.info.origin for file in files if file.info.origin]
     if origins and origins[0].requantized:
         click.echo(
             f"{printable(origins[0].note)}: its weights were quantized before, so these files lose more than"
@@ -106,24 +106,24 @@ def _is_asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _row(made: DerivedModel) -> tuple[str, ...]:
-    bits = made.info.bits_per_weight
+def _row(file: DerivedModel) -> tuple[str, ...]:
+    bits = file.info.bits_per_weight
     return (
-        made.entry.name,
-        file_size(made.entry.size),
+        file.entry.name,
+        file_size(file.entry.size),
         f"{bits:.2f}" if bits else "?",
-        ", ".join(f"{count} {kind}" for kind, count in made.entry.tensors.items()),
-        "here already" if made.seconds is None else f"{made.seconds:.1f}",
+        ", ".join(f"{count} {kind}" for kind, count in file.entry.tensors.items()),
+        "here already" if file.seconds is None else f"{file.seconds:.1f}",
     )
 
 
-def _json(made: DerivedModel) -> JsonObject:
+def _json(file: DerivedModel) -> JsonObject:
     return {
-        **made.entry.model_dump(),
-        "path": str(made.entry.path),
-        "bits_per_weight": made.info.bits_per_weight,
-        "origin": made.info.origin and made.info.origin.as_json(),
-        "seconds": made.seconds,
+        **file.entry.model_dump(),
+        "path": str(file.entry.path),
+        "bits_per_weight": file.info.bits_per_weight,
+        "origin": file.info.origin and file.info.origin.as_json(),
+        "seconds": file.seconds,
     }
 
 
@@ -167,25 +167,25 @@ def merge(
     assert parent.adapter is not None
     with endings_as_exceptions():
         progress = _bar(f"{parent.name}-{to}", "merging")
-        made = merge_files(parent, parent.adapter, to, target=output, progress=progress)
-    path = output or made.entry.path
+        merged = merge_files(parent, parent.adapter, to, target=output, progress=progress)
+    path = output or merged.entry.path
     if as_json:
-        print_json({**made.entry.model_dump(), "path": str(path), "seconds": made.seconds})
+        print_json({**merged.entry.model_dump(), "path": str(path), "seconds": merged.seconds})
         return
-    state = "here already" if made.seconds is None else f"made in {made.seconds:.1f} s"
-    note = made.info.origin.note if made.info.origin else ""
-    click.echo(printable(f"{path}: {file_size(made.entry.size)}, {note}; {state}"))
+    state = "here already" if merged.seconds is None else f"made in {merged.seconds:.1f} s"
+    note = merged.info.origin.note if merged.info.origin else ""
+    click.echo(printable(f"{path}: {file_size(merged.entry.size)}, {note}; {state}"))
 
 
 def _with_adapter(parent: ResolvedModel, lora: str | None, scale: float | None) -> ResolvedModel:
     """The model with the adapter to be merged. Raises RigError if there is none, or another."""
     asked = [] if lora is None else [Adapter.parse(lora)]
-    (found,) = parent.with_adapters(asked)
-    if found.adapter is None:
+    (adapted,) = parent.with_adapters(asked)
+    if adapted.adapter is None:
         raise RigError("which adapter? Give --lora FILE, or a model from the registry that has one")
     if scale is None:
-        return found
-    adapter = replace(found.adapter, scale=scale).checked(f"{found.adapter.path}:{scale}")
-    if found.entry is not None and found.entry.base:
-        return replace(found, name=f"{found.name}:{scale:g}", adapter=adapter)
+        return adapted
+    adapter = replace(adapted.adapter, scale=scale).checked(f"{adapted.adapter.path}:{scale}")
+    if adapted.entry is not None and adapted.entry.base:
+        return replace(adapted, name=f"{adapted.name}:{scale:g}", adapter=adapter)
     return parent.with_adapters([adapter])[0]

@@ -34,17 +34,17 @@ def tools_json(source: str | None) -> JsonObject:
     """What was found, by name; `fault` where there is nothing."""
     try:
         template = ChatTemplate(source or "")
-        found = native_of(template)
+        native = native_of(template)
     except (RigError, Unsupported) as error:
         return {"format": "rig", "fault": str(error)}
-    shape = found.as_json()
+    shape = native.as_json()
     return {
-        "format": found.format,
-        "native": found.name,
+        "format": native.format,
+        "native": native.name,
         **shape,
-        "faults": list(found.faults),
-        "call": found.shape.write((_CALL,)),
-        "example": _example(template, found),
+        "faults": list(native.faults),
+        "call": native.shape.write((_CALL,)),
+        "example": _example(template, native),
     }
 
 
@@ -53,32 +53,32 @@ def show_tools(source: str | None) -> None:
     click.echo("\nTool calls:")
     try:
         template = ChatTemplate(source or "")
-        found = native_of(template)
+        native = native_of(template)
     except RigError as error:
         click.echo(printable(f"rig's form: {error}"))
         return
     except Unsupported as error:
         click.echo(printable(f"rig's form: the chat template {error}, nor is its family known"))
         return
-    for title, text in _facts(found):
+    for title, text in _facts(native):
         click.echo(f"{title:<13} {printable(text)}")
     click.echo("\nWith a tool that it called, the model is shown this; the call is what it writes itself:")
-    click.echo(printable(_example(template, found)))
+    click.echo(printable(_example(template, native)))
 
 
-def _facts(found: Native) -> Iterator[tuple[str, str]]:
-    shape, thinking = found.shape, found.thinking
-    how = "as the template shows calls" if not found.family else f"as known for {found.family}"
-    default = "" if found.is_supported else "; `--format auto` takes rig's form, `--format native` this one"
+def _facts(native: Native) -> Iterator[tuple[str, str]]:
+    shape, thinking = native.shape, native.thinking
+    how = "as the template shows calls" if not native.family else f"as known for {native.family}"
+    default = "" if native.is_supported else "; `--format auto` takes rig's form, `--format native` this one"
     yield "format", f"native, {how}{default}"
     yield (
         "a call",
         f"{_shown(shape.open)} NAME {_shown(shape.after_name)} ARGUMENTS {_shown(shape.close)}".strip(),
     )
-    yield "arguments", _arguments(found)
+    yield "arguments", _arguments(native)
     yield (
         "tools",
-        f"declared by the template: {found.tools_in}" if found.declares else "declared by rig in words",
+        f"declared by the template: {native.tools_in}" if native.declares else "declared by rig in words",
     )
     yield (
         "several calls",
@@ -94,19 +94,19 @@ def _facts(found: Native) -> Iterator[tuple[str, str]]:
         yield "thoughts", f"{marks}; {switch}; {_KEPT[thinking.kept]}"
     else:
         yield "thoughts", "none that the template knows of"
-    for fault in found.faults:
+    for fault in native.faults:
         yield "note", fault
-    if not found.has_stable_prefix:
+    if not native.has_stable_prefix:
         yield (
             "note",
             "the tools stand before the last message of the user: prompts share less from turn to turn",
         )
-    if found.faults:
+    if native.faults:
         yield "", "another template can be given with --chat-template FILE"
 
 
-def _arguments(found: Native) -> str:
-    style = found.shape.arguments
+def _arguments(native: Native) -> str:
+    style = native.shape.arguments
     if not isinstance(style, Tags):
         return "one JSON object" if style.is_json else "one object in a spelling of its own"
     if style.quoted:
@@ -114,9 +114,9 @@ def _arguments(found: Native) -> str:
     return f"one by one, each as {_shown(style.argument('PARAMETER', 'TEXT'))}"
 
 
-def _example(template: ChatTemplate, found: Native) -> str:
+def _example(template: ChatTemplate, native: Native) -> str:
     """A prompt with a call and its result. Special tokens are spelled out."""
-    form = NativeFormat((_TOOL,), "json", template, native=found)
+    form = NativeFormat((_TOOL,), "json", template, native=native)
     messages = (UserMessage("How is the weather in Paris?"), CallMessage(_CALL, Outcome({"sky": "clear"})))
     chat = [message.with_written_calls() for message in form.write(messages)]
     offer = form.offer()
@@ -125,8 +125,8 @@ def _example(template: ChatTemplate, found: Native) -> str:
     except TemplateError as error:
         return f"the template refuses it: {error}"
     text = "".join(fragment.text for fragment in fragments)
-    shown = "\n".join(text[-_LONGEST:].split("\n")[-_MOST_LINES:])
-    return shown if shown == text else f"…{shown}"
+    end = "\n".join(text[-_LONGEST:].split("\n")[-_MOST_LINES:])
+    return end if end == text else f"…{end}"
 
 
 def _shown(text: str) -> str:
