@@ -149,11 +149,7 @@ class MethodOptions:
         verbs="screen",
     )
     docs: Docs = option(
-        "full",
-        "Describe each tool in full, or only give its name.",
-        PROMPT,
-        several=True,
-        verbs="screen",
+        "full", "Describe each tool in full, or only give its name.", PROMPT, several=True, verbs="screen"
     )
     tools: Tools = option(
         "all",

@@ -125,7 +125,7 @@ def test_a_run_of_several_settings_is_resumed_with_all_of_them(
     monkeypatch.setattr(base, "Oracle", Impatient)
     done = rig("run", "oracle", *SMALL, "--docs", "names", "--docs", "full")
     assert done.code == 130
-    monkeypatch.setattr(base, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    monkeypatch.setattr(base, "Oracle", lambda *_: Scripted(small_talks.erratic, name="oracle"))
     refused = rig("run", "--resume", "latest", "--docs", "names")
     assert refused.code == 2
     assert "docs was ['names', 'full'], not 'names'" in refused.err
@@ -139,7 +139,7 @@ def test_a_run_that_was_stored_when_settings_had_one_value_goes_on(
 ) -> None:
     monkeypatch.setattr(base, "Oracle", Impatient)
     assert rig("run", "oracle", *SMALL, "--docs", "names").code == 130
-    monkeypatch.setattr(base, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    monkeypatch.setattr(base, "Oracle", lambda *_: Scripted(small_talks.erratic, name="oracle"))
     with Runs.open(place / "runs.sqlite") as runs:
         stored = runs.get("latest")
     single = {name: stored.settings[name] for name in ("docs", "tools", "history", "temperature")}
@@ -317,7 +317,7 @@ def test_a_full_disk_is_one_line(place: Path, arguments: tuple[str, ...]) -> Non
 class Impatient(Scripted):
     """The oracle's place taken by a model that presses Ctrl-C at its fifth step."""
 
-    def __init__(self, conversations: object) -> None:
+    def __init__(self, *_: object) -> None:
         super().__init__(small_talks.erratic, chunk=10, name="oracle")
         self._steps = 0
 
@@ -337,7 +337,7 @@ def test_ctrl_c_stops_says_how_to_go_on_and_going_on_completes_the_run(
     assert "stopping after this step" in done.err
     resume = next(line for line in done.out.splitlines() if "--resume" in line)
     run = resume.split()[4]
-    monkeypatch.setattr(base, "Oracle", lambda conversations: Scripted(small_talks.erratic))
+    monkeypatch.setattr(base, "Oracle", lambda *_: Scripted(small_talks.erratic, name="oracle"))
     again = rig("run", "--resume", run, "--json")
     assert again.code == 0
     [arm] = json.loads(again.out)["arms"]
