@@ -245,4 +245,4 @@ def test_a_pull_that_is_ended_leaves_no_file(models: Path, tmp_path: Path, endin
         process.kill()
         process.wait()
     left = list(models.iterdir())
-    assert left == [] if ending != signal.SIGKILL else [path.name[:6] for path in left] == [".pull-"]
+    assert left == [] if ending != signal.SIGKILL else [path.name[:6] for path in left] == [".pull."]
