@@ -24,8 +24,6 @@ LONGEST_SENTENCE = 80
 SIGNS = frozenset(".,!?;:()/-–—\n、。！？")
 SPLITTING = frozenset(",;:()–—\n!?。！？、")
 LINKS = vocabulary("and or but though so because if when while unless whether plus")
-WHOSE = vocabulary("which who")
-"""These open a clause of their own behind a comma."""
 ASKING = vocabulary("is are am was were do does did has have had can could will would should may shall")
 SUBJECTS = vocabulary("i you he she it we they there the this that these those my your his her our their any")
 QUESTIONS = vocabulary("who what when where why how which whose whom")

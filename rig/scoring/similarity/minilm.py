@@ -47,7 +47,10 @@ class MiniLM(Embedding):
         return Band(same, self._unclear[kind.like] if self.cosine_threshold is None else same)
 
     def _likeness(self, found: Residue) -> float:
-        return self._wording(features(found, self.embedded))
+        measured = features(found, self.embedded)
+        value = self._wording(measured)
+        # The fit has seen clauses that share words; without any, a low cosine of the whole says enough.
+        return value if found.pairs else min(value, max(0.0, measured["whole"]))
 
     def _embed_words(self, words: tuple[str, ...]) -> Embedded:
         with self._lock:
