@@ -24,7 +24,7 @@ Tools: TypeAlias = Literal["all", "suite", "exact"]
 History: TypeAlias = Literal["recorded", "replayed"]
 """Whether earlier calls are shown with the responses in the file or with those of the simulator."""
 Mode: TypeAlias = Literal["default", "upstream", "per-turn"]
-"""By which rules calls are matched and counted (docs/metrics.md)."""
+"""By which rules calls are matched and counted (docs/reference/metrics.md)."""
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 """Whether a model may call, has to, or must not."""
 GrammarArm: TypeAlias = Literal["json", "strict", "none"]
@@ -173,7 +173,7 @@ class MethodOptions:
         several=True,
     )
     max_calls: int = option(10, "At most N calls in a turn.", GENERATION, least=1)
-    grader: Mode = option("default", "The rules for matching calls. See docs/metrics.md.", GRADING)
+    grader: Mode = option("default", "The rules for matching calls. See `rig docs metrics`.", GRADING)
     similarity: str = option(
         "minilm",
         "What compares free text: minilm, exact, a sentence-transformers folder, or distilbert:DIR.",

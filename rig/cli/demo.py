@@ -51,9 +51,7 @@ def tour() -> None:
     You need a terminal, but no model. The run is not added to your own.
     """
     if displays.resolve("auto", sys.stdout) != "tui":
-        raise RigError(
-            "rig tour needs a terminal that keys can be pressed in; docs/screens/run.md lists them"
-        )
+        raise RigError("rig tour needs a terminal that keys can be pressed in; `rig docs run` lists them")
     with recording() as (store, pace):
         player = Player(store, "latest", speed=pace / 2, stay=True)
         importlib.import_module("tui.watch").watch(player, is_kept=False, is_tour=True)

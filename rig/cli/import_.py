@@ -53,7 +53,7 @@ MOST_LINES = 20
     "--rules",
     type=_PATH,
     metavar="FILE",
-    help="For logged chats: names and ids to replace. See docs/your-own.md.",
+    help="For logged chats: names and ids to replace. See `rig docs your-own`.",
 )
 @runs_option("The run store to write.")
 @click.option("--name", metavar="NAME", help="Give the run a name.")

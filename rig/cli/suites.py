@@ -66,7 +66,7 @@ def info(suite: str, as_json: bool) -> None:
 def new(folder: Path, code: bool, tools: Path | None) -> None:
     """Make a folder with tools and conversations that runs at once, for you to change.
 
-    Try it with `rig run oracle --toolbox NAME`. docs/your-own.md explains the next steps.
+    Try it with `rig run oracle --toolbox NAME`. `rig docs your-own` explains the next steps.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RigError(f"{folder}: already exists; give a new name")

@@ -193,7 +193,7 @@ def _connected(address: str, notify: Notify) -> Any:
         disconnect()
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         where = f"ray:{address}: no cluster answers" if address else "ray: Ray does not start on this machine"
-        raise RigError(f"--on {where}: {reason}; see docs/cluster.md") from None
+        raise RigError(f"--on {where}: {reason}; see `rig docs cluster`") from None
     return ray
 
 
@@ -207,7 +207,7 @@ def openness(environment: Mapping[str, str]) -> str:
     reads = "" if is_encrypted else ", and whoever sees the network can read all of it"
     missing = [] if has_token else ["a token (RAY_AUTH_MODE=token)"]
     missing += [] if is_encrypted else ["encryption (RAY_USE_TLS=1)"]
-    return f"{who} can run code there{reads}; Ray offers {' and '.join(missing)}, see docs/cluster.md"
+    return f"{who} can run code there{reads}; Ray offers {' and '.join(missing)}, see `rig docs cluster`"
 
 
 def _check_listeners(ray: Any) -> None:
@@ -232,7 +232,7 @@ def _check_listeners(ray: Any) -> None:
         ray.shutdown()
         raise RigError(
             f"--on ray: Ray listens beyond this machine ({', '.join(reachable[:3])}), so it was ended;"
-            " give the address of a cluster that you trust the network of (docs/cluster.md)"
+            " give the address of a cluster that you trust the network of (`rig docs cluster`)"
         )
 
 

@@ -2,8 +2,8 @@
 verdicts.
 
 Source: the three evaluators of upstream's ToolEval. A vote is a generator of questions. It receives verdicts,
-None for an invalid one. It draws no lots: where upstream does, answers are equal here. docs/tooleval.md lists
-the fixes to upstream's.
+None for an invalid one. Where upstream draws lots, answers are equal here. docs/how-to/tooleval.md lists the
+fixes to upstream's.
 """
 
 import json

@@ -49,7 +49,7 @@ class PairedBootstrap:
 
     A draw takes whole conversations of both arms at once, so that what is hard for both cancels (Miller,
     arXiv 2411.00640, section 4.2). Two corrections make it hold for small suites and rare differences, where
-    the plain percentile interval does not (docs/comparing.md has the measured coverages):
+    the plain percentile interval does not (docs/lab/statistics.md has the measured coverages):
 
     - Two imagined conversations are among those drawn from: one in which the arm is better than the baseline
       and one in which it is worse, by as much as conversations typically differ, or by all of a conversation

@@ -132,7 +132,7 @@ def interval(numerators: Vector, denominators: Vector, alpha: float, trials: flo
     estimated. Where all conversations agree there is no variance to go by: each counts as one trial. For one
     outcome by conversation this is Wilson's interval itself.
 
-    Why not the bootstrap: at rates near 0 or 1 it shrinks to a point. docs/comparing.md has both coverages.
+    Why not the bootstrap: at rates near 0 or 1 it shrinks to a point (docs/lab/statistics.md has both).
     """
     value = pooled_rate(numerators, denominators)
     if value is None:

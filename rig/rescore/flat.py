@@ -24,9 +24,9 @@ def flat_lines(
 ) -> Iterator[str]:
     """The rows of a run in this view, as the lines of a file, in the order in which the run was planned.
 
-    Columns are those of docs/store.md. CSV begins with their names and is quoted as in RFC 4180; an absent
-    value is an empty cell there, and null as JSON. Cells that a spreadsheet would execute are made inert,
-    unless they are wanted `raw`. Raises RigError for a view that is none, and a form that has no lines.
+    Columns are those of docs/reference/store.md. CSV begins with their names and is quoted as in RFC 4180; an
+    absent value is an empty cell there, and null as JSON. Cells that a spreadsheet would execute are made
+    inert unless they are wanted `raw`. Raises RigError for an unknown view, and a form that has no lines.
     """
     if view not in EXPORTED_VIEWS:
         raise RigError(f"no view {view!r}; choose from: {', '.join(EXPORTED_VIEWS)}")

@@ -26,7 +26,7 @@ class FixedRules(Rules):
     - Places, and locations of events, are equal but for case and spaces.
     - Texts mean the same by a calibrated measure of their wording, unless a check finds that they state
     different facts, say the contrary or swap who does what. Where neither settles it the texts are
-    unclear, which counts as no match (docs/free-text.md).
+    unclear, which counts as no match (docs/explanation/free-text.md).
     - An empty text in the ground truth stands for any text.
     - A search that should find nothing is not matched by one that finds something, unless it was asked alike.
     """

@@ -1,4 +1,4 @@
-"""The SQL views of a store, and those that runs are exported as. docs/store.md describes every column.
+"""The SQL views of a store, and those that runs are exported as; docs/reference/store.md has each column.
 
 Views hold no data. The writer of a run makes them again if they differ from those here, so they are not part
 of the migrations. Views with a column for each metric and count follow the runs in the store.

@@ -50,5 +50,5 @@ def test_a_cluster_that_does_not_answer_is_named_once(terminal: Terminal, tmp_pa
     terminal.resize(120, 40)
     store = tmp_path / "runs.sqlite"
     terminal.type(f"{RIG} run oracle oracle --on ray:127.0.0.1:1 --docs full --docs names --runs {store}")
-    screen = terminal.wait("see docs/cluster.md")
+    screen = terminal.wait("see `rig docs cluster`")
     assert screen.count("no cluster answers") == 1

@@ -22,7 +22,7 @@ MOST = 24
 NOISE = 0.75
 """Two logits further apart than this are in the same order, in any batch.
 
-Measured by benchmarks/engine/draft_noise.py; docs/performance.md has the figures.
+Measured by benchmarks/engine/draft_noise.py; docs/lab/performance.md has the figures.
 """
 
 

@@ -1,8 +1,8 @@
 """Conversations as people write them: what the user says and which calls the model should make, in YAML or
 JSON.
 
-They are read as conversations in ToolTalk's shape, with everything else filled in. docs/your-own.md shows how
-to write one.
+They are read as conversations in ToolTalk's shape, with everything else filled in. docs/tutorials/your-own.md
+shows how to write one.
 """
 
 import uuid

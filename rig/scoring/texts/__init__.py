@@ -1,7 +1,7 @@
 """Free text: whether two texts ask for or say the same, in any words.
 
 Both texts are read clause by clause, and what remains of aligned clauses must be proven harmless.
-docs/free-text.md says how, and how often it errs.
+docs/explanation/free-text.md says how, and how often it errs.
 """
 
 from rig.scoring.texts.checks import Meaning

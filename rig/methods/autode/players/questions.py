@@ -16,7 +16,7 @@ Alike: TypeAlias = Callable[[str, str], float]
 """The cosine of two texts' embeddings."""
 
 NEAR = 0.45
-"""From which cosine on a question is about a slot that none of its words names. docs/autode.md: measured."""
+"""The cosine from which a question is about a slot that none of its words names (docs/lab/autode.md)."""
 
 
 class Question(NamedTuple):
