@@ -43,7 +43,7 @@ class KeyCommands(Provider):
             yield Command(does, display(active.binding), run)
         for name in self.app.available_themes:
             if name.startswith("rig-"):
-                yield Command(f"theme {name.removeprefix('rig-')}", name, partial(self._wear, name))
+                yield Command(f"theme {name.removeprefix('rig-')}", name, partial(self._use_theme, name))
 
-    def _wear(self, theme: str) -> None:
+    def _use_theme(self, theme: str) -> None:
         self.app.theme = theme

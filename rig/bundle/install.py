@@ -29,13 +29,13 @@ def main() -> None:
     here = Path(__file__).resolve().parent
     try:
         bundle = json.loads((here / "bundle.json").read_text(encoding="utf-8"))
-        unsuited = misfits(bundle)
+        unsuited = unsuitable(bundle)
     except (OSError, ValueError, KeyError, TypeError) as error:
         stop(f"{here / 'bundle.json'}: cannot be read: {error}; unpack the bundle again")
     if "--suits" in sys.argv[1:]:
         sys.exit(1 if unsuited else 0)
-    for misfit in unsuited:
-        stop(misfit)
+    for reason in unsuited:
+        stop(reason)
     print(f"Checking {len(bundle['files'])} files.", flush=True)
     if wrong := differing(here, bundle["files"]):
         stop(f"{', '.join(wrong[:5])}: not as packed ({len(wrong)} files); unpack the bundle again")
@@ -52,7 +52,7 @@ def stop(reason: str) -> NoReturn:
     sys.exit(2)
 
 
-def misfits(bundle: Any) -> list[str]:
+def unsuitable(bundle: Any) -> list[str]:
     """Why a bundle is not for this Python, system or processor; empty if it is."""
     python = f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}"
     system = sysconfig.get_platform()

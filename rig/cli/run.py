@@ -47,7 +47,7 @@ _RESUMING = ("display", "runs", "as_json", "where", "bell", "notify")
 """What a settings file may say of a run that is resumed."""
 
 
-def watching_options(command: Decorated) -> Decorated:
+def progress_options(command: Decorated) -> Decorated:
     """Adds what verbs that play have besides the table: how to show a run, and what to do at its end."""
     for add in (
         display_option,
@@ -112,7 +112,7 @@ def resuming_options(command: Decorated) -> Decorated:
 
 @click.command(cls=RolesCommand, params=table_options())
 @click.argument("models", metavar="MODEL...", nargs=-1, shell_complete=completion.models)
-@watching_options
+@progress_options
 @resuming_options
 @json_option("Print one JSON object at the end; the display uses stderr.")
 @click.option(

@@ -194,7 +194,7 @@ def _result(
 ) -> ArmResult:
     chosen, is_all = scored.chosen, len(keys) == len(scored.cells)
     names = None if is_all else [key.name for key in keys]
-    took = runs.took(chosen.run, chosen.arm.position, grader, names)
+    took = runs.turn_speed(chosen.run, chosen.arm.position, grader, names)
     return arm_result(scored, took, declaration, tallied, alpha, keys)
 
 

@@ -45,7 +45,7 @@ def agreement(votes: Sequence[int], reference: Sequence[int]) -> float:
     return len(ours & theirs) / (len(ours) * len(theirs))
 
 
-def people(votes: Sequence[Sequence[int]]) -> tuple[float, float]:
+def human_agreement(votes: Sequence[Sequence[int]]) -> tuple[float, float]:
     """Agreement and variance of people among themselves: each vote against the others of its item."""
     means, variances = [], []
     for cast_votes in votes:

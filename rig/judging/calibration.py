@@ -132,7 +132,7 @@ def judge_of(settings: JsonObject) -> JsonObject:
     return {**{name: settings.get(name) for name in of_engine}, **of_method}
 
 
-def caution_for(store: Path, settings: JsonObject, method: str) -> Remark:
+def remark_on(store: Path, settings: JsonObject, method: str) -> Remark:
     """What has to be said about the judge of a run with these settings, by its latest calibration."""
     name = Path(judge_of(settings)["models"][0]).stem
     run = _latest(store, settings, method)
@@ -172,7 +172,7 @@ def estimate(number: Estimate) -> str:
 def note(store: Path, calibrated: StoredRun) -> None:
     """Say with every run of the same judge what its calibration says, those being written excepted."""
     settings, method = calibrated.settings, calibrated.declaration.method
-    caution = caution_for(store, settings, method)
+    caution = remark_on(store, settings, method)
     with Runs.open(store) as runs:
         others = [
             run
@@ -183,7 +183,7 @@ def note(store: Path, calibrated: StoredRun) -> None:
         again = run.declaration.cautioned(caution)
         if not run.is_running and run.declaration != again:
             with RunWriter.claim(store, run.id) as writer:
-                writer.caution(again)
+                writer.set_remark(again)
 
 
 def _is_calibration(run: StoredRun, settings: Any, method: str) -> bool:

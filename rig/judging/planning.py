@@ -7,7 +7,7 @@ from typing import Any
 
 from rig import methods
 from rig.errors import RigError
-from rig.judging.calibration import SUITE, caution_for
+from rig.judging.calibration import SUITE, remark_on
 from rig.judging.evaluators import Evaluator, find
 from rig.judging.files import read_votes
 from rig.judging.method import NOBODY
@@ -82,7 +82,7 @@ def plan_votes(
     _check_votes(evaluator, method, votes, options)
     plan = plan_tasks(options, methods.get(method), tasks, store, name)
     is_asked = evaluator.kind != "rule" and wanted.places != (SUITE,)
-    return replace(plan, caution=caution_for(store, plan.recipe, method)) if is_asked else plan
+    return replace(plan, caution=remark_on(store, plan.recipe, method)) if is_asked else plan
 
 
 def gather(wanted: Wanted, store: Path, votes: int) -> list[Judgement]:

@@ -89,7 +89,7 @@ class _Loop:
             if is_whole:
                 self.state.writer.finish()
                 if self.deciding and self.deciding.is_complete:
-                    self.state.writer.caution(plan.declaration.cautioned(NO_REMARK))
+                    self.state.writer.set_remark(plan.declaration.cautioned(NO_REMARK))
         self.clock.emit(RunFinished(plan.run, interrupted=not is_whole))
         return is_whole
 

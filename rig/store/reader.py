@@ -48,7 +48,7 @@ from rig.store.scores import (
     standing_scores,
     suite_scores_of,
     summed,
-    took,
+    turn_speed,
 )
 from rig.store.tasks import StoredTask
 from rig.store.views import EXPORTED, create_temporary_views
@@ -255,7 +255,7 @@ class Runs:
         with intact(self.path):
             yield from scored_cells(run.id, grader, self._database, arms)
 
-    def took(
+    def turn_speed(
         self, run: StoredRun, arm: int, grader: GraderInfo, conversations: Collection[str] | None = None
     ) -> TurnSpeed:
         """What the turns of the arm at this position took where this grader scored them.
@@ -263,7 +263,7 @@ class Runs:
         With `conversations`, only those of these names count.
         """
         with intact(self.path):
-            return took(self._arm_id(run, arm), grader, conversations, self._database)
+            return turn_speed(self._arm_id(run, arm), grader, conversations, self._database)
 
     def view(self, name: str, run: StoredRun) -> Iterator[dict[str, Any]]:
         """The rows of a run in one of the `EXPORTED_VIEWS`, in the order of the run, read one by one."""

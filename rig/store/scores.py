@@ -240,7 +240,7 @@ class TurnSpeed(NamedTuple):
     walls: Sequence[float]
 
 
-def took(
+def turn_speed(
     arm: int, grader: GraderInfo, conversations: Collection[str] | None, database: Database
 ) -> TurnSpeed:
     """What an arm's turns took where this grader scored them: in these conversations, by name, or in all."""

@@ -165,7 +165,7 @@ class RunWriter:
         with self._transaction():
             self._insert_score(where, score)
 
-    def caution(self, declaration: Declaration) -> None:
+    def set_remark(self, declaration: Declaration) -> None:
         """Note what has to be said about the run from now on."""
         with self._transaction():
             self._set("runs", self.run, declaration=to_json(declaration.to_json()))

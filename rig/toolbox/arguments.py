@@ -4,7 +4,7 @@ import re
 
 from rig.calls import Json, JsonObject
 from rig.toolbox.errors import ToolError, shown
-from rig.toolbox.schemas import Kind, Misfit, kind_of, misfits
+from rig.toolbox.schemas import Kind, SchemaFault, kind_of, schema_faults
 from rig.toolbox.spec import Tool
 
 _ORDER: dict[Kind, int] = {"unknown": 0, "missing": 1, "type": 2, "choice": 2}
@@ -25,8 +25,8 @@ def check(tool: Tool, arguments: JsonObject) -> JsonObject:
 
 def refused(tool: Tool, arguments: Json) -> str | None:
     """Why a tool's schema refuses arguments, in words for the model; None if they fit."""
-    faults = [misfit for misfit in misfits(tool.parameters, arguments) if misfit.kind in _ORDER]
-    return _refusal(tool, min(faults, key=lambda misfit: _ORDER[misfit.kind])) if faults else None
+    faults = [fault for fault in schema_faults(tool.parameters, arguments) if fault.kind in _ORDER]
+    return _refusal(tool, min(faults, key=lambda fault: _ORDER[fault.kind])) if faults else None
 
 
 def is_refusal(tool: Tool, text: str) -> bool:
@@ -51,9 +51,9 @@ def check_names(tool: Tool, arguments: JsonObject) -> None:
         raise ToolError(f"{tool.name}.call() missing {count}: {' and '.join(missing)}")
 
 
-def _refusal(tool: Tool, misfit: Misfit) -> str:
-    name, wanted, culprit = misfit.name, misfit.wanted, misfit.culprit
-    match misfit.kind:
+def _refusal(tool: Tool, fault: SchemaFault) -> str:
+    name, wanted, culprit = fault.name, fault.wanted, fault.culprit
+    match fault.kind:
         case "unknown":
             properties = tool.parameters["properties"]
             takes = f"it takes {', '.join(properties)}" if properties else "it takes none"
@@ -62,7 +62,7 @@ def _refusal(tool: Tool, misfit: Misfit) -> str:
             return f"{tool.name} needs the argument {name}."
         case "choice":
             return f"{name} must be {wanted}, not '{shown(culprit)}'."
-        case _ if culprit is misfit.value:
+        case _ if culprit is fault.value:
             return f"{name} must be {wanted}, not {kind_of(culprit)}."
         case _:
             return f"{name} must be {wanted}; it holds {kind_of(culprit)}."

@@ -15,7 +15,7 @@ from rig.toolbox.rules import equal
 Kind: TypeAlias = Literal["unknown", "missing", "type", "choice", "form"]
 
 
-class Misfit(NamedTuple):
+class SchemaFault(NamedTuple):
     """One argument that does not fit: what it should be, in words, and what it is.
 
     `culprit` is the value at fault: that of the argument, or an element of it.
@@ -44,22 +44,22 @@ _TYPES = {
 }
 
 
-def misfits(schema: JsonObject, arguments: Json) -> Iterator[Misfit]:
+def schema_faults(schema: JsonObject, arguments: Json) -> Iterator[SchemaFault]:
     """The arguments that are unknown, missing, or of another type, choice or form, in this order of names.
 
     `schema` is a tool's: of type object. Null for an optional argument means that it is not given.
     """
     if not isinstance(arguments, dict):
-        yield Misfit("type", "arguments", "an object", arguments, arguments)
+        yield SchemaFault("type", "arguments", "an object", arguments, arguments)
         return
     for name, value in arguments.items():
         if name not in schema["properties"]:
-            yield Misfit("unknown", name, "no such argument", value, value)
+            yield SchemaFault("unknown", name, "no such argument", value, value)
         elif value is not None or name in schema["required"]:
-            yield from _misfit(schema["properties"][name], name, value)
+            yield from _schema_fault(schema["properties"][name], name, value)
     for name in schema["required"]:
         if name not in arguments:
-            yield Misfit("missing", name, "to be given", None, None)
+            yield SchemaFault("missing", name, "to be given", None, None)
 
 
 def kind_of(value: Json) -> str:
@@ -69,22 +69,22 @@ def kind_of(value: Json) -> str:
     return next(each.one for name, each in _TYPES.items() if name != "integer" and _is_a(each, value))
 
 
-def _misfit(schema: JsonObject, name: str, value: Json) -> Iterator[Misfit]:
+def _schema_fault(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
     """The first thing that is wrong with the value of an argument, if anything is."""
     if not _is_flat(schema):
         yield from _judged(schema, name, value)
         return
     form = times.FORMS.get(schema.get("x-format", ""))
     if not _is_a(_TYPES[schema["type"]], value):
-        yield Misfit("type", name, _words(schema), value, value)
+        yield SchemaFault("type", name, _words(schema), value, value)
     elif "enum" in schema and not any(equal(value, each) for each in schema["enum"]):
-        yield Misfit("choice", name, " or ".join(map(str, schema["enum"])), value, value)
+        yield SchemaFault("choice", name, " or ".join(map(str, schema["enum"])), value, value)
     elif (span := _span(schema, value)) and not span[0] <= value <= span[1]:
-        yield Misfit("choice", name, f"from {span[0]} to {span[1]}", value, value)
+        yield SchemaFault("choice", name, f"from {span[0]} to {span[1]}", value, value)
     elif form is not None and isinstance(value, str) and not _is_read(value, form.pattern):
-        yield Misfit("form", name, form.words, value, value)
+        yield SchemaFault("form", name, form.words, value, value)
     elif "items" in schema and isinstance(value, list):
-        elements = (found for each in value for found in _misfit(schema["items"], name, each))
+        elements = (found for each in value for found in _schema_fault(schema["items"], name, each))
         for found in islice(elements, 1):
             wanted = _words(schema) if found.kind == "type" else found.wanted
             yield found._replace(wanted=wanted, value=value)
@@ -127,13 +127,13 @@ def _is_flat(schema: JsonObject) -> bool:
     return plain and ("items" not in schema or _is_flat(schema["items"])) and schema["type"] != "null"
 
 
-def _judged(schema: JsonObject, name: str, value: Json) -> Iterator[Misfit]:
+def _judged(schema: JsonObject, name: str, value: Json) -> Iterator[SchemaFault]:
     """The first thing that is wrong with a value by any other schema."""
     errors = validator(schema).iter_errors(value)
     for error in islice(sorted(errors, key=lambda error: list(map(str, error.absolute_path))), 1):
         where = "".join(f".{step}" for step in error.absolute_path)
         said = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}…"
-        yield Misfit("choice", name, f"as declared ({name}{where}: {said})", value, value)
+        yield SchemaFault("choice", name, f"as declared ({name}{where}: {said})", value, value)
 
 
 def validator(schema: JsonObject, *, whole_patterns: bool = False) -> Any:

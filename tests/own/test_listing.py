@@ -9,7 +9,7 @@ import pytest
 from rig.engine.grammar.schema import narrow
 from rig.errors import RigError
 from rig.toolbox.own.listing import is_action, read_listing, write_listing
-from rig.toolbox.schemas import misfits
+from rig.toolbox.schemas import schema_faults
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 MCP = {"name": "get_weather", "description": "The weather.", "inputSchema": CITY}
@@ -102,8 +102,8 @@ def test_references_are_followed(tmp_path: Path) -> None:
     assert properties["either"] == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
     assert list(properties["both"]["properties"]) == ["x", "y"]
     narrow(found, "f", formats=True)
-    assert not list(misfits(found, {"at": {"x": 1}, "all": [{"x": 2}], "either": 3}))
-    assert [each.name for each in misfits(found, {"at": {"x": "1"}, "all": [{}], "either": None})] == [
+    assert not list(schema_faults(found, {"at": {"x": 1}, "all": [{"x": 2}], "either": 3}))
+    assert [each.name for each in schema_faults(found, {"at": {"x": "1"}, "all": [{}], "either": None})] == [
         "at",
         "all",
     ]

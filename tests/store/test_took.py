@@ -29,7 +29,7 @@ def played(tmp_path: Path) -> Path:
 def _took(path: Path, arm: int = 0, *names: str, grader: GraderInfo | None = None) -> TurnSpeed:
     with Runs.open(path) as runs:
         run = runs.get("latest")
-        return runs.took(run, arm, grader or _grader(run), names or None)
+        return runs.turn_speed(run, arm, grader or _grader(run), names or None)
 
 
 def _grader(run: StoredRun) -> GraderInfo:

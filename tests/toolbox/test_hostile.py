@@ -17,7 +17,7 @@ from rig.toolbox.errors import ToolError
 from rig.toolbox.formats import is_email, is_phone, read_instant, read_time
 from rig.toolbox.identifiers import hexadecimal
 from rig.toolbox.rules import ABSENT, Rule
-from rig.toolbox.schemas import misfits
+from rig.toolbox.schemas import schema_faults
 from rig.toolbox.simulator import Simulator
 from rig.toolbox.spec import Match, Tool
 from rig.toolbox.toolbox import Toolbox
@@ -69,7 +69,7 @@ def tool(schema: dict[str, Any], required: bool = True) -> Tool:
 @given(declarations(), JSON)
 def test_any_value_fits_any_declaration_or_is_refused(schema: dict[str, Any], value: Any) -> None:
     made = tool(schema)
-    found = list(misfits(made.parameters, {"x": value}))
+    found = list(schema_faults(made.parameters, {"x": value}))
     assert len(found) <= 1
     simulator = Simulator(World(), Toolbox("hands", [made]))
     simulator.start(NOW)
@@ -89,7 +89,7 @@ def test_it_agrees_with_jsonschema_whatever_is_declared(schema: dict[str, Any], 
     assume(not whole)
     assume(not any(isinstance(each, bool | float) for each in walk(schema.get("enum"))))
     fits = jsonschema.Draft202012Validator(del_form).is_valid(value)
-    assert (not list(misfits(tool(del_form).parameters, {"x": value}))) is fits
+    assert (not list(schema_faults(tool(del_form).parameters, {"x": value}))) is fits
 
 
 def walk(value: Any) -> list[Any]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rig.toolbox.schemas import kind_of, misfits
+from rig.toolbox.schemas import kind_of, schema_faults
 
 PLAIN: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.sampled_from(["string", "integer", "number", "boolean"]).map(lambda kind: {"type": kind}),
@@ -51,7 +51,7 @@ def test_it_agrees_with_jsonschema(schema: dict[str, Any], arguments: Any) -> No
         nulls = {name for name in optional if arguments.get(name) is None}
         given = {name: value for name, value in arguments.items() if name not in nulls}
     fits = jsonschema.Draft202012Validator(schema).is_valid(given)
-    assert (list(misfits(schema, arguments)) == []) is fits
+    assert (list(schema_faults(schema, arguments)) == []) is fits
 
 
 SCHEMA = {
@@ -81,7 +81,7 @@ SCHEMA = {
     ],
 )
 def test_what_is_wrong(arguments: Any, kind: str, name: str, wanted: str, culprit: Any) -> None:
-    [found] = misfits(SCHEMA, arguments)
+    [found] = schema_faults(SCHEMA, arguments)
     assert (found.kind, found.name, found.wanted, found.culprit) == (kind, name, wanted, culprit)
 
 
@@ -103,8 +103,8 @@ def test_what_a_value_is(value: Any, words: str) -> None:
 
 def test_a_pattern_that_takes_for_ever_is_not_met() -> None:
     schema = {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}, "required": []}
-    assert list(misfits(schema, {"a": "aaa"})) == []
+    assert list(schema_faults(schema, {"a": "aaa"})) == []
     began = time.monotonic()
-    [misfit] = misfits(schema, {"a": "a" * 40 + "!"})
-    assert misfit.name == "a"
+    [fault] = schema_faults(schema, {"a": "a" * 40 + "!"})
+    assert fault.name == "a"
     assert time.monotonic() - began < 30

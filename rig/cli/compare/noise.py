@@ -47,7 +47,7 @@ _KINDS = (
     show_default=True,
     help="Intervals cover 1 - alpha.",
 )
-@run.watching_options
+@run.progress_options
 @full_option
 @json_option("Print JSON; the display uses stderr.")
 @click.pass_context

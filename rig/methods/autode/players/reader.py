@@ -136,7 +136,7 @@ class _Reader:
             return
         kinds = {clause.kind for clause in parts}
         for clause in parts:
-            if clause.kind != "statement" and (slot := self._spelled(clause)):
+            if clause.kind != "statement" and (slot := self._spelling_of(clause)):
                 self._tell([slot])
             elif clause.kind in ("wh", "tell"):
                 self._read_question(clause)
@@ -147,7 +147,7 @@ class _Reader:
             elif clause.kind == "statement" and ("closed" in kinds or _RESTATES.match(clause.text)):
                 self._compare(clause)
 
-    def _spelled(self, clause: Clause) -> Slot | None:
+    def _spelling_of(self, clause: Clause) -> Slot | None:
         """The slot that a question asks for in the very words of the document."""
         plain = clause.text.casefold().strip(" ?!.")
         for slot in self._slots:

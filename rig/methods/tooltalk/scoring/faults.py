@@ -14,7 +14,7 @@ from rig.methods.tooltalk.scoring.claims import claims_success
 from rig.methods.tooltalk.scoring.evidence import Seen
 from rig.scoring import reasons
 from rig.tasks import turn_number
-from rig.toolbox.schemas import Misfit, misfits
+from rig.toolbox.schemas import SchemaFault, schema_faults
 from rig.toolbox.spec import Tool
 from rig.toolbox.toolbox import Toolbox
 from rig.verdicts import CallPlace, Difference, Fault, FaultKind, Verdict
@@ -119,8 +119,8 @@ class _Turn:
         elif self._is_repeated(step):
             text = f"{executed.name} had been called like this already"
             yield self._fault(FaultKind.REPEATED_CALL, text, step)
-        elif executed.exception is not None and (found := self._misfits(tool, executed.arguments)):
-            yield from (self._misfit(step, meant, each) for each in found)
+        elif executed.exception is not None and (found := self._schema_faults(tool, executed.arguments)):
+            yield from (self._schema_fault(step, meant, each) for each in found)
         elif meant is not None:
             yield from self._differs(step, meant)
         elif (executed.exception is None or not tool.action) and (
@@ -204,15 +204,15 @@ class _Turn:
         text += f"; {truth[1].name} was due"
         return self._fault(FaultKind.WRONG_TOOL, text, step, truth, expected=truth[1].name, got=name)
 
-    def _misfits(self, tool: Tool, arguments: Json) -> list[Misfit]:
+    def _schema_faults(self, tool: Tool, arguments: Json) -> list[SchemaFault]:
         """Arguments that do not fit the tool's schema. What the simulator injects is not the model's."""
-        found = misfits(tool.parameters, arguments)
+        found = schema_faults(tool.parameters, arguments)
         return [each for each in found if each.kind != "unknown" or each.name not in self.toolbox.injected]
 
-    def _misfit(self, step: int, meant: Truth | None, misfit: Misfit) -> Fault:
+    def _schema_fault(self, step: int, meant: Truth | None, fault: SchemaFault) -> Fault:
         name = self.acted.calls[step][0].name
-        should = f"{reasons.show(misfit.name)} should be {misfit.wanted}, got {reasons.show(misfit.value)}"
-        difference = Difference(misfit.name, misfit.wanted, misfit.value)
+        should = f"{reasons.show(fault.name)} should be {fault.wanted}, got {reasons.show(fault.value)}"
+        difference = Difference(fault.name, fault.wanted, fault.value)
         return self._fault(FaultKind.WRONG_FORMAT, f"{name}: {should}", step, meant, **_named(difference))
 
     def _made_up(self, step: int, meant: Truth | None, value: Difference) -> Fault:
