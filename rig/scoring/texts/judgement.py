@@ -27,6 +27,8 @@ from rig.toolbox.spec import Text
 MAX_CLAUSES = 160
 """Clauses of either text that the other has not. Of more, the texts are too different to be held together."""
 MAX_TEXT = 1_000_000
+MAX_PAIRS = 100_000
+"""Pairs of words that are looked at for one within the other."""
 LONGEST_REASON = 100
 ORDERING = frozenset(("then", "before", "after"))
 """With these the order of a list counts."""
@@ -79,6 +81,7 @@ class Elsewhere:
 Likeness = Callable[[Residue], float]
 NOWHERE = Elsewhere()
 SAME = Judgement(Meaning.SAME, 1.0)
+TOO_LONG = Judgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
 
 
 def beside(values: Iterable[str]) -> Elsewhere:
@@ -111,7 +114,7 @@ def judge(
     if first == second:
         return SAME
     if max(len(first), len(second)) > MAX_TEXT:
-        return Judgement(Meaning.UNCLEAR, 0.0, "not clear: too long to read")
+        return TOO_LONG
     turned = first > second
     one, other = sorted((first, second))
     judged = _judged(kind, one, other, likeness, band, elsewhere)
@@ -126,6 +129,9 @@ def _judged(
     kind: Text, first: str, second: str, likeness: Likeness, band: Band, elsewhere: Elsewhere
 ) -> Judgement:
     parts = [opened(text) for text in (first, second)]
+    # One character can stand for many: a ligature for a whole phrase.
+    if max(len(part.body) for part in parts) > MAX_TEXT:
+        return TOO_LONG
     bodies = corrected(*brought_together(*(part.body for part in parts)))
     parts = [part._replace(body=body) for part, body in zip(parts, bodies, strict=True)]
     first_text, second_text = (read_parts(part) for part in parts)
@@ -163,8 +169,12 @@ def _foreign(first: ReadText, second: ReadText) -> Judgement:
     """Of other languages only the words are known: the same ones, in an order that moves no name."""
     atoms = [text.atoms for text in (first, second)]
     bags = [sorted(atom.shown for atom in side if not is_small(atom.shown)) for side in atoms]
-    left = [[word for word in bag if word not in other] for bag, other in (bags, bags[::-1])]
-    within = any(one in other or other in one for one in left[0] for other in left[1])
+    left = [
+        [word for word in bag if word not in other]
+        for bag, other in zip(bags, map(set, bags[::-1]), strict=True)
+    ]
+    is_short = len(left[0]) * len(left[1]) <= MAX_PAIRS
+    within = is_short and any(one in other or other in one for one in left[0] for other in left[1])
     if left[0] and left[1] and not within:
         return Judgement(Meaning.DIFFERENT, 0.0, f"other word: {left[0][0]} is not {left[1][0]}")
     if left[0] or left[1]:
