@@ -35,7 +35,7 @@ def test_every_campaign_has_a_slice_and_a_line_in_the_documentation() -> None:
     folder = CHECKOUT / "benchmarks" / "attack"
     campaigns = {path.stem for path in folder.glob("*.py")} - {"__init__", "campaign", "hostile"}
     assert campaigns == SLICES.keys()
-    page = (CHECKOUT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    page = (CHECKOUT / "docs" / "lab" / "reliability.md").read_text(encoding="utf-8")
     assert {name for name in campaigns if f"`{name}`" not in page} == set()
 
 
