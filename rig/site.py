@@ -27,7 +27,7 @@ def build(folder: Path) -> None:
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
         if "No module named mkdocs" in lines[-1]:
-            raise RigError("the documentation needs mkdocs: pip install 'rig-eval[docs]', or `make docs`")
+            raise RigError("the documentation is built with mkdocs, which is not installed; run `make docs`")
         raise RigError(f"the documentation cannot be built: {lines[-1]}")
 
 

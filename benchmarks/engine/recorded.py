@@ -4,6 +4,8 @@ The hooks sit on the binding's functions, so the record holds whatever the engin
 organised: every batch, every change of the KV cache, in order.
 """
 
+import base64
+import ctypes
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ Operation: TypeAlias = list[Any]
 """["decode", tokens, positions, sequences of each token, whether logits are wanted of each token], or the
 name of a function of the KV cache and its arguments after the memory it works on."""
 
+_RESTORE = "llama_state_seq_set_data"
 _MEMORY = (
     "llama_memory_clear",
     "llama_memory_seq_rm",
@@ -33,7 +36,6 @@ _MEMORY = (
 _STATES = (
     "llama_state_set_data",
     "llama_state_load_file",
-    "llama_state_seq_set_data",
     "llama_state_seq_set_data_ext",
     "llama_state_seq_load_file",
 )
@@ -88,6 +90,7 @@ def recording(tape: Recorded, clock: Callable[[], float] = perf_counter) -> Iter
         "llama_decode": lambda _context, batch: _operation(batch),
         **{name: of_memory(name) for name in _MEMORY},
         **{name: partial(_unplayable, name) for name in _STATES},
+        _RESTORE: _restored,
         **dict.fromkeys(_WAITS),
     }
     originals = {name: getattr(C, name) for name in notes}
@@ -98,6 +101,11 @@ def recording(tape: Recorded, clock: Callable[[], float] = perf_counter) -> Iter
     finally:
         for name, original in originals.items():
             setattr(C, name, original)
+
+
+def _restored(_context: Any, buffer: Any, size: int, sequence: int) -> Operation:
+    """The state of a sequence that was put back, as it was."""
+    return [_RESTORE, base64.b64encode(ctypes.string_at(buffer, size)).decode(), int(sequence)]
 
 
 def _unplayable(name: str, *_: Any) -> Operation:
@@ -155,6 +163,10 @@ class Player:
         """
         memory = C.llama_get_memory(context)
         for name, *arguments in self._steps:
+            if name == _RESTORE:
+                state, sequence = arguments
+                C.llama_state_seq_set_data(context, state, len(state), sequence)
+                continue
             if name != "decode":
                 getattr(C, name)(memory, *arguments)
                 continue
@@ -178,6 +190,9 @@ class Player:
 def _prepared(operation: Operation, held: dict[int, list[int]]) -> Sequence[Any]:
     """A step of `play`. `held` is what the batch's sequence ids are by then; only others are written."""
     name, *arguments = operation
+    if name == _RESTORE:
+        state = base64.b64decode(arguments[0])
+        return [name, (ctypes.c_uint8 * len(state)).from_buffer_copy(state), arguments[1]]
     if name != "decode":
         if name not in _MEMORY:
             raise RigError(f"{name!r} on a tape is no operation that can be played")

@@ -132,7 +132,9 @@ def test_an_option_of_a_method_is_one_entry(call: Call, tmp_path: Path) -> None:
     entry = 'Option("most", 5, several=True, help="Guess at most so often.")'
     plugin.write_text(re.sub(r'Option\("most", 5, several=True[^)]*\)', entry, text), encoding="utf-8")
     (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / "secrets.json").write_text('{"eight": 8, "three": 3}', encoding="utf-8")
+    (tmp_path / "secrets" / "secrets.json").write_text(
+        '[{"name": "eight", "number": 8}, {"name": "three", "number": 3}]', encoding="utf-8"
+    )
     rig = ("-m", "rig", "--plugin", plugin)
     text = call(CHECKOUT, *rig, "run", "--help").stdout
     assert re.search(r"most=5 +guessing: Guess at most so often. \*", text.partition("for --set:")[2])

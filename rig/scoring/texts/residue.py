@@ -126,12 +126,13 @@ def _silent(content: Sequence[Sequence[Atom]], numbers: Sequence[dict[int, int]]
         clocks = any(fact.sort is FactSort.CLOCK for n, fact in side if n in matched)
         days = {fact.said for n, fact in side if n in matched and fact.sort is FactSort.DAY}
         months = any(fact.sort is FactSort.MONTH for n, fact in others if n not in met)
+        parts = any(fact.sort is FactSort.PART for n, fact in others if n not in met)
         silent.append(
             {
                 n
                 for n, fact in side
                 if n not in matched
-                if (fact.sort is FactSort.PART and clocks)
+                if (fact.sort is FactSort.PART and clocks and not parts)
                 or (fact.sort is FactSort.MONTH and fact.said in days and not months)
             }
         )
