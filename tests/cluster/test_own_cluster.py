@@ -145,7 +145,7 @@ def test_ray_that_starts_too_slowly_is_one_line(
 ) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     calls = made_up_ray(monkeypatch, Exception(text))
-    with pytest.raises(RigError, match=r"docs/cluster\.md") as error:
+    with pytest.raises(RigError, match="see `rig docs cluster`") as error:
         load(where, [])
     assert "\n" not in str(error.value)
     assert (text.splitlines() or ["Exception"])[0] in str(error.value)
