@@ -32,19 +32,21 @@ def differs(differences: Sequence[Difference]) -> str:
 
 def difference(found: Difference) -> str:
     """One difference."""
-    what = (
-        found.what if found.what.isprintable() and len(found.what) <= _brief.maxstring else show(found.what)
-    )
     if found.what == "exception" and found.got is not None:
         return f"failed: {show(found.got)}"
     if found.note is not None:
-        return f"{what}: {found.note}"
+        return f"{_place(found.what)}: {found.note}"
     if found.similarity is not None:
-        return f"{what}: similarity {found.similarity:.2f}, needs {found.threshold:.2f}"
+        return f"{_place(found.what)}: similarity {found.similarity:.2f}, needs {found.threshold:.2f}"
     path, expected, got = "", found.expected, found.got
     if isinstance(expected, dict | list) and isinstance(got, dict | list):
         path, expected, got = first_difference(expected, got)
-    return f"{what}{path}: expected {show(expected)}, got {show(got)}"
+    return f"{_place(found.what + path)}: expected {show(expected)}, got {show(got)}"
+
+
+def _place(name: str) -> str:
+    """Where a difference is: the names of arguments and of keys within them are a model's, too."""
+    return name if name.isprintable() and len(name) <= _brief.maxstring else show(name)
 
 
 def show(value: Json) -> str:

@@ -170,6 +170,17 @@ def test_reasons_name_any_argument_in_one_harmless_line(name: str) -> None:
     assert len(verdict.reason) < 1000
 
 
+@pytest.mark.parametrize("key", ["\U00018cd6", "\x1b[2J\n", "x" * 100_000])
+def test_reasons_name_any_key_within_a_value_in_one_harmless_line(key: str) -> None:
+    truth, predicted = (
+        ExecutedCall(Call("GetReminders", {"x": value}), Outcome(None)) for value in ({}, {key: 1})
+    )
+    verdict = matched("upstream", [(1, truth)], [(1, predicted)]).verdicts()[0]
+    assert not verdict.match
+    assert verdict.reason.isprintable()
+    assert len(verdict.reason) < 1000
+
+
 @given(st.data(), MODES)
 def test_nothing_a_model_writes_breaks_the_grader(data: st.DataObject, mode: Mode) -> None:
     name = data.draw(st.sampled_from([*TOOLTALK.tools, "Foo"]))
