@@ -107,9 +107,9 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell."""
-    click.echo("\n".join(cells(header, rows)))
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> None:
+    """Columns as wide as their widest cell, in blocks if lines would be longer than `width`."""
+    click.echo("\n".join(cells(header, rows, width)))
 
 
 class ProgressLine:

@@ -116,11 +116,16 @@ def _show_run(stored: Runs, run: StoredRun, as_json: bool) -> None:
     # Cells come column by column.
     states = (_state(run, cell) for cell in stored.each_cell(run))
     told = [list(islice(states, len(run.conversations))) for _ in columns]
-    print_table(("conversation", *header), list(zip(run.conversations, *told, strict=True)))
+    rows = list(zip(run.conversations, *told, strict=True))
+    print_table(("conversation", *header), rows, terminal_width() or _WIDEST)
     if len({grader for _, grader in stored.graders(run)}) > 1:
         click.echo("\nall scores")
         print_scores(run, stored.scores(run))
     click.echo(f"\n{printable(whereabouts(run, store))}")
+
+
+_WIDEST = 200
+"""Characters of a line where there is no terminal, if there are several arms."""
 
 
 def _show_conversation(

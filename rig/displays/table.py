@@ -97,10 +97,18 @@ def middle(text: str, room: int) -> str:
     return f"{text[:before]}{cut}{text[-after:]}"
 
 
-def cells(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A line for each row, all cells left, in columns as wide as their widest cell. Every cell is inert."""
-    printed = [[printable(cell) for cell in row] for row in (header, *rows)]
-    return [(" " * _GAP).join(row).rstrip() for row in _aligned(printed, len(header))]
+def cells(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """A line for each row, all cells left, in columns as wide as their widest cell. Every cell is inert.
+
+    Columns that would make lines longer than `width` go below the others, with the first column again.
+    """
+    aligned = _aligned([[printable(cell) for cell in row] for row in (header, *rows)], len(header))
+    label, *widths = map(len, aligned[0])
+    blocks = [
+        [(" " * _GAP).join([row[0], *(row[1 + n] for n in block)]).rstrip() for row in aligned]
+        for block in _blocks(widths, label, width)
+    ]
+    return [line for block in blocks for line in ("", *block)][1:]
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:

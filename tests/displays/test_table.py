@@ -1,5 +1,7 @@
 """Columns of numbers, and what becomes of them where there is no room."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +60,19 @@ def test_cells_stand_left_and_what_is_in_them_is_inert() -> None:
         "a        1",
         "bad\\x1b  22",
     ]
+
+
+@pytest.mark.parametrize("width", [1, 12, 20, 60, 400])
+def test_cells_without_room_follow_below_with_the_first_column_again(width: int) -> None:
+    header = ("name", *(f"arm {number}" for number in range(6)))
+    rows = [(name, *(f"{name}{number}" for number in range(6))) for name in ("one", "two")]
+    lines = cells(header, rows, width)
+    assert max(map(len, lines)) <= max(width, len("name  arm 0"))
+    blocks = "\n".join(lines).split("\n\n")
+    assert all(block.startswith("name  arm ") and "\none " in block for block in blocks)
+    words = [word for line in lines for word in re.split("  +", line) if word]
+    assert {*header, *(cell for row in rows for cell in row)} == set(words)
+    assert (len(blocks) == 1) == (width >= len(cells(header, rows)[0]))
 
 
 def test_markdown_can_be_read_as_it_is() -> None:
